@@ -11,11 +11,18 @@ import dagster as dg
 
 from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
-from docindex_dagster.defs import catalog_asset, memory_asset, stage_assets
+from docindex_dagster.defs import catalog_asset, memory_asset, quality_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.io_managers import TABLES, StageTables
-from docindex_dagster.defs.jobs import clean_up_dagster, fold_memory, index_source, maintain_stores, remove_source
+from docindex_dagster.defs.jobs import (
+    clean_up_dagster,
+    evaluate_retrieval,
+    fold_memory,
+    index_source,
+    maintain_stores,
+    remove_source,
+)
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
@@ -40,10 +47,11 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     project = Project(root=root_path)
     removal = remove_source(project)
     stores = _stores(settings, removal)
+    evaluation = [] if settings.storage.url is not None else [evaluate_retrieval]
     assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stage_assets.source, *stores.assets, memory_asset.memory]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
-        jobs=[index_source, removal, fold_memory, clean_up_dagster, *stores.jobs],
+        jobs=[index_source, removal, fold_memory, clean_up_dagster, *evaluation, *stores.jobs],
         sensors=[
             sources_changed(removal),
             library_files_changed,
@@ -101,7 +109,7 @@ class _Stores:
 def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
     root = str(settings.root)
     if settings.storage.url is None:
-        assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog]
+        assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog, quality_asset.retrieval_quality]
         return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due])
     from docindex_dagster.defs import prepared_asset, publishing
     from docindex_dagster.defs.sensors.prepared import prepared_changed
@@ -121,7 +129,8 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
 
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
-    if spec.key in {stage_assets.source.key, memory_asset.MEMORY}:  # a domain in which nothing is said is fresh
+    # A domain in which nothing is said is fresh; and searches do not need to be measured.
+    if spec.key in {stage_assets.source.key, memory_asset.MEMORY, quality_asset.QUALITY}:
         return spec
     warn = timedelta(hours=settings.max_age_hours)
     return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))
@@ -129,7 +138,7 @@ def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetS
 
 def _schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
     try:
-        return schedules(settings.schedule)
+        return schedules(settings.schedule, is_evaluated=settings.storage.url is None)
     except dg.DagsterInvalidDefinitionError as error:
         raise SettingsError(f"{settings.config_file}: schedule: {first_line(error)}") from error
 

@@ -27,6 +27,7 @@ class _Commands(Commands):
             "show": "searching:show",
             "why": "searching:why",
             "status": "status:status",
+            "evaluate": "evaluating:evaluate",
             "doctor": "upkeep:doctor",
             "rollback": "upkeep:rollback",
             "prune": "pruning:prune",

@@ -129,6 +129,16 @@ def search(
         int | None,
         typer.Option("--open", min=1, metavar="N", help="Open the Nth result in VISUAL or EDITOR.", show_default=False),
     ] = None,
+    good: Annotated[
+        int | None,
+        typer.Option(
+            "--good",
+            min=1,
+            metavar="N",
+            help="Note that the Nth result answers the query, as a question for `docindex evaluate`.",
+            show_default=False,
+        ),
+    ] = None,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -137,18 +147,17 @@ def search(
     The modes literal and regex list every match as PATH:LINE:COLUMN, and exit with 1 where there is none.
     """
     from docindex_dagster.cli import places
-    from docindex_dagster.search.ask import Request, context_of, hits_of
-    from docindex_dagster.search.context import nothing_in
+    from docindex_dagster.search.ask import Request, hits_of
     from docindex_dagster.search.scope import filters_of
 
     if context is not None and (top_k is not None or explain):
         raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
 
     is_listing = mode not in RETRIEVING and context is None and granularity is Granularity.CHUNK and not rerank
-    if not is_listing and (count or files or lines):
-        raise typer.BadParameter("--count, --files and --lines are for the modes literal and regex")
-    if not is_listing and top_k == 0:
-        raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
+    if not is_listing:
+        _check_ranked(is_limited=top_k != 0, is_for_listing=bool(count or files or lines))
+    if good is not None and (is_listing or context is not None):
+        raise typer.BadParameter("is for results that are ranked", param_hint="--good")
 
     text, opened = places.understood(query, source or (), yes=yes)
     settings, reader = opened.settings, opened.reader
@@ -161,13 +170,11 @@ def search(
         return
     request = Request(text, mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
-        packed = context_of(settings, reader, request, context, warn=console.warning)
-        if json:
-            console.as_json(packed)
-        else:
-            console.plain(packed.markdown or nothing_in(packed))
+        _pack(settings, reader, request, context, as_json=json)
         return
     found = hits_of(settings, reader, request, warn=console.warning)
+    if good is not None:
+        _collect(settings, text, found, good)
     if open_ is not None:
         _open(found, open_)
     elif json:
@@ -176,6 +183,25 @@ def search(
         console.out.print("nothing found")
     else:
         console.hits(found, settings.home, with_source=len(filters.sources) != 1, explain=explain)
+
+
+def _pack(settings: "Settings", reader: "Reader", request: "Request", budget: int, *, as_json: bool) -> None:
+    from docindex_dagster.search.ask import context_of
+    from docindex_dagster.search.context import nothing_in
+
+    packed = context_of(settings, reader, request, budget, warn=console.warning)
+    if as_json:
+        console.as_json(packed)
+    else:
+        console.plain(packed.markdown or nothing_in(packed))
+
+
+def _check_ranked(*, is_limited: bool, is_for_listing: bool) -> None:
+    """Refuse what is for places of a text alone."""
+    if is_for_listing:
+        raise typer.BadParameter("--count, --files and --lines are for the modes literal and regex")
+    if not is_limited:
+        raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
 
 
 def narrowing_of(
@@ -233,13 +259,26 @@ def _list(settings: "Settings", reader: "Reader", request: "Request", listing: _
         raise typer.Exit(1)
 
 
+def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int) -> None:
+    from docindex_dagster.evaluation.collected import collect
+
+    _check_number(found, number)
+    file = collect(settings, text, found[number - 1])
+    console.err.print(f"noted in {file}; `docindex evaluate {file}` asks it again")
+
+
 def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
     from docindex_dagster.cli.opening import open_in_editor
+
+    _check_number(found, number)
+    open_in_editor(found[number - 1])
+
+
+def _check_number(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
     from docindex_dagster.core.errors import QueryError
 
     if number > len(found):
         raise QueryError(f"there is no result {number}: the search has {len(found):,}")
-    open_in_editor(found[number - 1])
 
 
 def log(

@@ -154,6 +154,10 @@ class QueryError(DocindexError):
     """A search cannot be run as asked."""
 
 
+class QuestionError(DocindexError):
+    """A file of questions is wrong, or there is no question to evaluate a search by."""
+
+
 class ScipError(DocindexError):
     """A file of SCIP is damaged, or does not fit the source for which it is imported."""
 

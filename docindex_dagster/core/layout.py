@@ -235,6 +235,16 @@ class Layout:
         """The same from before that file was full."""
         return self.home / "feedback.older.jsonl"
 
+    @property
+    def questions(self) -> Path:
+        """Questions that users collected, with what answered them."""
+        return self.home / "questions.jsonl"
+
+    @property
+    def evaluation(self) -> Path:
+        """How well the questions of the last nights were answered."""
+        return self.home / "evaluation.json"
+
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
         return self.home / "locks" / f"{file_name(source)}.lock"
@@ -287,7 +297,7 @@ class Layout:
 
     @property
     def feedback_lock(self) -> Path:
-        """Held while something is appended to the feedback."""
+        """Held while something is appended to the feedback, or to the questions."""
         return self.home / "locks" / "feedback.lock"
 
     @property

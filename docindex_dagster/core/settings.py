@@ -343,6 +343,14 @@ class RerankSettings(_Section):
         return self
 
 
+class EvaluationSettings(_Section):
+    """How each night finds out how good searches are."""
+
+    questions: int = Field(default=100, ge=0, le=10_000)  # of each source; 0: none, and no night evaluates
+    commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, of which the questions are made
+    file: Annotated[str, AfterValidator(_path)] | None = None  # questions of the user's, .csv or .jsonl, asked as well
+
+
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -471,6 +479,7 @@ class Settings(BaseSettings):
     graph: GraphSettings = GraphSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
     schedule: ScheduleSettings = ScheduleSettings()
     memory: MemorySettings = MemorySettings()
     retention: RetentionSettings = RetentionSettings()

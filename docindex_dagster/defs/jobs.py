@@ -14,6 +14,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import catalog_asset, dead_runs, shared
 from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
 from docindex_dagster.embedding import cache
 from docindex_dagster.sources import clone, registry
@@ -27,7 +28,8 @@ FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.Dagster
 
 index_source = dg.define_asset_job(
     "index_source",
-    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY),
+    # By its group, since there is no asset to measure with where machines share the stores.
+    selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY) - dg.AssetSelection.groups(EVALUATION),
     description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
     "reused. See docs/architecture.md.",
 )
@@ -37,6 +39,13 @@ fold_memory = dg.define_asset_job(
     selection=dg.AssetSelection.assets(MEMORY),
     description="Fold what was said in one domain since the last fold into its stores, and erase what is forgotten. "
     "See docs/operations.md, “Memory”.",
+)
+
+evaluate_retrieval = dg.define_asset_job(
+    "evaluate_retrieval",
+    selection=dg.AssetSelection.assets(QUALITY),
+    description="Ask questions of the repositories' own history and of the user's, see whether searches find what "
+    "answers them, and compare with the last nights. See docs/evaluation.md.",
 )
 
 

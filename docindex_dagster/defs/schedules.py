@@ -8,15 +8,16 @@ import dagster as dg
 
 from docindex_dagster.core.settings import ScheduleSettings, Weekday
 from docindex_dagster.defs import shared
-from docindex_dagster.defs.jobs import clean_up_dagster, index_source
+from docindex_dagster.defs.jobs import clean_up_dagster, evaluate_retrieval, index_source
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import REASON_TAG, VERIFY_TAG, Project
 from docindex_dagster.sources import registry
 
 
-def schedules(settings: ScheduleSettings) -> list[dg.ScheduleDefinition]:
-    """All schedules."""
-    return [_nightly_reindex(settings), _nightly_clean_up(settings)]
+def schedules(settings: ScheduleSettings, *, is_evaluated: bool = True) -> list[dg.ScheduleDefinition]:
+    """All schedules; `is_evaluated`: whether `retrieval_quality` is one of the assets."""
+    evaluation = [_nightly_evaluation(settings)] if is_evaluated else []
+    return [_nightly_reindex(settings), _nightly_clean_up(settings), *evaluation]
 
 
 def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
@@ -55,3 +56,21 @@ def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
         description="Deletes old runs and events from Dagster's record (retention.days); see docs/operations.md, "
         "“Retention”.",
     )
+
+
+def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    @dg.schedule(
+        name="nightly_evaluation",
+        job=evaluate_retrieval,
+        cron_schedule=settings.nightly,
+        execution_timezone=settings.timezone,
+        default_status=dg.DefaultScheduleStatus.RUNNING,
+        description="Measures how good searches are, by a sample of questions (evaluation.questions); see "
+        "docs/evaluation.md, “Each night”.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> dg.RunRequest | dg.SkipReason:
+        if not project.read_settings().evaluation.questions:
+            return dg.SkipReason("evaluation.questions is 0")
+        return dg.RunRequest(run_key=context.scheduled_execution_time.isoformat(), tags={REASON_TAG: "nightly"})
+
+    return schedule

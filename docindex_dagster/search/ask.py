@@ -212,9 +212,16 @@ def _former(settings: EmbeddingSettings, name: str) -> Embedder | None:
 
 
 def _reranker(settings: RerankSettings, name: str | None, warn: Callable[[str], None]) -> Reranker | None:
-    if name is None:
-        return load_reranker(settings, warn)
+    return load_reranker(settings if name is None else rerank_settings(settings, name), warn)
+
+
+def rerank_settings(settings: RerankSettings, name: str) -> RerankSettings:
+    """The settings with another reranker.
+
+    Raises:
+        SettingsError: there is no such reranker, or it lacks a setting.
+    """
     try:
-        return load_reranker(RerankSettings(**{**dict(settings), "provider": name}), warn)
+        return RerankSettings(**{**dict(settings), "provider": name})
     except ValidationError as error:
         raise SettingsError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

@@ -18,6 +18,7 @@ from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
+from docindex_dagster.sources.heads import MOST_FILES_READ, Change, Head, heads
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.hunks import FileHunks, read_hunks
 from docindex_dagster.sources.memory import rules_version
@@ -33,12 +34,6 @@ HISTORY_VERSION = "1"
 _VERSION = b"docindex.history_version"
 _ASKED = b"docindex.asked"  # the key of what `_asked` says of a table
 
-_FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
-_HEADS = (
-    *("diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw", "--find-renames=100%"),
-    *("--encoding=UTF-8", "--no-relative", "--ignore-submodules=dirty", f"--format={_FIELDS}"),
-)
-_MOST_FILES_READ = 1000  # a larger commit brings in other people's work: its lines are not counted
 _MOST_FILES = 100
 _LONGEST_MESSAGE = 20_000  # characters, as all of these
 _LONGEST_SUBJECT = 200
@@ -46,33 +41,6 @@ _LONGEST_NAME = 100
 _BYTES_A_CHARACTER = 4
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32), *range(127, 160)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One file of a commit, before its lines are counted."""
-
-    status: str
-    path: bytes
-    renamed_from: bytes | None
-
-    @property
-    def patches(self) -> int:
-        """How many patches git makes of it: a file that becomes a link is deleted and made anew."""
-        return 2 if self.status == "T" else 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    """A commit without its patches."""
-
-    fields: list[bytes]  # as `_FIELDS` lists them
-    changes: list[_Change]  # the first ones
-    file_count: int
-
-    @property
-    def commit(self) -> str:
-        return self.fields[0].decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,33 +114,13 @@ def _reusable(previous: pa.Table | None, version: bytes) -> pa.Table:
 def _read(source: Source, root: bytes, commits: Sequence[str]) -> pa.Table:
     if not commits:
         return COMMITS.empty_table()
-    heads = list(_heads(root, commits))
-    counted = [head.commit for head in heads if 0 < head.file_count <= _MOST_FILES_READ]
+    found = list(heads(root, commits))
+    counted = [head.commit for head in found if 0 < head.file_count <= MOST_FILES_READ]
     hunks = dict(read_hunks(root, counted))
-    return pa.Table.from_pylist([_row(source, head, hunks.get(head.commit)) for head in heads], COMMITS)
+    return pa.Table.from_pylist([_row(source, head, hunks.get(head.commit)) for head in found], COMMITS)
 
 
-def _heads(root: bytes, commits: Sequence[str]) -> Iterator[_Head]:
-    """Read everything that needs no file: one pass over the commits and their trees."""
-    shallow = git.run(root, "rev-parse", "--is-shallow-repository").strip() == b"true"
-    # Where a shallow clone ends, a commit seems to add every file.
-    options = [option for option in _HEADS if not (shallow and option == "--root")]
-    records = git.records(root, *options, lines=commits)
-    record = next(records, None)
-    while record is not None:
-        fields = [record[1:], *islice(records, _FIELDS.count("%x00"))]
-        changes: list[_Change] = []
-        number = 0
-        while (record := next(records, None)) is not None and not record.startswith(b"/"):
-            status = record.rpartition(b" ")[2][:1].decode()
-            paths = list(islice(records, 2 if status == "R" else 1))
-            if number < _MOST_FILES_READ:
-                changes.append(_Change(status, paths[-1], paths[0] if len(paths) > 1 else None))
-            number += 1
-        yield _Head(fields, changes, number)
-
-
-def _row(source: Source, head: _Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
+def _row(source: Source, head: Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
     _, parents, author, email, authored, committed, message = head.fields
     masked = _masked if source.secrets == "skip" else str
     text = masked(_text(message, _LONGEST_MESSAGE))
@@ -196,7 +144,7 @@ def _row(source: Source, head: _Head, hunks: list[FileHunks] | None) -> dict[str
 
 
 def _files(
-    changes: Sequence[_Change], hunks: list[FileHunks] | None, masked: Callable[[str], str]
+    changes: Sequence[Change], hunks: list[FileHunks] | None, masked: Callable[[str], str]
 ) -> Iterator[dict[str, Any]]:
     patches = iter(hunks or ())
     for change in changes:

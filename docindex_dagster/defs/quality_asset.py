@@ -1,0 +1,149 @@
+"""`retrieval_quality`: how good searches are, each night, as numbers that plot, and a check that warns of a drop.
+
+It has a job and a schedule of its own, so that no run of a source waits for it. See docs/evaluation.md.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.defs import dead_runs, metadata
+from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.resources import Project
+
+if TYPE_CHECKING:
+    from docindex_dagster.evaluation.night import Night
+    from docindex_dagster.evaluation.nights import Change
+    from docindex_dagster.evaluation.report import Figures, Report
+
+QUALITY = dg.AssetKey("retrieval_quality")
+EVALUATION = "evaluation"  # its group
+_AS_BEFORE = "retrieval_is_as_good_as_before"
+_ROWS = 200  # of a table
+_PLACES = 3  # of a question
+_ADVICE = (
+    "See which questions have other answers than they had (`worst`, and `docindex evaluate`), and what changed: the "
+    "settings, the version of docindex, or files that resemble what is looked for."
+)
+
+
+@dg.asset(
+    key=QUALITY,
+    deps=["lancedb_table", "tantivy_index"],
+    group_name=EVALUATION,
+    kinds={"json"},
+    code_version="1",
+    check_specs=[
+        metadata.warning_spec(
+            _AS_BEFORE,
+            QUALITY,
+            "Warns when NDCG@10 of all sources or of one fell: over the questions that the last nights asked as well, "
+            "the whole 95 % interval of the difference is below zero, and the mean is no trifle. See "
+            "docs/evaluation.md, “Each night”.",
+        )
+    ],
+)
+@as_dagster_failure
+def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
+    """How good searches of this project are, by questions of its own history and of its users; numbers that plot.
+
+    The job `evaluate_retrieval` makes it each night. See docs/evaluation.md, “Each night”.
+    """
+    from docindex_dagster.evaluation.night import evaluate_night
+
+    started = time.perf_counter()
+    settings = project.read_settings()
+    dead_runs.begin(context.instance, settings, context.run.run_id)
+    with writing(settings):
+        night = evaluate_night(settings, context.log.warning)
+    yield dg.MaterializeResult(
+        data_version=dg.DataVersion(_version(night)),
+        metadata={**_metadata(night), "seconds": metadata.seconds_since(started)},
+        check_results=[_check(night)],
+    )
+
+
+def _version(night: "Night") -> str:
+    from docindex_dagster.evaluation import nights
+
+    scores = ((nights.identity(answer.question), repr(answer.scores)) for answer in night.answers)
+    return digest_parts(*(part for pair in scores for part in pair))
+
+
+def _metadata(night: "Night") -> dict[str, Any]:
+    """The numbers of all questions, then tables of sources, languages and the worst questions."""
+    from docindex_dagster.evaluation.metrics import NAMES
+
+    found = night.report
+    if found is None:
+        return {"questions": 0}
+    numbers = {
+        label: value
+        for name, one in zip(NAMES, found.total.metrics, strict=True)
+        for label, value in ((name, one.mean), (f"{name}_low", one.low), (f"{name}_high", one.high))
+    }
+    return {
+        "questions": found.total.questions,
+        **numbers,
+        **_difference(night),
+        "by_source": _table(found.by_source),
+        "by_language": _table(found.by_language),
+        "worst": _worst(found),
+    }
+
+
+def _difference(night: "Night") -> dict[str, Any]:
+    """How much better the same questions are answered than in the last nights, where enough of them were asked."""
+    total = night.changes[0]
+    return {} if total.difference is None else {"change": total.difference.mean, "compared": total.questions}
+
+
+def _table(found: "Sequence[Figures]") -> dg.TableMetadataValue:
+    from docindex_dagster.evaluation.metrics import LABELS
+
+    rows = [
+        {
+            "name": one.name,
+            "questions": one.questions,
+            **{
+                label: f"{metric.mean:.3f} ({metric.low:.3f} to {metric.high:.3f})"
+                for label, metric in zip(LABELS, one.metrics, strict=True)
+            },
+        }
+        for one in found[:_ROWS]
+    ]
+    return metadata.records(rows, ["name", "questions", *LABELS])
+
+
+def _worst(found: "Report") -> dg.TableMetadataValue:
+    rows = [
+        (
+            answer.question.source,
+            answer.question.text,
+            ", ".join(map(str, answer.question.targets)),
+            ", ".join(map(str, answer.places[:_PLACES])),
+        )
+        for answer in found.worst
+    ]
+    return metadata.texts(("source", "question", "wanted", "found"), rows)
+
+
+def _check(night: "Night") -> dg.AssetCheckResult:
+    drops = {change.name: _reason(change) for change in night.changes if change.is_drop}
+    return dg.AssetCheckResult(
+        passed=not drops,
+        severity=dg.AssetCheckSeverity.WARN,
+        check_name=_AS_BEFORE,
+        metadata=metadata.concerned(drops, _ADVICE),
+    )
+
+
+def _reason(change: "Change") -> str:
+    if change.difference is None:
+        return ""
+    mean, low, high = change.difference
+    return f"NDCG@10 {mean:+.3f} ({low:+.3f} to {high:+.3f}) over {change.questions:,} questions of the last nights"

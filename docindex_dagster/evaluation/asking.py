@@ -1,0 +1,132 @@
+"""Asking questions by a configuration, and scoring what is found."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import embedder_named, shared_embedder
+from docindex_dagster.evaluation.accounts import is_account
+from docindex_dagster.evaluation.configuration import Configuration
+from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
+from docindex_dagster.evaluation.questions import Question, ranks
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
+from docindex_dagster.search.reranking.providers import load_reranker
+from docindex_dagster.stores.reader import Reader
+
+_SPARE = 10  # hits in the place of those that do not count
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a hit is."""
+
+    source: str
+    path: str
+    start_line: int
+    end_line: int
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.start_line}-{self.end_line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question, the ten best places that a search gives, the rank of each target, and how good that is."""
+
+    question: Question
+    places: tuple[Place, ...]
+    ranks: tuple[int | None, ...]
+    scores: Scores
+
+
+def ask(
+    configuration: Configuration,
+    reader: Reader,
+    questions: Sequence[Question],
+    *,
+    sources: tuple[str, ...] = (),
+    warn: Callable[[str], None] = ignore_warning,
+) -> list[Answer]:
+    """Ask each question, as `docindex search` would, and see where its targets stand.
+
+    Args:
+        configuration: how to search.
+        reader: the index.
+        questions: what to ask.
+        sources: that are searched for a question that names none; none for all.
+        warn: called with each thing that made results worse, and how many questions it was about.
+
+    Raises:
+        QueryError: as `search`; or the configuration names another model than that of the index.
+        EmbeddingError: vectors or the graph alone are asked, and the model fails.
+        DamagedStoreError: a store cannot be read.
+    """
+    _check_model(configuration, reader)
+    settings = configuration.settings
+    asking = _Asking(
+        configuration,
+        reader,
+        sources,
+        load_reranker(settings.rerank, warn),
+        cache(lambda name: embedder_named(name, settings.embedding)),
+    )
+    answers = [asking.answer(question) for question in questions]
+    for note, count in asking.notes.most_common():
+        warn(f"{count:,} of {len(questions):,} questions: {note}")
+    return answers
+
+
+def _check_model(configuration: Configuration, reader: Reader) -> None:
+    if not configuration.names_model or configuration.mode is Mode.BM25:
+        return
+    model, indexed = shared_embedder(configuration.settings.embedding).name, reader.generation.model
+    if model != indexed:
+        raise QueryError(
+            f"the configuration names the model {model}, and the index in {reader.layout.home} has vectors of "
+            f"{indexed}: make an index by that model in another DOCINDEX_HOME, and name it as `home`"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    configuration: Configuration
+    reader: Reader
+    sources: tuple[str, ...]
+    reranker: Reranker | None
+    former: Callable[[str], Embedder | None]
+    notes: Counter[str] = field(default_factory=Counter)
+
+    def answer(self, question: Question) -> Answer:
+        hits = self._hits(question)
+        if question.is_of_history:
+            hits = [hit for hit in hits if not is_account(hit.path, hit.source_type)]
+        places = tuple(Place(hit.source, hit.path, hit.start_line, hit.end_line) for hit in hits[:DEPTH])
+        found = tuple(ranks(question, places))
+        return Answer(question, places, found, scores(found))
+
+    def _hits(self, question: Question) -> list[Hit]:
+        settings = self.configuration.settings
+        notes: list[str] = []
+        hits = search(
+            self.reader,
+            question.text,
+            lambda: shared_embedder(settings.embedding),
+            mode=self.configuration.mode,
+            top_k=DEPTH + _SPARE if question.is_of_history else DEPTH,
+            filters=Filters(sources=question.within or self.sources),
+            pool=settings.search.candidates,
+            weights=self.configuration.weights,
+            reranker=self.reranker,
+            former=self.former,
+            warn=notes.append,
+        )
+        is_doubtful = not hits or hits[0].is_weak
+        # Where nothing is close to a question, the last warning says so: that is what is measured.
+        self.notes.update(notes[:-1] if is_doubtful else notes)
+        return hits

@@ -1,0 +1,145 @@
+"""What a search can be set to: its mode, model, reranker and weights, and which index it looks into.
+
+A file of TOML says how a second configuration differs from that of the project:
+
+    mode = "bm25"                 # or vector, graph
+    home = "../other/.docindex"   # an index of the same sources, by another model or cut otherwise
+
+    [search]
+    candidates = 50
+
+    [rerank]                      # as in docindex.toml
+    provider = "mmr"
+
+    [embedding]                   # of the index at `home`
+    provider = "minilm"
+
+    [weights]                     # as in docindex_dagster/search/weights.py
+    definition = 0.0
+"""
+
+import os
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.search.model import RETRIEVING, Mode
+from docindex_dagster.search.weights import WEIGHTS, Weights
+
+_SECTIONS = ("search", "rerank", "embedding")
+_KEYS = ("mode", "home", *_SECTIONS, "weights")
+_SECRET = "api_key"  # noqa: S105 the name of one
+_LARGEST_WEIGHT = 1e6
+
+_Section = TypeVar("_Section", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """How an index is searched; `names_model` says whether it names the model of the index."""
+
+    settings: Settings
+    mode: Mode = Mode.HYBRID
+    weights: Weights = WEIGHTS
+    names_model: bool = False
+
+
+def read_configuration(base: Configuration, file: Path) -> Configuration:
+    """The configuration that a file makes of another one.
+
+    Raises:
+        SettingsError: the file cannot be read, names what is no part of a search, or a value is wrong.
+    """
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {error}") from error
+    _check_names(file, "", values, _KEYS)
+    settings = base.settings
+    changed = {name: _section(file, name, getattr(settings, name), values) for name in _SECTIONS if name in values}
+    updates: dict[str, object] = {**changed, **_home(file, values)}
+    return Configuration(
+        settings.model_copy(update=updates),
+        _mode(file, values.get("mode", base.mode)),
+        _weights(file, base.weights, _table(file, "weights", values)),
+        "embedding" in changed,
+    )
+
+
+def _check_names(file: Path, section: str, values: Mapping[str, Any], known: Collection[str]) -> None:
+    unknown = [name for name in values if name not in known]
+    if unknown:
+        within = f"{section}." if section else ""
+        hint = "" if section else ", and another index of the sources by `home`; see docs/evaluation.md"
+        raise SettingsError(
+            f"{file}: {within}{unknown[0]} is no part of how an index is searched; there are {', '.join(known)}{hint}"
+        )
+
+
+def _table(file: Path, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    found = values.get(name, {})
+    if not isinstance(found, dict):
+        raise SettingsError(f"{file}: {name} must be a table, as [{name}]")
+    return found
+
+
+def _section(file: Path, name: str, before: _Section, values: Mapping[str, Any]) -> _Section:
+    given = _table(file, name, values)
+    if _SECRET in given:
+        raise SettingsError(f"{file}: {name}.{_SECRET} is a secret; set DOCINDEX_{name.upper()}__API_KEY instead")
+    known = {"candidates"} if name == "search" else type(before).model_fields.keys() - {_SECRET}
+    _check_names(file, name, given, sorted(known))
+    # Another provider's model is none of this one's.
+    kept = (
+        {}
+        if name == "embedding" and "provider" in given
+        else {key: getattr(before, key) for key in before.model_fields_set}
+    )
+    try:
+        return type(before)(**{**kept, **_absolute(file, name, given)})
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(map(str, (name, *problem["loc"])))
+        raise SettingsError(f"{file}: {where}: {problem['msg'].removeprefix('Value error, ')}") from error
+
+
+def _absolute(file: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The folder of a model, which begins at that of the file."""
+    model = given.get("model")
+    if name == "embedding" and isinstance(model, str) and model.startswith(("/", "./", "../", "~/")):
+        return {**given, "model": os.path.normpath(file.absolute().parent / Path(model).expanduser())}
+    return given
+
+
+def _home(file: Path, values: Mapping[str, Any]) -> dict[str, Path]:
+    given = values.get("home")
+    if given is None:
+        return {}
+    home = (file.absolute().parent / Path(str(given)).expanduser()).absolute()
+    if not isinstance(given, str) or not Layout(home).current.exists():
+        raise SettingsError(
+            f"{file}: home: nothing is indexed in {given}; `DOCINDEX_HOME={given} docindex index` makes an index there"
+        )
+    return {"home": Path(os.path.normpath(home))}
+
+
+def _mode(file: Path, given: object) -> Mode:
+    if given not in list(RETRIEVING):
+        raise SettingsError(f"{file}: mode: there is no {given!r}; must be one of {', '.join(RETRIEVING)}")
+    return Mode(str(given))
+
+
+def _weights(file: Path, before: Weights, given: dict[str, Any]) -> Weights:
+    known = [field.name for field in fields(Weights) if isinstance(getattr(before, field.name), float)]
+    _check_names(file, "weights", given, known)
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _LARGEST_WEIGHT:
+            raise SettingsError(f"{file}: weights.{name} must be a number that is not negative (given: {value!r})")
+    return replace(before, **{name: float(value) for name, value in given.items()})

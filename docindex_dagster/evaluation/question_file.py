@@ -1,0 +1,207 @@
+"""Questions of the user's: a file of CSV or of JSON lines, each with a question and the path that answers it.
+
+    question,path,source
+    how are sessions signed,src/flask/sessions.py:317-340,
+
+The third column may be left out. Lines with the same question are one question with several answers.
+"""
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docindex_dagster.core.errors import QuestionError
+from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.evaluation.indexed_files import IndexedFile
+from docindex_dagster.evaluation.questions import Question, Target, most_common
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.stores.analysis import terms
+
+Files = Mapping[str, Mapping[str, IndexedFile]]  # by source, then by path
+
+_MOST_BYTES = 16 << 20
+_MOST_PROBLEMS = 5  # that are shown
+_LONGEST = 2000  # characters of a question
+_COLUMNS = ("question", "path", "source")
+_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    line: int
+    question: str
+    path: str
+    lines: tuple[int, int] | None
+    source: str | None
+
+
+class _LineError(Exception):
+    """What is wrong with a line."""
+
+
+def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[[str], None]) -> list[Question]:
+    """The questions of a file, in its order; a warning names each line whose path is not indexed, and leaves it out.
+
+    Args:
+        settings: of the project.
+        file: named `.csv` or `.jsonl`.
+        files: what is indexed of the sources that are searched.
+        warn: called with each warning.
+
+    Raises:
+        QuestionError: the file cannot be read, or lines of it are wrong, which it numbers; or nothing is left of it.
+    """
+    targets: dict[str, list[Target]] = {}
+    lines: dict[str, int] = {}
+    problems: list[str] = []
+    for row in _rows(file, problems):
+        try:
+            found = _target(settings, row, files)
+        except _LineError as error:
+            problems.append(f"{file}:{row.line}: {error}")
+            continue
+        if found is None:
+            warn(f"{file}:{row.line}: nothing is indexed at {row.path}, so the line is left out")
+            continue
+        lines.setdefault(row.question, row.line)
+        targets.setdefault(row.question, []).append(found)
+    if problems:
+        more = len(problems) - _MOST_PROBLEMS
+        raise QuestionError("\n".join([*problems[:_MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]))
+    if not targets:
+        raise QuestionError(
+            f"{file} has no question whose path is indexed; `docindex why PATH` says what keeps one out"
+        )
+    return [_question(file, lines[text], text, found, files) for text, found in targets.items()]
+
+
+def _question(file: Path, line: int, text: str, found: Sequence[Target], files: Files) -> Question:
+    distinct = tuple(dict.fromkeys(found))
+    language = most_common(files[target.source][target.path].language for target in distinct)
+    return Question(f"{file.name}:{line}", text, distinct, language)
+
+
+def _rows(file: Path, problems: list[str]) -> Iterator[_Row]:
+    reading = {".csv": _csv, ".jsonl": _jsonl}.get(file.suffix.lower())
+    if reading is None:
+        raise QuestionError(f"{file}: name it .csv, with the columns question and path, or .jsonl")
+    for line, values in reading(file, _text(file)):
+        try:
+            yield from _parsed(line, values)
+        except _LineError as error:
+            problems.append(f"{file}:{line}: {error}")
+
+
+def _text(file: Path) -> str:
+    try:
+        if file.stat().st_size > _MOST_BYTES:
+            raise QuestionError(f"{file} is larger than {_MOST_BYTES >> 20} MiB")
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise QuestionError(f"{file} is no UTF-8: {error.reason} at byte {error.start:,}") from error
+
+
+def _csv(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    """The number of each line, and its values by the names of the columns, or what is wrong with it."""
+    rows = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        names = [name.strip().lower() for name in next(rows, [])]
+        if not {"question", "path"} <= set(names) <= set(_COLUMNS):
+            raise QuestionError(
+                f"{file}:1: the first line must name the columns: question,path or question,path,source"
+            )
+        start = rows.line_num + 1
+        for row in rows:
+            if row:
+                named = dict(zip(names, row, strict=False))
+                yield start, named if len(row) == len(names) else f"has {len(row)} values, not {len(names)}"
+            start = rows.line_num + 1
+    except csv.Error as error:
+        yield rows.line_num, str(error)
+
+
+def _jsonl(_file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, f"is no JSON: {error}"
+            continue
+        if not isinstance(values, dict) or not {"question", "path"} <= values.keys() <= set(_COLUMNS):
+            yield number, 'must be an object with "question" and "path", and "source" if you like'
+        else:
+            yield number, values
+
+
+def _parsed(line: int, values: Mapping[str, Any] | str) -> Iterator[_Row]:
+    """A row for each path of a line."""
+    if isinstance(values, str):
+        raise _LineError(values)
+    text, paths, source = values["question"], values["path"], values.get("source") or None
+    listed = paths if isinstance(paths, list) else [paths]
+    if not isinstance(text, str) or not (source is None or isinstance(source, str)):
+        raise _LineError("question and source must be texts")
+    question = " ".join(well_formed(text).split())
+    if not terms(question):
+        raise _LineError("the question is empty")
+    if len(question) > _LONGEST:
+        raise _LineError(f"the question has more than {_LONGEST:,} characters")
+    if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
+        raise _LineError("the path is empty: say which file answers the question")
+    for path in listed:
+        place = _PLACE.fullmatch(well_formed(path.strip()))
+        if place is None:
+            raise _LineError(f"{path!r} is no path")
+        yield _Row(line, question, place["path"], _lines(place), source)
+
+
+def _lines(place: re.Match[str]) -> tuple[int, int] | None:
+    if place["first"] is None:
+        return None
+    first, last = int(place["first"]), int(place["last"] or place["first"])
+    if not 1 <= first <= last:
+        raise _LineError(f"lines {first}-{last} are none: they count from 1, and the last is no less than the first")
+    return first, last
+
+
+def _target(settings: Settings, row: _Row, files: Files) -> Target | None:
+    """What a row means: a path on disk, or in a source, or the end of one path alone."""
+    within = files if row.source is None else {key: files[key] for key in [_key(row.source, files)]}
+    on_disk = _on_disk(settings, row.path)
+    exact = [(key, row.path) for key, paths in within.items() if row.path in paths]
+    if on_disk is not None and on_disk[1] in within.get(on_disk[0], ()):
+        exact = [on_disk]
+    ends = exact or [(key, path) for key, paths in within.items() for path in paths if path.endswith(f"/{row.path}")]
+    if len(ends) > 1:
+        shown = " and ".join(f"{path} of {key}" for key, path in ends[:3])
+        raise _LineError(f"{row.path} may be {shown}: write more of it, or name the source")
+    return Target(*ends[0], row.lines) if ends else None
+
+
+def _key(name: str, files: Files) -> str:
+    fitting = [key for key in files if name in {key, key.partition("/")[2]}]
+    if len(fitting) != 1:
+        raise _LineError(f"there is no source {name!r} among those that are searched: {', '.join(files)}")
+    return fitting[0]
+
+
+def _on_disk(settings: Settings, path: str) -> tuple[str, str] | None:
+    """The source and path of a file that is given by its path on disk, from the project's folder."""
+    if "\0" in path:
+        raise _LineError("no path holds a NUL character")
+    place = settings.root / path
+    around = registry.containing(settings, place)
+    if around is None:
+        return None
+    name = os.path.relpath(os.path.normpath(place), around.path)
+    return around.key, path_to_name(os.fsencode(name))

@@ -1,0 +1,87 @@
+"""What is asked, and what answers it."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class Place(Protocol):
+    """Some lines of an indexed file, as a hit is."""
+
+    @property
+    def source(self) -> str:
+        """The key of its source."""
+
+    @property
+    def path(self) -> str:
+        """As the index writes it."""
+
+    @property
+    def start_line(self) -> int:
+        """From 1."""
+
+    @property
+    def end_line(self) -> int:
+        """Inclusive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A file of the index that answers a question, or lines of it."""
+
+    source: str
+    path: str
+    lines: tuple[int, int] | None = None
+
+    def is_met(self, place: Place) -> bool:
+        """Whether a place is of the file, and overlaps the lines."""
+        if (place.source, place.path) != (self.source, self.path):
+            return False
+        return self.lines is None or (place.start_line <= self.lines[1] and place.end_line >= self.lines[0])
+
+    def __str__(self) -> str:
+        if self.lines is None:
+            return self.path
+        first, last = self.lines
+        return f"{self.path}:{first}" if first == last else f"{self.path}:{first}-{last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question and its answers.
+
+    Attributes:
+        name: where it is from: `SOURCE@COMMIT`, or `FILE:LINE`.
+        text: what is asked.
+        targets: what answers it, at least one.
+        language: the one that most targets are in.
+        within: the sources that are searched; none for all.
+        is_of_history: whether documents that say what changed repeat it, so that they do not count.
+    """
+
+    name: str
+    text: str
+    targets: tuple[Target, ...]
+    language: str
+    within: tuple[str, ...] = ()
+    is_of_history: bool = False
+
+    @property
+    def source(self) -> str:
+        """The source of its first target."""
+        return self.targets[0].source
+
+
+def most_common(values: Iterable[str]) -> str:
+    """The value that occurs most often, of equals the first in order."""
+    counts = Counter(values)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
+    """The rank of each target among some places, best first: of the first that meets it, from 1."""
+    return [
+        next((rank for rank, place in enumerate(places, start=1) if target.is_met(place)), None)
+        for target in question.targets
+    ]
