@@ -54,7 +54,7 @@ def rank(
     best = found[0].score
     among = _worth_among(found, rows, weights)
     answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
-    alone = _alone(query, rows, wording)
+    alone = _alone(query, rows, weights, wording)
     ranked = [
         _by_itself(
             query,
@@ -113,8 +113,8 @@ def _by_itself(
 ) -> Scored:
     """A chunk with the signals that the others found have no part in but by what is given.
 
-    `among` is what a document counts if none is asked for, `answers` how far its heading is the query, `alone` how much
-    of the query it has that no code has.
+    `among` is what a document counts if none is asked for, `answers` how far its heading is the query, `alone` how far
+    it is excused from standing back.
     """
     relevance = item.score
     is_question = query.kind is Kind.QUESTION
@@ -137,10 +137,12 @@ def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:
     return row["source_type"] == "test" and not _TESTS.intersection(query.terms)
 
 
-def _alone(query: Query, rows: Mapping[str, Mapping[str, Any]], wording: Wording) -> dict[str, float]:
-    """How much of a query each of those that stand back has that no code which was found has: 0 to 1.
+def _alone(
+    query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording
+) -> dict[str, float]:
+    """How far each of those that stand back is to be excused, since it has words of the query that no code has: 0 to 1.
 
-    A word that only a test has leads nowhere else.
+    What only a test says is found nowhere else.
     """
     back = {
         chunk_id: wording.in_chunk(row)
@@ -150,11 +152,11 @@ def _alone(query: Query, rows: Mapping[str, Mapping[str, Any]], wording: Wording
     if not back:
         return {}
     most = max((wording.in_chunk(row) for chunk_id, row in rows.items() if chunk_id not in back), default=0.0)
-    return {chunk_id: max(0.0, share - most) for chunk_id, share in back.items()}
+    return {chunk_id: min(1.0, weights.alone * max(0.0, share - most)) for chunk_id, share in back.items()}
 
 
 def _less_far(worth: float, alone: float) -> float:
-    """What a chunk counts that stands back: the less of it, the more it has alone."""
+    """What a chunk counts that stands back, the less so the further it is excused."""
     return worth + max(0.0, 1 - worth) * alone
 
 
