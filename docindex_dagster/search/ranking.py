@@ -137,9 +137,7 @@ def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:
     return row["source_type"] == "test" and not _TESTS.intersection(query.terms)
 
 
-def _alone(
-    query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording
-) -> dict[str, float]:
+def _alone(query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording) -> dict[str, float]:
     """How far each of those that stand back is to be excused, since it has words of the query that no code has: 0 to 1.
 
     What only a test says is found nowhere else.
