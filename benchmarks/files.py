@@ -10,7 +10,7 @@ import json
 import math
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,11 @@ def ndcg(paths: Sequence[str], targets: Sequence[str]) -> float:
     return gains / ideal
 
 
+def targets_of(question: Mapping[str, Any]) -> list[str]:
+    """The paths of the files that answer a question; a few targets name lines as well, which say nothing of files."""
+    return [target if isinstance(target, str) else target["path"] for target in question["targets"]]
+
+
 def is_same_file(left: str, right: str) -> bool:
     """One path is a suffix of the other on a `/` boundary."""
     return f"/{left}".endswith(f"/{right}") or f"/{right}".endswith(f"/{left}")
@@ -51,7 +56,7 @@ def evaluate(bench: Path, corpora: Path, modes: Sequence[Mode]) -> dict[str, dic
             for question in questions:
                 for mode in modes:
                     hits = search(indexed.reader, question["query"], lambda: embedder, mode=mode, top_k=TOP)
-                    by_mode[mode].append(ndcg([hit.path for hit in hits], question["targets"]))
+                    by_mode[mode].append(ndcg([hit.path for hit in hits], targets_of(question)))
         scores[name] = by_mode
         row = "  ".join(f"{sum(by_mode[mode]) / len(by_mode[mode]):.3f}" for mode in modes)
         print(f"{name:<12} {len(questions):>4} questions {indexed.chunks:>6} chunks  {row}", flush=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from benchmarks.files import TOP, is_same_file, ndcg
+from benchmarks.files import TOP, is_same_file, ndcg, targets_of
 
 PASSAGES_OF = "octocode"
 SETS = ("files", "code", "docs")
@@ -87,7 +87,7 @@ def read_questions(bench: Path) -> list[Question]:
 
 
 def _for_files(row: Mapping[str, Any], repository: str, language: str) -> Question:
-    targets = row["targets"]
+    targets = targets_of(row)
 
     def score(places: Sequence[Place]) -> Scores:
         hits = [any(is_same_file(place.path, target) for target in targets) for place in places[:TOP]]

@@ -6,18 +6,15 @@ Each signal multiplies or adds to the score; its contribution is what the score 
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from docindex_dagster.core.traces import spanned
+from docindex_dagster.search.file_names import share_named
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Kind, Query
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.search.wording import Wording
-from docindex_dagster.stores.analysis import terms
 
-# Words are the same when one begins with the other and is no shorter than this: `config`, `configuration`.
-_SHORTEST = 4
 # So many of the first candidates decide whether documents are meant.
 _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
@@ -26,6 +23,8 @@ _SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # what may be a 
 # The power of the share of words that a heading and a query have in common: nearly all have to be.
 _WORD_FOR_WORD = 8
 _TESTS = frozenset({"test", "tests", "testing"})
+# The power of the share of a file's name that a query has: a name of which it has a half says little.
+_NAMED = 2
 
 
 @spanned("rank")
@@ -55,6 +54,7 @@ def rank(
     best = found[0].score
     among = _worth_among(found, rows, weights)
     answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
+    alone = _alone(query, rows, weights, wording)
     ranked = [
         _by_itself(
             query,
@@ -65,6 +65,7 @@ def rank(
             wording=wording,
             among=among,
             answers=answers[item.chunk_id],
+            alone=alone.get(item.chunk_id, 0.0),
         )
         for item in found
     ]
@@ -108,50 +109,53 @@ def _by_itself(
     wording: Wording,
     among: float,
     answers: float,
+    alone: float,
 ) -> Scored:
-    """A chunk with the signals that need no other chunk.
+    """A chunk with the signals that the others found have no part in but by what is given.
 
-    `among` is what a document counts if none is asked for, `answers` how far its heading is the query.
+    `among` is what a document counts if none is asked for, `answers` how far its heading is the query, `alone` how far
+    it is excused from standing back.
     """
     relevance = item.score
     is_question = query.kind is Kind.QUESTION
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
         item = item.plus("definition", weights.definition * best)
-    if not is_question:
-        item = item.plus("path", item.score * weights.path * _share_of_name(row["path"], query.terms))
-    if row["source_type"] in _DOCUMENTS:
-        worth = _worth_of_answer(row, weights, wording) if is_question else among
+    is_document = row["source_type"] in _DOCUMENTS
+    if not is_question and not (is_document and query.kind in _SENTENCES):
+        named = share_named(row["path"], tuple(wording.shares))
+        item = item.plus("path", item.score * weights.path * named**_NAMED)
+    if is_document:
+        worth = _worth_of_answer(row, weights, wording) if is_question else _less_far(among, alone)
         item = item.plus("document", item.score * (worth - 1))
         item = item.plus("heading", relevance * weights.heading * answers)
-    if row["source_type"] == "test" and not _TESTS.intersection(query.terms):
-        item = item.plus("test", item.score * (weights.test - 1))
+    if _is_unasked_test(query, row):
+        item = item.plus("test", item.score * (_less_far(weights.test, alone) - 1))
     return item
 
 
-def _share_of_name(path: str, words: tuple[str, ...]) -> float:
-    """The share of the words in a file's name that the query has."""
-    parts = _name_parts(path.rpartition("/")[2])
-    return sum(_is_among(part, words) for part in parts) / len(parts) if parts else 0.0
+def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:
+    return row["source_type"] == "test" and not _TESTS.intersection(query.terms)
 
 
-@lru_cache(maxsize=1 << 16)
-def _name_parts(name: str) -> frozenset[str]:
-    return frozenset(terms(name.split(".", maxsplit=1)[0] or name))
+def _alone(query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording) -> dict[str, float]:
+    """How far each of those that stand back is to be excused, since it has words of the query that no code has: 0 to 1.
+
+    What only a test says is found nowhere else.
+    """
+    back = {
+        chunk_id: wording.in_chunk(row)
+        for chunk_id, row in rows.items()
+        if row["source_type"] in _DOCUMENTS or _is_unasked_test(query, row)
+    }
+    if not back:
+        return {}
+    most = max((wording.in_chunk(row) for chunk_id, row in rows.items() if chunk_id not in back), default=0.0)
+    return {chunk_id: min(1.0, weights.alone * max(0.0, share - most)) for chunk_id, share in back.items()}
 
 
-def _is_among(part: str, words: tuple[str, ...]) -> bool:
-    """Whether a word is the same, or one of both begins with the other."""
-    if part in words:
-        return True
-    long, lines = _long(words)
-    return len(part) >= _SHORTEST and (part.startswith(long) or f"\n{part}" in lines)
-
-
-@lru_cache(maxsize=64)  # it is asked for each file that a query finds
-def _long(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The words that are long enough to be begun with, and a text in which each of them is a line."""
-    long = tuple(word for word in words if len(word) >= _SHORTEST)
-    return long, "".join(f"\n{word}" for word in long)
+def _less_far(worth: float, alone: float) -> float:
+    """What a chunk counts that stands back, the less so the further it is excused."""
+    return worth + max(0.0, 1 - worth) * alone
 
 
 def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:

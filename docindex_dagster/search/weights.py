@@ -27,8 +27,9 @@ class Weights:
     source: float = 1.0  # more, for a chunk of the source that the query names; 0
     # Code-aware signals.
     definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
-    path: float = 0.2  # more, for a file whose name's words are all in the query; 0
+    path: float = 0.3  # more, for a file whose name's words are all in the query; 0
     test: float = 0.3  # times, for a test, when tests are not asked for; 1
+    alone: float = 2.0  # times the share of the query that no code has: so much less a test or document stands back; 0
     # Times, for a document or setting. When documentation is not asked for: where nothing else that was found is one,
     # and where all is, with what lies between by their share. When it is asked for: for a document that has all words
     # of the question; less by the square of the share that it lacks.

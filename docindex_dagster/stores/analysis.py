@@ -34,6 +34,11 @@ def terms(text: str) -> list[str]:
     return [term for word in _WORD.findall(text) for term in _split(word)]
 
 
+def parts(text: str) -> list[str]:
+    """The words of a text, in order; of an identifier its parts, without the whole."""
+    return [part for word in _WORD.findall(text) for part in _split(word)[1:] or _split(word)]
+
+
 @cache
 def stemmer() -> "TextAnalyzer":
     """Cuts terms, joined by spaces, to their stems: Snowball's for English, which leaves most names alone."""

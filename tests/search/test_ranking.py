@@ -2,13 +2,10 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search import ranking
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -25,8 +22,17 @@ FILES = {
     "lib/small.py": ["ship ferries a few goods over"],
     "docs/mill.md": ["Milling describes how a mill grinds the corn"],
     "lib/mill.py": ["mill grinds the corn"],
+    "tests/test_birds.py": ["test_birds names a zebrafinch2 among others, and counts the feathers of each"],
+    "lib/birds.py": ["bird 2 has feathers, and a name among others", "bird 7 has two feathers"],
+    "lib/cats.py": ["cat 2 of cat 7", "cat 7 after cat 2"],
+    "notes/birds.md": ["Kinds of birds are a wren and a jackdaw7"],
 }
-TYPES = {"tests/test_flow.py": "test", "docs/mill.md": "doc"}
+TYPES = {
+    "tests/test_flow.py": "test",
+    "docs/mill.md": "doc",
+    "tests/test_birds.py": "test",
+    "notes/birds.md": "doc",
+}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +66,23 @@ def test_tests_stand_back_unless_they_are_asked_for(reader):
     assert paths(reader, "test that opens and closes the valve of the pump")[0] == "tests/test_flow.py"
 
 
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("zebrafinch2", "tests/test_birds.py"),
+        ("jackdaw7", "notes/birds.md"),
+        ("names of jackdaw7", "notes/birds.md"),
+    ],
+)
+@pytest.mark.parametrize("mode", [Mode.BM25, Mode.HYBRID])
+def test_a_word_that_only_a_test_or_a_document_has_leads_to_it(reader, query, path, mode):
+    assert search(reader, query, StaticEmbedder, mode=mode)[0].path == path
+
+
+def test_a_test_stands_back_where_code_has_its_words(reader):
+    assert paths(reader, "names and feathers among others")[0] == "lib/birds.py"
+
+
 def test_documents_come_first_where_a_question_asks_for_them(reader):
     assert paths(reader, "what grinds the corn")[0] == "docs/mill.md"
     assert paths(reader, "grinds the corn")[0] == "lib/mill.py"
@@ -84,20 +107,6 @@ def test_other_forms_of_a_word_are_found(reader):
 def test_the_contributions_of_the_signals_add_up_to_the_score(reader, query):
     for hit in find(reader, query):
         assert hit.score == pytest.approx(sum(signal.contribution for signal in hit.signals))
-
-
-@given(
-    part=st.text("ab", min_size=1, max_size=6),
-    words=st.lists(st.text("ab", min_size=1, max_size=6), max_size=5, unique=True).map(tuple),
-)
-@example(part="port", words=("import",))
-@example(part="imports", words=("import",))
-def test_a_word_of_a_files_name_is_asked_for_by_itself_or_where_one_of_four_letters_begins_the_other(part, words):
-    both = [word for word in words if min(len(word), len(part)) >= 4]
-
-    expected = part in words or any(word.startswith(part) or part.startswith(word) for word in both)
-
-    assert ranking._is_among(part, words) is expected
 
 
 def test_with_granularity_file_no_file_is_shown_twice_not_even_as_a_copy_in_another_source(tmp_path):
