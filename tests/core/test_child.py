@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
-from docindex_dagster.core.child import result_of
+from docindex_dagster.core.child import _send, result_of
 from docindex_dagster.core.events import Event, Progress
 from tests.sources_of_code import run_in_a_source
 
@@ -65,6 +65,20 @@ def test_tables_go_to_another_process_and_come_back():
     assert found.equals(doubled(table.slice(1)), check_metadata=True)
 
 
+def test_the_memory_of_a_table_is_sent_as_it_is_and_not_copied_into_a_pickle_first():
+    table = pa.table({"text": ["pump" * 100_000]})
+    ours, theirs = multiprocessing.Pipe()
+
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(_send, ours, table)
+        pickled, count = theirs.recv()
+        memory = [theirs.recv_bytes() for _ in range(count)]
+        sent.result()
+
+    assert len(pickled) < 1000
+    assert b"pump" * 100_000 in b"".join(memory)
+
+
 @pytest.mark.parametrize(("work", "code"), [(fail, 1), (die, -signal.SIGKILL)])
 def test_a_process_without_a_result_is_an_error(work, code, capfd):
     with pytest.raises(ChildProcessError, match=f"exit code {code} "):
@@ -101,7 +115,7 @@ def _until(condition) -> None:
 
 
 SCRIPT = """
-from docindex_dagster.core.child import result_of
+from docindex_dagster.core.child import _send, result_of
 
 if __name__ == "__main__":
     print(result_of(list))
