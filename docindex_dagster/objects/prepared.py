@@ -159,14 +159,14 @@ def push(
 def withdraw(bucket: Bucket, key: str, by: str) -> Prepared | None:
     """Let the pointer of a source say that it is to be taken out of the index; None where there is no pointer.
 
+    One that says so is written anew: a rollback may have brought back what publishers took out for it.
+
     Raises:
         ConflictError: a run replaced the pointer meanwhile.
         ObjectStoreError: the store does not answer.
     """
     base = read(bucket, object_of(key))
-    if base is None or base.is_withdrawn:
-        return base
-    return _replace(bucket, Prepared(key, base.number + 1, {}, by), base)
+    return None if base is None else _replace(bucket, Prepared(key, base.number + 1, {}, by), base)
 
 
 def _replace(bucket: Bucket, new: Prepared, base: Prepared | None) -> Prepared:
