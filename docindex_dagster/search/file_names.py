@@ -1,8 +1,9 @@
 """How far a query names a file: the share of the words of its name that the query has."""
 
+from collections.abc import Collection
 from functools import lru_cache
 
-from docindex_dagster.stores.analysis import parts, stems
+from docindex_dagster.stores.analysis import parts, stems, terms
 
 # A word and one that begins with it are the same, unless it is shorter: `env`, `environment`.
 _SHORTEST = 3
@@ -17,6 +18,11 @@ def share_named(path: str, query: tuple[str, ...]) -> float:
     """
     words = _words(_name(path))
     return sum(_is_among(word, query) for word in words) / len(words) if words else 0.0
+
+
+def is_written(path: str, terms_of_query: Collection[str]) -> bool:
+    """Whether a query has the name of a file with its ending, as `README.md` is written; its terms are given."""
+    return set(terms(path.rpartition("/")[2])).issubset(terms_of_query)
 
 
 def _name(path: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.search.file_names import share_named
+from docindex_dagster.search.file_names import is_written, share_named
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Kind, Query
 from docindex_dagster.search.weights import Weights
@@ -25,6 +25,7 @@ _WORD_FOR_WORD = 8
 _TESTS = frozenset({"test", "tests", "testing"})
 # The power of the share of a file's name that a query has: a name of which it has a half says little.
 _NAMED = 2
+_BY_CHANCE = 0.5
 
 
 @spanned("rank")
@@ -121,9 +122,8 @@ def _by_itself(
     if query.name is not None and any(symbol["name"] == query.name for symbol in row["symbols"] or ()):
         item = item.plus("definition", weights.definition * best)
     is_document = row["source_type"] in _DOCUMENTS
-    if not is_question and not (is_document and query.kind in _SENTENCES):
-        named = share_named(row["path"], tuple(wording.shares))
-        item = item.plus("path", item.score * weights.path * named**_NAMED)
+    if not is_question:
+        item = item.plus("path", item.score * weights.path * _named(query, row, wording))
     if is_document:
         worth = _worth_of_answer(row, weights, wording) if is_question else _less_far(among, alone)
         item = item.plus("document", item.score * (worth - 1))
@@ -131,6 +131,13 @@ def _by_itself(
     if _is_unasked_test(query, row):
         item = item.plus("test", item.score * (_less_far(weights.test, alone) - 1))
     return item
+
+
+def _named(query: Query, row: Mapping[str, Any], wording: Wording) -> float:
+    """How far a query names the file of a chunk: 0 to 1. Sentences have the words of a document's name by chance."""
+    path, named = row["path"], share_named(row["path"], tuple(wording.shares)) ** _NAMED
+    is_by_chance = row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not is_written(path, query.terms)
+    return _BY_CHANCE * named if is_by_chance else named
 
 
 def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:

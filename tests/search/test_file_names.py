@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docindex_dagster.search import file_names
-from docindex_dagster.search.file_names import share_named
+from docindex_dagster.search.file_names import is_written, share_named
 from docindex_dagster.stores.analysis import stems, terms
 
 
@@ -38,6 +38,13 @@ def test_the_share_of_a_files_name_that_a_query_has(path, query, share):
 def test_a_file_that_stands_for_its_folder_is_called_as_the_folder(file):
     assert named(f"src/extract/{file}", "how extractors work") == 1
     assert named(f"src/extract/{file}", "an index module for initialisation") == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "is_it"), [("fix README.md", True), ("fix readme md", True), ("fix the readme", False), ("", False)]
+)
+def test_a_name_is_written_with_its_ending(query, is_it):
+    assert is_written("docs/README.md", terms(query)) is is_it
 
 
 def test_in_no_folder_it_is_called_as_it_is():

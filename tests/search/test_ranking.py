@@ -8,6 +8,7 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Hit, Mode
+from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
@@ -81,6 +82,22 @@ def test_a_word_that_only_a_test_or_a_document_has_leads_to_it(reader, query, pa
 
 def test_a_test_stands_back_where_code_has_its_words(reader):
     assert paths(reader, "names and feathers among others")[0] == "lib/birds.py"
+
+
+@pytest.mark.parametrize(
+    ("query", "path", "share"),
+    [
+        ("what grinds the corn in a mill", "docs/mill.md", 0.0),  # a question asks for what documents say
+        ("grinds the corn in a mill", "docs/mill.md", 0.5),
+        ("grinds the corn, see mill.md for a mill", "docs/mill.md", 1.0),
+        ("grinds the corn in a mill", "lib/mill.py", 1.0),
+    ],
+)
+def test_a_sentence_that_names_a_document_says_less_than_one_that_writes_its_name(reader, query, path, share):
+    (hit,) = [hit for hit in find(reader, query) if hit.path == path]
+    gained = {signal.name: signal.contribution for signal in hit.signals}
+
+    assert gained.get("path", 0.0) == pytest.approx(share * WEIGHTS.path * gained["bm25"])
 
 
 def test_documents_come_first_where_a_question_asks_for_them(reader):
