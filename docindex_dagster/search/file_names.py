@@ -22,7 +22,7 @@ def share_named(path: str, query: tuple[str, ...]) -> float:
 
 def is_written(path: str, terms_of_query: Collection[str]) -> bool:
     """Whether a query has the name of a file with its ending, as `README.md` is written; its terms are given."""
-    return set(terms(path.rpartition("/")[2])).issubset(terms_of_query)
+    return _terms(path.rpartition("/")[2]).issubset(terms_of_query)
 
 
 def _name(path: str) -> str:
@@ -31,6 +31,11 @@ def _name(path: str) -> str:
     name = file.rpartition(".")[0] or file
     stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _OF_FOLDERS
     return folder.rpartition("/")[2] if folder and stands_for_folder else name
+
+
+@lru_cache(maxsize=1 << 16)
+def _terms(name: str) -> frozenset[str]:
+    return frozenset(terms(name))
 
 
 @lru_cache(maxsize=1 << 16)
