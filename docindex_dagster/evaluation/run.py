@@ -79,6 +79,8 @@ def find_questions(settings: Settings, reader: Reader, wanted: Wanted, warn: Cal
     if wanted.file is not None:
         return questions_of_file(settings, reader, wanted, wanted.file, warn)
     found = questions_of_history(settings, reader, wanted, warn)
+    if not found.origins:
+        raise QuestionError("these sources have no git history to ask by: name a file of questions")
     if not found.questions:
         raise QuestionError(
             "no commit of these sources makes a question: name a file of questions, or read more by --commits"
@@ -97,7 +99,7 @@ def questions_of_file(
     """
     files = {key: indexed_files(reader, key) for key in wanted.keys(reader)}
     found = read_questions(settings, file, files, warn)
-    return Asked(found, [f"{len(found):,} questions of {file}"])
+    return Asked(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} of {file}"])
 
 
 def questions_of_history(settings: Settings, reader: Reader, wanted: Wanted, warn: Callable[[str], None]) -> Asked:

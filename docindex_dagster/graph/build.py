@@ -254,7 +254,6 @@ def _files(
         with closing(source.resolver()) as resolver:
             for path, rows in groupby(rows_of(columns, of_family), key=itemgetter("path")):
                 yield _File(source, resolver, path, [*rows], concepts)
-            resolver.forget()
 
 
 def _as_problem(error: Exception) -> str:

@@ -22,7 +22,7 @@ class Offered(Mapping[str, Mapping[int, int]]):
 
     @classmethod
     def of(cls, units: Units, paths: Iterable[str], most: int) -> "Offered":
-        """What the files of some paths offer; no more units than such with so many statements are held for long."""
+        """What the files of some paths offer. Units are let go of where they hold more than `most` statements."""
         rows: dict[str, tuple[int, int]] = {}
         keys, fingerprints = array(_KEY), array(_KEY)
         for path in paths:

@@ -99,7 +99,7 @@ def test_how_many_questions_are_asked_can_be_chosen(evaluate):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--source", "manual"), "no commit of these sources makes a question: name a file of questions"),
+        (("--source", "manual"), "these sources have no git history to ask by: name a file of questions"),
         (("bad.csv",), "bad.csv:3: the question is empty"),
         (("nowhere.csv",), "nowhere.csv: No such file or directory"),
         (("--compare", "bad.toml"), "mode: there is no 'best'; must be one of hybrid, vector, bm25, graph"),

@@ -149,7 +149,8 @@ class Queries:
         return self.table.looked()
 
     def close(self) -> None:
-        """Let go of all answers. They hold one another, and Python takes long to find that nothing else holds them."""
+        """Let go of all units and answers. They hold one another, and Python is slow to find that nothing else does."""
+        self.forget()
         self.table.close()
         vars(self).clear()
 
