@@ -64,21 +64,21 @@ def test_what_is_held_of_one_family_of_languages_is_let_go_of_before_the_next(mo
 
 def test_without_the_text_of_code_the_graph_is_the_same(tmp_path):
     files = {
-        "go.mod": "module example.com/app\n",
-        "main.go": 'package main\n\nimport "example.com/app/util"\n\nfunc main() {\n\tutil.Run()\n}\n',
-        "util/util.go": "package util\n\n// Run runs.\nfunc Run() {}\n",
-        "guide.md": "# Guide\n\nSee [util](util/util.go) and `Run`.\n",
+        "tsconfig.json": '{"compilerOptions": {"paths": {"@lib/*": ["src/inner/*"]}}}\n',
+        "main.ts": 'import { run } from "@lib/engine";\n\nexport function main() {\n  run();\n}\n',
+        "src/inner/engine.ts": "// Runs.\nexport function run() {}\n",
+        "guide.md": "# Guide\n\nSee [engine](src/inner/engine.ts) and `run`.\n",
     }
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text(text)
     chunks = chunks_of(tmp_path)
     whole, less = build_graph(chunks), build.build_graph(without_code(chunks), references_of(chunks))
 
     assert less.nodes.equals(whole.nodes)
     assert less.triples.equals(whole.triples)
-    assert "main.go::main calls util/util.go::Run" in {
+    assert "main.ts::main calls src/inner/engine.ts::run" in {
         f"{row['subject']} {row['predicate']} {row['object']}" for row in less.triples.to_pylist()
     }
     texts = {row["path"]: row["text"] for row in without_code(chunks).to_pylist()}
-    assert (texts["main.go"], texts["util/util.go"]) == ("", "")
+    assert (texts["main.ts"], texts["src/inner/engine.ts"]) == ("", "")
