@@ -1,7 +1,7 @@
 """Which commits say what they changed, and what they ask for: the questions of `docindex evaluate` and of training.
 
-Not those of programs, and none by a phrase that would fit any change, or that says what was done to the files rather than what they
-are about.
+Not those of programs, and none by a phrase that would fit any change, or that says what was done to the files rather
+than what they are about.
 """
 
 import re
@@ -17,10 +17,12 @@ _EDGES = " \t-\u2013\u2014:;,.*!/|"  # dashes among them
 
 _PROGRAM = re.compile(
     r"""
-      \[bot\] | (?:\b|_)bot\b | \bautomation\b | \bnoreply@                        # by their names
-    | dependabot | renovate | greenkeeper | snyk.?bot | all-?contributors         # that update what a project needs
-    | github.?actions?\b | pre-commit | travis.?ci | semantic-release | mergify | imgbot | autofix   # that build and mend
-    | weblate | transifex | crowdin                                               # that translate
+    # By their names
+      \[bot\] | (?:\b|_)bot\b | \bautomation\b | \bnoreply@
+    # That update what a project needs, build and mend, translate
+    | dependabot | renovate | greenkeeper | snyk.?bot | all-?contributors
+    | github.?actions?\b | pre-commit | travis.?ci | semantic-release | mergify | imgbot | autofix
+    | weblate | transifex | crowdin
     """,
     re.IGNORECASE | re.VERBOSE,
 )
@@ -31,12 +33,14 @@ _BRACKETS = re.compile(  # [docs]; but [ci] and [test] say that there is no ques
 )
 _NUMBERS = re.compile(
     r"""
-      \(?(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references?|see|re|part\ of|for|from|issues?|pr     # closes
-           |pull\ request|bug|ticket|cc)\b[\s:,-]*)*(?:\b(?:and|issues?|pr|tickets?)\s+)?
-        (?:[\w.-]+/[\w.-]+|\bgh)?[-#]?\#\d+\)?                                    # #12, owner/name#12
-    | [(\[]?\bgh-\d+[)\]]? | \[\#\d+\]                                            # [GH-12]
-    | [,\s]*\(?(?:github\ )?(?:issues?|pr|pull\ request)\ \d+\)?                  # , GitHub issue 12
-    | ^(?-i:(?:(?!UTF|SHA|ISO|RFC|CVE)[A-Z]{2,10}-\d+\b[,:\s]*)+)                 # ABC-12
+    # #12, owner/name#12, GH-12, and the words before: closes #12 and #13
+      \(?(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references?|see|re|part\ of|for|from|issues?|pr
+             |pull\ request|bug|ticket|cc)\b[\s:,-]*)*(?:\b(?:and|issues?|pr|tickets?)\s+)?
+        (?:[\w.-]+/[\w.-]+|\bgh)?[-#]?\#\d+\)?
+    | [(\[]?\bgh-\d+[)\]]? | \[\#\d+\]
+    # GitHub issue 12, ABC-12, addresses
+    | [,\s]*\(?(?:github\ )?(?:issues?|pr|pull\ request)\ \d+\)?
+    | ^(?-i:(?:(?!UTF|SHA|ISO|RFC|CVE)[A-Z]{2,10}-\d+\b[,:\s]*)+)
     | https?://\S+
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -54,19 +58,24 @@ _THANKS = re.compile(
 _LEFT_EMPTY = re.compile(r"\(\s*[,;&]?\s*\)|`")  # parentheses; and marks of code
 # `fix(router): …` of Conventional Commits: what the change is about is in the brackets.
 _TYPE = re.compile(
-    r"""^(?:feat(?:ure)? | (?:bug\ ?|hot)?fix(?:e[sd])? | perf | refactor(?:ing)? | docs? | types? | core | bench | security
-          | enhancement | improvement | cleanup | misc | internal | breaking | major | minor | patch)
-        \s?(?:\((?P<scope>[^()]{0,60})\))?!?\s*:\s*""",
+    r"""
+    ^(?:feat(?:ure)?|(?:bug\ ?|hot)?fix(?:e[sd])?|perf|refactor(?:ing)?|docs?|types?|core|bench|security|enhancement
+       |improvement|cleanup|misc|internal|breaking|major|minor|patch)
+    \s?(?:\((?P<scope>[^()]{0,60})\))?!?\s*:\s*
+    """,
     re.IGNORECASE | re.VERBOSE,
 )
-_TOOLS = r"""(?:(?:go|es|ts|py|style)?lint(?:s|er|ers|ing)?|rubocop|prettier|gofmt|go\ fmt|rustfmt|scalafmt|clang-(?:format|tidy)
-    |isort|flake8|pylint|mypy|clippy|phpstan|psalm|phpcs|checkstyle|sonar\w*|spotless|pre-commit)"""
+_TOOLS = (
+    r"(?:(?:go|es|ts|py|style)?lint(?:s|er|ers|ing)?|rubocop|prettier|gofmt|go\ fmt|rustfmt|scalafmt|"
+    r"clang-(?:format|tidy)|isort|flake8|pylint|mypy|clippy|phpstan|psalm|phpcs|checkstyle|sonar\w*|spotless|pre-commit)"
+)
 _CHORE = re.compile(
     rf"""
-      ^(?:chore|build|ci|style|release|wip|tests?|lint|deps?|revert)\s?(?:\([^)]*\))?!?\s*:   # by its type
+    # Its type
+      ^(?:chore|build|ci|style|release|wip|tests?|lint|deps?|revert)\s?(?:\([^)]*\))?!?\s*:
     # Versions
     | ^(?:version|v\.?|prepare|release)?\s*\d+\.\d+ | ^(?:version|v\.?)\s*\d | \bto\ (?:version\ )?v?\d+(?:\.\d+)*$
-    | ^(?:re-?)?bump\w*\b | \bbump(?:s|ed|ing)?\b | ^\[?releas(?:e[sd]?|ing)\b | ^start\ (?:of\ )?\d
+    | \b(?:re-?)?bump(?:s|ed|ing)?\b | ^\[?releas(?:e[sd]?|ing)\b | ^start\ (?:of\ )?\d
     | \brelease\ (?:notes?|posts?|process|scripts?|version|candidate) | ^prepare\b.*\b(?:release|version|development)
     | ^(?:update|set|increment|change)\ (?:the\ )?version | \bversion\ (?:number|bump)\b
     # What the project needs, and what builds it
@@ -75,22 +84,23 @@ _CHORE = re.compile(
     | \b(?:ci|travis|appveyor|codecov|coveralls?|circleci|build\ failure)\b
     | \bgithub\ (?:workflows?|actions?)\b | ^(?:\w+\ )?workflows?\b
     # How commits come together
-    | ^merged?\b | \bmerge\ conflicts?\b | ^fix(?:\ up)?\ merge\b | ^(?:partial\w*\ )?revert\w*\b | ^reappl\w+\b | ^rebased?\b
-    | \bback-?port\w* | \bcherry.?pick\w*\b | \bfix-?ups?\b | ^(?:squash|amend)! | \bwip\b | \b(?:w|wh)?oops\b
-    | ^(?:initial|first)\ commit | \bpull\ request\b
-    | \breview\ (?:comments?|feedback)\b | \baddress(?:es|ed)?\ (?:\w+\ )?(?:review|comments?|feedback)\b | \bcode\ review\b
+    | ^merged?\b | \bmerge\ conflicts?\b | ^fix(?:\ up)?\ merge\b | ^(?:partial\w*\ )?revert\w*\b | ^reappl\w+\b
+    | ^rebased?\b | \bback-?port\w* | \bcherry.?pick\w*\b | \bfix-?ups?\b | ^(?:squash|amend)! | \bwip\b | \bw?h?oops\b
+    | ^(?:initial|first)\ commit | \bpull\ request\b | \breview\ (?:comments?|feedback)\b | \bcode\ review\b
+    | \baddress(?:es|ed)?\ (?:\w+\ )?(?:review|comments?|feedback)\b
     # How it is written
     | \b(?:typos?|misspell\w*|spelling|grammar|white.?spaces?|newlines?\ at|nits?|nfc|tidy|cosmetic\w*|pep.?8)\b
     | \b{_TOOLS}\b | \b(?:run|ran|apply|applied)\ (?:black|ruff|format\w*)\b | \bcode.?styles?\b | \breformat\w*
-    | ^(?:fix|correct)\w*\ (?:the\ )?(?:format|indent)\w* | ^(?:re)?format(?:ting|ted)?\ (?:code|files?)\b | ^(?:\w+\ ){{0,2}}formatting$ | ^formatting\b
-    | \b(?:fix|silence|suppress|avoid|remove|address|eliminate|resolve|clean)\w*\ (?:\S+\ ){{0,3}}warnings?\b | \bcompiler\ warnings?\b
-    | ^(?:add|fix|update|improve|remove|clarify|correct|tweak|delete)\w*\ (?:(?:a|an|the|some|more|code|doc|\w+ed)\ )*comments?\b
+    | ^(?:fix|correct)\w*\ (?:the\ )?(?:format|indent)\w* | ^(?:re)?format(?:ting|ted)?\ (?:code|files?)\b
+    | ^(?:\w+\ ){{0,2}}formatting$ | ^formatting\b | \bcompiler\ warnings?\b
+    | \b(?:fix|silence|suppress|avoid|remove|address|eliminate|resolve|clean)\w*\ (?:\S+\ ){{0,3}}warnings?\b
+    | ^(?:add|fix|update|improve|remove|clarify|correct|tweak|delete)\w*
+        \ (?:(?:an?|the|some|more|code|\w+ed)\ )*comments?\b
     # What speaks of the project
     | \b(?:change-?\ ?logs?|readmes?|copyright|licen[cs]es?|contributors?|badges?|gitignore|todos?)\b | ^thanks\b
     | ^(?:update|edit|tidy|add)\w*\ (?:the\ )?(?:changes|news|authors|history)\b
     # What forges suggest, and what says nothing
-    | ^(?:update|create|delete|add|rename|edit)\ \S+\.\w+$
-    | ^(?:cleanup|clean\ up|updates?|fix(?:es|ed)?|changes)$
+    | ^(?:update|create|delete|add|rename|edit)\ \S+\.\w+$ | ^(?:cleanup|clean\ up|updates?|fix(?:es|ed)?|changes)$
     """,
     re.IGNORECASE | re.VERBOSE,
 )
