@@ -93,12 +93,12 @@ class Study:
 def print_models(study: Study, models: Sequence[Model], sources: Sequence[Collection[str]]) -> None:
     """Print what models reach that some sources taught, and which model it was."""
     before = study.as_it_is()
-    print(f"{'as it is':<34}{before.mean():.4f} over {len(study.asked)} questions")
+    print(f"{'as it is':<40}{before.mean():.4f} over {len(study.asked)} questions")
     for taught_by in sources:
         for model in models:
             after = study.after(model, taught_by)
             name = f"{model.name}, {' and '.join(taught_by)}"
-            print(f"{name:<34}{after.mean():.4f} {Gain.of(after, before)} by {study.count(taught_by)} questions")
+            print(f"{name:<40}{after.mean():.4f} {Gain.of(after, before)} by {study.count(taught_by)} questions")
 
 
 def print_sources(study: Study, models: Sequence[Model]) -> None:

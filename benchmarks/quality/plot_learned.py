@@ -32,11 +32,12 @@ def plot(worths: Sequence[Worth], file: Path) -> None:
             lost.errorbar(middle, rows, xerr=reach, fmt="o", markersize=4, linewidth=1.2, color=colour)
             drawn.set_xlabel(f"{name}:\n{worth.model.worth}")
             lost.set_xlabel(f"{name}:\nNDCG@10 without it, with 95 % intervals")
+        lost.locator_params(axis="x", nbins=5)
         drawn.axvline(0, color="#888888", linewidth=0.8)
         lost.axvline(0, color="#888888", linewidth=0.8)
     axes[0].set_yticks(range(len(VALUES)), list(VALUES))
     axes[0].invert_yaxis()
-    axes[0].legend(frameon=False, fontsize=8)
+    axes[-2].legend(frameon=False, fontsize=8, loc="lower right")
     for each in axes:
         each.spines[["top", "right"]].set_visible(False)
     rcParams["svg.hashsalt"] = "docindex"  # the same figures, the same file
