@@ -5,8 +5,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from training.commits import commit_pairs
 from training.licences import Entry, read_corpus
 from training.mirrors import check_out, mirror_of, read_exclusions
 from training.pairs import pairs_of
@@ -30,8 +32,10 @@ def make_pairs(folder: Path, mirrors: Path, seed: int, workers: int, report: Cal
 def _write_pairs(job: tuple[Path, Path, Entry, tuple[str, ...], int]) -> tuple[str, int]:
     folder, mirrors, entry, excluded, seed = job
     with TemporaryDirectory() as checkout:
-        check_out(mirror_of(mirrors, entry), entry.revision, Path(checkout), excluded)
-        pairs = pairs_of(Path(checkout), entry.repository, seed)
+        mirror = mirror_of(mirrors, entry)
+        check_out(mirror, entry.revision, Path(checkout), excluded)
+        of_files = pairs_of(Path(checkout), entry.repository, seed)
+        pairs = pa.concat_tables([of_files, commit_pairs(mirror, entry.revision, Path(checkout), seed)])
     part = _file(folder, entry).with_suffix(".part")
     pq.write_table(pairs, part, compression="zstd")
     part.rename(_file(folder, entry))

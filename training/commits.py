@@ -52,9 +52,7 @@ def commit_pairs(mirror: Path, revision: str, folder: Path, seed: int) -> pa.Tab
     return pa.table([pa.array(column, pa.string()) for column in columns], schema=SCHEMA)
 
 
-def _rows(
-    chance: random.Random, checkout: Checkout, asked: Iterable[Question]
-) -> Iterator[tuple[str, str, str, str]]:
+def _rows(chance: random.Random, checkout: Checkout, asked: Iterable[Question]) -> Iterator[tuple[str, str, str, str]]:
     passages: dict[str, list[_Passage]] = {}
     for question in asked:
         for path in question.targets:

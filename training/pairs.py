@@ -231,6 +231,7 @@ def _of_chunks(chance: random.Random, path: str, chunks: Sequence[str], places: 
 
 
 def header_of(*parts: str) -> str:
+    """The line that is embedded before a passage, of the parts that are not empty."""
     return " ".join(part for part in parts if part)
 
 
