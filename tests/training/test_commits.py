@@ -57,7 +57,8 @@ def pairs(tmp_path: Path, git: Callable[..., str]) -> Callable[..., list[dict[st
         check_out(mirror_of(tmp_path, entry), entry.revision, tmp_path / "checkout", ())
         found = commit_pairs(path, entry.revision, tmp_path / "checkout", seed)
         assert found.schema == SCHEMA
-        return found.to_pylist()
+        rows: list[dict[str, str]] = found.to_pylist()
+        return rows
 
     return made
 
