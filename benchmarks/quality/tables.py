@@ -76,6 +76,8 @@ def by_column(results: Results, name: str, over: str) -> None:
 def leave_one_out(results: Results, names: Sequence[str]) -> None:
     """Print, for each repository with questions for files, what it scores with the values that are best on all others.
 
+    Then the same by language.
+
     Best is the mean of the three sets. The questions for passages, which are of one repository, are always in the rest.
     The first name is the configuration as it is.
     """
@@ -84,11 +86,16 @@ def leave_one_out(results: Results, names: Sequence[str]) -> None:
     values = {name: results.values(name) for name in names}
     print(f"\n{'left out':<14}{'as it is':>10}{'chosen by the others':>22}")
     changes = []
+    held_out = values[names[0]].copy()
     for repository in sorted(set(repositories[sets[0]])):
         inside = repositories == repository
         rest = {name: np.mean([own[members & ~inside].mean() for members in sets]) for name, own in values.items()}
         chosen = max(rest, key=lambda name: rest[name])
         before, after = values[names[0]][inside].mean(), values[chosen][inside].mean()
         changes.append(after - before)
+        held_out[inside] = values[chosen][inside]
         print(f"{repository:<14}{before:>10.4f}{after:>12.4f}  {chosen}")
     print(f"mean change {np.mean(changes):+.4f}, spread {np.min(changes):+.4f} to {np.max(changes):+.4f}")
+    for language in results.languages():
+        members = results.members(language)
+        print(f"{language:<14}{values[names[0]][members].mean():>10.4f}{held_out[members].mean():>12.4f}")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from docindex_dagster.evaluation.accounts import is_account
 from docindex_dagster.evaluation.indexed_files import IndexedFile
 from docindex_dagster.evaluation.questions import Question, Target, most_common
-from docindex_dagster.evaluation.subjects import is_of_program, question_of
+from docindex_dagster.evaluation.subjects import is_of_program, question_of, speaks_of_tests
 from docindex_dagster.sources import git
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.heads import Head, heads
@@ -100,10 +100,10 @@ def _question(
     if not answers or not all(path in files for path in answers):
         return None
     _, _, author, email, _, _, message = commit.fields
-    if is_of_program(decode(author).text, decode(email).text):
+    if is_of_program(f"{decode(author).text} <{decode(email).text}>"):
         return None
     text = question_of(decode(message[:_BYTES]).text)
-    if text is None or (source.secrets == "skip" and find_secrets(text)):
+    if text is None or speaks_of_tests(text) or (source.secrets == "skip" and find_secrets(text)):
         return None
     return Question(
         f"{source.key}@{commit.commit[:_ID]}",

@@ -13,7 +13,6 @@ from training.labels.checkout import Checkout, is_left_out
 from training.labels.history import commits_of
 from training.labels.questions import Question, content_words, distinct, is_worth_asking, normalised
 from training.labels.repository import Job, make
-from training.labels.subjects import is_bot, question_of
 from training.labels.table import jobs_of, problems, read_table
 from training.licences import Entry
 
@@ -138,54 +137,6 @@ def test_revisions_are_those_of_the_corpus(tmp_path):
     assert {job.entry.repository: (job.folders, job.without) for job in jobs} == read_table(FOLDER / "labels.csv")
     assert {len(job.entry.revision) for job in jobs} == {40}
     assert len({job.name for job in jobs}) == len(jobs)
-
-
-# Subjects
-
-
-@pytest.mark.parametrize(
-    ("subject", "question"),
-    [
-        ("feat(http3): add a decoder of headers (#123)", "add a decoder of headers"),
-        ("Fixes #12 - parse cookies without a value", "parse cookies without a value"),
-        ("fix: close #12 handle empty bodies, thanks @tony", "handle empty bodies"),
-        ("[docs] clarify the scope of loops [skip ci]", "clarify the scope of loops"),
-        ("MB-6616: sparse mutations", "sparse mutations"),
-        ("Wrapped lines end at the right, GitHub issue 5479.", "Wrapped lines end at the right"),
-        ("Ignore `SIGQUIT` when locked, from Ada Lovelace", "Ignore SIGQUIT when locked"),
-        ("Remove limits from Query Builder", "Remove limits from Query Builder"),
-        (":bug: crash in the parser", "crash in the parser"),
-    ],
-)
-def test_a_subject_is_asked_without_what_names_its_commit(subject, question):
-    assert question_of(subject) == question
-
-
-@pytest.mark.parametrize(
-    "subject",
-    [
-        "Bump webpack from 4 to 5",
-        "Merge branch 'main' into next",
-        'Revert "Purge sessions"',
-        "v2.1.0",
-        "Fix typo in the documentation of sessions",
-        "WIP sessions of many users",
-        "fix lint errors of the store",
-        "Update CHANGELOG for sessions",
-        "Purge the sessions that have expired while the…",
-        "chore(deps): update dependency of the store",
-    ],
-)
-def test_a_subject_that_says_nothing_of_its_files_is_not_asked(subject):
-    assert question_of(subject) is None
-
-
-@pytest.mark.parametrize(
-    "author", ["dependabot[bot] <x@users.noreply.github.com>", "Renovate Bot <bot@renovateapp.com>"]
-)
-def test_programs_are_no_authors(author):
-    assert is_bot(author)
-    assert not is_bot("Ada Abbott <ada@example.com>")
 
 
 # What is worth asking

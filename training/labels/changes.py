@@ -5,17 +5,16 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from docindex_dagster.evaluation.subjects import is_of_program, question_of, speaks_of_tests
 from training.labels.checkout import Checkout
 from training.labels.history import Commit, commits_of
 from training.labels.questions import Category, Question, content_words, is_worth_asking
-from training.labels.subjects import is_bot, question_of
 
 _MOST_FILES = 5  # that a change may touch: it is about one thing
 _MOST_TARGETS = 3
 _LEAST_SHARE = 0.5  # of what was changed that is still there
 _NEWEST = 1500  # questions: older ones speak of code that was rewritten since
 _PULL_REQUEST = re.compile(r"Merge (?:pull request|PR) #\d+|Merged? #\d+|Merge branch '.+' of .*#\d+", re.IGNORECASE)
-_TESTS = re.compile(r"\b(?:tests?|testing|specs?|benchmarks?)\b", re.IGNORECASE)
 
 
 def questions_of_commits(mirror: Path, revision: str, checkout: Checkout) -> Iterator[Question]:
@@ -52,7 +51,7 @@ def _title(merge: Commit) -> str:
 
 def _question(commit: Commit, category: Category, text: str, checkout: Checkout) -> Question | None:
     query = question_of(text)
-    if query is None or is_bot(commit.author) or not 0 < len(commit.changes) <= _MOST_FILES:
+    if query is None or is_of_program(commit.author) or not 0 < len(commit.changes) <= _MOST_FILES:
         return None
     if all(change.status.startswith(("R100", "C", "D")) for change in commit.changes):
         return None
@@ -72,7 +71,7 @@ def _targets(commit: Commit, query: str, checkout: Checkout) -> set[str]:
     present = {path for path in wanted if path in checkout.files}
     if len(present) < _LEAST_SHARE * len(wanted):
         return set()
-    if _TESTS.search(query):
+    if speaks_of_tests(query):
         return present
     return {path for path in present if not checkout.is_test(path)}
 
