@@ -46,7 +46,7 @@ from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.reader import Reader, open_reader
 
-Values = NDArray[np.float32]
+Values = NDArray[np.floating[Any]]
 GRID = (0.1, 0.2, 0.3, 0.5, 1.0)
 _POOL, _RANKED = 100, 75
 _MANY, _FEW = 50, 25  # candidates
