@@ -70,13 +70,13 @@ def take_back(settings: Settings, question: str, target: Target) -> Noted:
     """
     text, place = normal(question), (target.source, str(target))
     with _alone(settings) as file:
-        lines = _read(file).split(b"\n")
-        others = [line for line in lines if _place(line, text) != place]
-        if len(others) < len(lines):
+        before = _read(file)
+        after = _without(before, text, place)
+        if after != before:
             with replacing(file) as temporary:
                 temporary.touch(mode=_OWN)
-                temporary.write_bytes(b"\n".join(others))
-    return Noted(text, target, is_noted=False, is_new=len(others) < len(lines))
+                temporary.write_bytes(after)
+    return Noted(text, target, is_noted=False, is_new=after != before)
 
 
 def noted_places(settings: Settings, question: str) -> frozenset[tuple[str, str]]:
@@ -111,13 +111,31 @@ def _read(file: Path) -> bytes:
 
 
 def _places(data: bytes, question: str) -> frozenset[_Place]:
-    return frozenset(place for line in data.split(b"\n") if (place := _place(line, question)) is not None)
+    found = (_place(data[start:end], question) for start, end in _lines_about(data, question))
+    return frozenset(place for place in found if place is not None)
+
+
+def _without(data: bytes, question: str, place: _Place) -> bytes:
+    """The same lines but for those that note a place for a question."""
+    others, at = [], 0
+    for start, end in _lines_about(data, question):
+        if _place(data[start:end], question) == place:
+            others.append(data[at:start])
+            at = end
+    return b"".join([*others, data[at:]])
+
+
+def _lines_about(data: bytes, question: str) -> Iterator[tuple[int, int]]:
+    """The beginnings and ends of lines in which a question stands as `collect` writes it. A large file has few."""
+    wanted, end = json.dumps(question).encode(), 0
+    while (found := data.find(wanted, end)) >= 0:
+        start = data.rfind(b"\n", 0, found) + 1
+        end = data.find(b"\n", found) + 1 or len(data)
+        yield start, end
 
 
 def _place(line: bytes, question: str) -> _Place | None:
     """The place that a line notes for a question; None of a line about another one, or that `collect` did not write."""
-    if json.dumps(question).encode() not in line:
-        return None
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
