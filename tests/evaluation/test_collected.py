@@ -62,13 +62,13 @@ def test_the_group_reads_it_where_it_reads_the_index(settings, file):
 def test_an_evaluation_reads_it_with_its_origins(settings, file, warn):
     collect(settings, "how are sessions signed", KEYS, "page")
     collect(settings, "how are sessions signed", GUIDE, "mcp")
-    collect(settings, "what is ‘häßlich’ \u200d\U0001f469", GUIDE, "api")
+    collect(settings, "what is «häßlich» \u200d\U0001f469", GUIDE, "api")
     files = {"git/app": {path: IndexedFile("code", "python") for path in ("src/keys.py", "guide.md")}}
 
     signed, ugly = read_questions(settings, file, files, warn)
 
     assert (signed.targets, signed.origins) == ((KEYS, GUIDE), ("page", "mcp"))
-    assert (ugly.text, ugly.origins) == ("what is ‘häßlich’ \u200d\U0001f469", ("api",))
+    assert (ugly.text, ugly.origins) == ("what is «häßlich» \u200d\U0001f469", ("api",))
 
 
 def test_the_same_pair_counts_once_whoever_notes_it(settings, file):
@@ -112,22 +112,29 @@ def test_a_last_line_without_an_end_is_not_torn(settings, file):
 
 
 @pytest.mark.parametrize(
-    ("question", "target", "error", "message"),
+    ("question", "target", "message"),
     [
-        (f"who uses {TOKEN}", KEYS, QueryError, "holds a secret"),
-        ("  ", KEYS, QuestionError, "the question is empty"),
-        ("???", KEYS, QuestionError, "the question is empty"),
-        ("how " * 501, KEYS, QuestionError, "more than 2,000 characters"),
-        ("how", Target("git/app", "a\nb.py", (1, 2)), QuestionError, "is no path"),
-        ("how", Target("git/app", " a.py", (1, 2)), QuestionError, "can name"),
-        ("how", Target("git/app", "a:7"), QuestionError, "can name"),
-        ("how", Target("git/app", "a.py", (9, 3)), QuestionError, "lines 9-3 are none"),
+        ("  ", KEYS, "the question is empty"),
+        ("???", KEYS, "the question is empty"),
+        ("how " * 501, KEYS, "more than 2,000 characters"),
+        ("how", Target("git/app", "a\nb.py", (1, 2)), "is no path"),
+        ("how", Target("git/app", " a.py", (1, 2)), "can name"),
+        ("how", Target("git/app", "a:7"), "can name"),
+        ("how", Target("git/app", "a.py", (9, 3)), "lines 9-3 are none"),
     ],
 )
-def test_what_is_secret_or_would_break_the_file_is_not_noted(settings, file, question, target, error, message):
-    with pytest.raises(error, match=message):
+def test_what_would_break_the_file_is_not_noted(settings, file, question, target, message):
+    with pytest.raises(QuestionError, match=message):
         collect(settings, question, target, "api")
 
+    assert not file.exists()
+
+
+def test_a_question_that_holds_a_secret_is_not_noted_nor_is_the_secret_repeated(settings, file):
+    with pytest.raises(QueryError, match="holds a secret") as error:
+        collect(settings, f"who uses {TOKEN}", KEYS, "api")
+
+    assert TOKEN not in str(error.value)
     assert not file.exists()
 
 

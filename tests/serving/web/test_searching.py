@@ -1,6 +1,7 @@
 """The page to search on, without JavaScript: what the server writes."""
 
 import json
+import shutil
 from urllib.parse import quote
 
 import pytest
@@ -58,15 +59,13 @@ def test_filters_narrow_the_results_and_stay_chosen(read, asked, found):
 
 
 @pytest.fixture
-def collecting(indexed):
-    """A client of a server whose project collects questions."""
-    settings, file = indexed / "docindex.toml", indexed / ".docindex" / "questions.jsonl"
-    before = settings.read_text()
-    settings.write_text(f"[evaluation]\ncollect = true\n\n{before}")
-    with serving(indexed) as client:
+def collecting(indexed, tmp_path):
+    """A client of a server whose project is a copy that collects questions."""
+    root = shutil.copytree(indexed, tmp_path / "project", symlinks=True)
+    with (root / "docindex.toml").open("a") as settings:
+        settings.write("\n[evaluation]\ncollect = true\n")
+    with serving(root) as client:
         yield client
-    settings.write_text(before)
-    file.unlink(missing_ok=True)
 
 
 def pressed(client, address: str) -> list[str]:
