@@ -22,8 +22,8 @@ NOTED = {"question": "how does a pump start", "place": "docs/pump.md:5"}
 
 
 @pytest.fixture(scope="module")
-def indexed(tmp_path_factory) -> Path:
-    root: Path = tmp_path_factory.mktemp("collecting")
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("collecting")
     for folder in ("docs", "more"):
         (root / folder).mkdir()
         (root / folder / "pump.md").write_text(f"# Pumps of {folder}\n\n## Start\n\nOpen the valve, then start it.\n")
@@ -33,7 +33,7 @@ def indexed(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def root(indexed, monkeypatch) -> Path:
+def root(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The project that collects, of which nothing is noted; paths on disk are seen from it."""
     (indexed / "docindex.toml").write_text(f"[evaluation]\ncollect = true\n\n{DECLARED}")
     (indexed / ".docindex" / "questions.jsonl").unlink(missing_ok=True)

@@ -70,13 +70,13 @@ def collecting(indexed, tmp_path):
 
 def pressed(client, address: str) -> list[str]:
     page = LexborHTMLParser(client.get(address).text)
-    return [button.attributes["aria-pressed"] for button in page.css(".hit button[data-answers]")]
+    return [str(button.attributes["aria-pressed"]) for button in page.css(".hit button[data-answers]")]
 
 
 def test_where_questions_are_collected_each_result_can_be_called_the_answer(collecting):
     address = "/?q=" + quote('it\'s <b>"water"</b> \u200d from the well')
     page = LexborHTMLParser(collecting.get(address).text)
-    question = json.loads(page.css_first(".hits").attributes["data-question"])
+    question = json.loads(str(page.css_first(".hits").attributes["data-question"]))
     button = page.css_first(".hit button[data-answers]")
     sent = {"question": question, "place": button.attributes["data-answers"], "origin": "page"}
 
