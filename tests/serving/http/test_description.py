@@ -58,6 +58,7 @@ OPERATIONS = [
     "POST /api/v1/memory/forget",
     "POST /api/v1/memory/messages",
     "POST /api/v1/memory/recall",
+    "POST /api/v1/questions",
     "POST /api/v1/search",
     "POST /api/v1/sources",
     "POST /api/v1/sources/{kind}/{name}/index",
@@ -72,7 +73,7 @@ OPERATIONS = [
 @pytest.fixture(scope="module")
 def client(tmp_path_factory, indexed) -> Any:
     root = shutil.copytree(indexed, tmp_path_factory.mktemp("described") / "project", symlinks=True)
-    write_settings(Path(root), f'[serve]\nhosts = ["{HOST}"]\n')
+    write_settings(Path(root), f'[serve]\nhosts = ["{HOST}"]\n[evaluation]\ncollect = true\n')
     with serving(Path(root), client=("192.168.1.7", 50_000), domain="memory/main", may_read=["project/acme"]) as made:
         yield made
 
