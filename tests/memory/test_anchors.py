@@ -427,7 +427,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.lists(PIECES | st.text(max_size=5), max_size=12).map("".join))
 def test_every_anchor_is_of_something_that_the_text_holds(untouched, text):
     anchors = anchors_in(untouched.reader, text)
