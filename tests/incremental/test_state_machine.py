@@ -102,7 +102,9 @@ class IndexMachine(RuleBasedStateMachine):
         (self.folder / "library").mkdir()
         self.library = WorkTree(self.folder / "library")
         self.layout = Layout(self.folder / "home")
-        self.settings = Settings(root=self.folder, home=self.layout.home)
+        # However starved the machine is, no file is cut as text in one run and by its structure in the other.
+        chunking = ChunkingSettings(parse_timeout_s=600)
+        self.settings = Settings(root=self.folder, home=self.layout.home, chunking=chunking)
         self.git_source = Source("git/repository", "git", "repository", self.repository.root)
         self.library_source = Source("library/notes", "library", "notes", self.library.root)
         self.is_full = False
