@@ -31,7 +31,9 @@ _DISK_BYTES = 48 << 20
 _FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
 _FREE_KIB_FOR_COMMANDS = (200,)
 every_second = pytest.mark.parametrize(
-    "free_kib", [_FREE_KIB[::2], pytest.param((0, *_FREE_KIB[1::2]), marks=pytest.mark.slow)], ids=["some", "the others"]
+    "free_kib",
+    [_FREE_KIB[::2], pytest.param((0, *_FREE_KIB[1::2]), marks=pytest.mark.slow)],
+    ids=["some", "the others"],
 )
 
 
