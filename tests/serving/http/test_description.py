@@ -27,7 +27,7 @@ from tests.serving.http.scripted import write_settings
 
 # That a query, a cursor or a source means nothing, no schema says; the schemas themselves are checked here.
 OTHERWISE = [positive_data_acceptance, response_schema_conformance]
-EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "12"))  # of each operation, of each of both ways
+EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "8"))  # of each operation, of each of both ways
 OPERATIONS = [
     "GET /api/v1/context",
     "GET /api/v1/files/{place}",
