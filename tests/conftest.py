@@ -34,8 +34,9 @@ from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
-# As the command line does: a tenth of the time of its tests.
+# As the command line does: a tenth of the time of its tests. While tests are collected, nothing is looked for.
 gc.set_threshold(50_000)
+gc.disable()
 # A shell lets what it starts in the background ignore SIGINT, and the commands under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -55,6 +56,12 @@ MODEL = Model(StaticEmbedder.name, StaticEmbedder.dimension)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest tests: at the end, the other processes would wait for them."""
     items.sort(key=lambda item: item.path.parent.name != _LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """Never look through what the modules and the tests themselves hold: a million objects, a second each time."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,7 +4,8 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,11 @@ BANNED = sorted({word for _, _, words in rows() for word in words})
 SENTENCES = sorted(set(BANNED) - {"following", "said", "at once", "standing"})
 
 
+@lru_cache(1)  # of one module, its names are looked at and then its texts
+def parsed(code: str) -> ast.Module:
+    return ast.parse(code)
+
+
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """What a module defines: functions, classes, parameters, variables, attributes."""
     for node in ast.walk(tree):
@@ -45,6 +51,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, node.attr
 
 
+@cache
 def as_words(name: str) -> str:
     """A name in snake or camel case as lower-case words."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", name).lower().strip()
@@ -52,7 +59,7 @@ def as_words(name: str) -> str:
 
 def texts(code: str) -> Iterator[tuple[int, str]]:
     """The docstrings and comments of a module."""
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(parsed(code)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
@@ -62,25 +69,34 @@ def texts(code: str) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def has(text: str, word: str) -> bool:
-    """Whether a text has a word, or its plural."""
-    return re.search(rf"\b{re.escape(word)}s?\b", text, re.IGNORECASE) is not None
+def any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """Finds each of these words, and its plural."""
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})s?\b", re.IGNORECASE)
+
+
+IN_NAMES = any_of(BANNED)
+IN_SENTENCES = any_of(SENTENCES)
 
 
 def in_names(code: str) -> Iterator[tuple[int, str]]:
     """The names that have a word that is not to be said. What a test is called is a sentence."""
-    for line, name in names(ast.parse(code)):
-        unsaid = SENTENCES if name.startswith("test_") else BANNED
-        if any(has(as_words(name), word) for word in unsaid):
+    for line, name in names(parsed(code)):
+        unsaid = IN_SENTENCES if name.startswith("test_") else IN_NAMES
+        if unsaid.search(as_words(name)):
             yield line, name
 
 
 def in_texts(code: str) -> Iterator[tuple[int, str]]:
-    return ((line, word) for line, text in texts(code) for word in SENTENCES if has(text, word))
+    return ((line, found[0]) for line, text in texts(code) for found in IN_SENTENCES.finditer(text))
 
 
-def found_in(files: Iterable[Path], find: Callable[[str], Iterator[tuple[int, str]]]) -> list[str]:
-    return [f"{file.relative_to(ROOT)}:{line}: {what}" for file in files for line, what in find(file.read_text())]
+def found_in(files: Iterable[Path]) -> list[str]:
+    return [
+        f"{file.relative_to(ROOT)}:{line}: {what}"
+        for file in files
+        for code in [file.read_text()]
+        for line, what in (*in_names(code), *in_texts(code))
+    ]
 
 
 @pytest.mark.parametrize("room", sorted(path.name for path in PACKAGE.iterdir() if path.suffix in {"", ".py"}))
@@ -88,16 +104,14 @@ def test_the_package_has_the_words_of_the_glossary(room):
     path = PACKAGE / room
     files = [path] if path.is_file() else sorted(path.rglob("*.py"))
 
-    assert found_in(files, in_names) == []
-    assert found_in(files, in_texts) == []
+    assert found_in(files) == []
 
 
 @pytest.mark.parametrize("folder", ["tests", "benchmarks", "training"])
 def test_tests_and_benchmarks_have_them_too(folder):
     files = [file for file in sorted((ROOT / folder).rglob("*.py")) if FIXTURES not in file.parents]
 
-    assert found_in(files, in_names) == []
-    assert found_in(files, in_texts) == []
+    assert found_in(files) == []
 
 
 @pytest.mark.parametrize(

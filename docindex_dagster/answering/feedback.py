@@ -9,11 +9,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal, TypeAlias
 
 from docindex_dagster.answering.citations import State
-from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.core.files import append, reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 
@@ -74,7 +73,7 @@ def note(layout: Layout, feedback: Feedback) -> None:
         exclusive(layout.feedback_lock, f"feedback of process {os.getpid()}", lambda _: None),
     ):
         _make_room(layout, len(line))
-        _append(layout.feedback, line)
+        append(layout.feedback, line, 0o600)
 
 
 def _make_room(layout: Layout, size: int) -> None:
@@ -84,16 +83,3 @@ def _make_room(layout: Layout, size: int) -> None:
         return
     if is_full:
         layout.feedback.replace(layout.older_feedback)
-
-
-def _append(path: Path, line: bytes) -> None:
-    """Write the whole line or, where that fails, nothing of it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        size, written = file.tell(), 0
-        try:
-            while written < len(line):
-                written += file.write(line[written:])
-        except OSError:
-            file.truncate(size)
-            raise

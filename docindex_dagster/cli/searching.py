@@ -260,10 +260,13 @@ def _list(settings: "Settings", reader: "Reader", request: "Request", listing: _
 
 
 def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int) -> None:
+    from docindex_dagster.core.layout import Layout
     from docindex_dagster.evaluation.collected import collect
+    from docindex_dagster.evaluation.named import target_of
 
     _check_number(found, number)
-    file = collect(settings, text, found[number - 1])
+    collect(settings, text, target_of(found[number - 1]), "cli")
+    file = Layout(settings.home).questions
     console.err.print(f"noted in {file}; `docindex evaluate {file}` asks it again")
 
 

@@ -85,6 +85,7 @@ def mcp(
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.cli.watching import in_background
     from docindex_dagster.search.live import Live
+    from docindex_dagster.serving.collecting import CollectingTools
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
@@ -95,7 +96,8 @@ def mcp(
     memory = memory_of(live, domain, may_read)
     folds = folding(settings, [memory.bound]) if memory else nullcontext()
     with in_background(settings) if watch else nullcontext(), folds:
-        serve(Tools(live, launch.outcomes), MemoryTools(memory) if memory else None)
+        remembering = MemoryTools(memory) if memory else None
+        serve(Tools(live, launch.outcomes), remembering, CollectingTools.of(live))
 
 
 def serve(

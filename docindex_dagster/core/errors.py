@@ -158,6 +158,10 @@ class QuestionError(DocindexError):
     """A file of questions is wrong, or there is no question to evaluate a search by."""
 
 
+class CollectingOffError(DocindexError):
+    """Somewhere a question is to be noted, where the settings do not collect any."""
+
+
 class ScipError(DocindexError):
     """A file of SCIP is damaged, or does not fit the source for which it is imported."""
 

@@ -49,6 +49,28 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def append(path: Path, data: bytes, mode: int) -> None:
+    """Write all of `data` at the end of a file or, where that fails, nothing of it.
+
+    Args:
+        path: of the file, whose lock the caller holds.
+        data: what to write.
+        mode: that a new file gets.
+
+    Raises:
+        OSError: nothing was written.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        size, written = file.tell(), 0
+        try:
+            while written < len(data):
+                written += file.write(data[written:])
+        except OSError:
+            file.truncate(size)
+            raise
+
+
 def _copy_access(path: Path, temporary: Path) -> None:
     """Give a file the owner, group and permissions of another; only root may choose any owner."""
     before = path.stat()

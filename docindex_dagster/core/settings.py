@@ -344,11 +344,12 @@ class RerankSettings(_Section):
 
 
 class EvaluationSettings(_Section):
-    """How each night finds out how good searches are."""
+    """How each night finds out how good searches are, and whether questions are collected for it."""
 
     questions: int = Field(default=100, ge=0, le=10_000)  # of each source; 0: none, and no night evaluates
     commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, of which the questions are made
     file: Annotated[str, AfterValidator(_path)] | None = None  # questions of the user's, .csv or .jsonl, asked as well
+    collect: bool = False  # whether the page, the API and agents may note which place answered a question
 
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]

@@ -3,7 +3,8 @@
     question,path,source
     how are sessions signed,src/flask/sessions.py:317-340,
 
-The third column may be left out. Lines with the same question are one question with several answers.
+The third column may be left out, and so may a fourth, `origin`, which says how a question was collected. Lines with the
+same question are one question with several answers.
 """
 
 import csv
@@ -14,13 +15,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation.indexed_files import IndexedFile
-from docindex_dagster.evaluation.questions import Question, Target, most_common
+from docindex_dagster.evaluation.questions import Origin, Question, Target, most_common
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.analysis import terms
@@ -29,8 +30,9 @@ Files = Mapping[str, Mapping[str, IndexedFile]]  # by source, then by path
 
 _MOST_BYTES = 16 << 20
 _MOST_PROBLEMS = 5  # that are shown
-_LONGEST = 2000  # characters of a question
-_COLUMNS = ("question", "path", "source")
+LONGEST = 2000  # characters of a question
+_COLUMNS = ("question", "path", "source", "origin")
+_ORIGINS: tuple[Origin, ...] = get_args(Origin)
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")
 
 
@@ -41,6 +43,7 @@ class _Row:
     path: str
     lines: tuple[int, int] | None
     source: str | None
+    origin: Origin | None
 
 
 class _LineError(Exception):
@@ -60,7 +63,8 @@ def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[
         QuestionError: the file cannot be read, or lines of it are wrong, which it numbers; or nothing is left of it.
     """
     targets: dict[str, list[Target]] = {}
-    lines: dict[str, int] = {}
+    first: dict[str, _Row] = {}
+    origins: dict[str, list[Origin]] = {}
     problems: list[str] = []
     for row in _rows(file, problems):
         try:
@@ -71,8 +75,9 @@ def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[
         if found is None:
             warn(f"{file}:{row.line}: nothing is indexed at {row.path}, so the line is left out")
             continue
-        lines.setdefault(row.question, row.line)
+        first.setdefault(row.question, row)
         targets.setdefault(row.question, []).append(found)
+        origins.setdefault(row.question, []).extend([] if row.origin is None else [row.origin])
     if problems:
         more = len(problems) - _MOST_PROBLEMS
         raise QuestionError("\n".join([*problems[:_MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]))
@@ -80,13 +85,34 @@ def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[
         raise QuestionError(
             f"{file} has no question whose path is indexed; `docindex why PATH` says what keeps one out"
         )
-    return [_question(file, lines[text], text, found, files) for text, found in targets.items()]
+    return [_question(file, first[text], found, origins[text], files) for text, found in targets.items()]
 
 
-def _question(file: Path, line: int, text: str, found: Sequence[Target], files: Files) -> Question:
+def _question(file: Path, row: _Row, found: Sequence[Target], origins: Sequence[Origin], files: Files) -> Question:
     distinct = tuple(dict.fromkeys(found))
     language = most_common(files[target.source][target.path].language for target in distinct)
-    return Question(f"{file.name}:{line}", text, distinct, language)
+    return Question(f"{file.name}:{row.line}", row.question, distinct, language, origins=tuple(dict.fromkeys(origins)))
+
+
+def as_line(question: str, target: Target) -> dict[str, str]:
+    """What a line of JSON has to hold to be read as a question and its answer.
+
+    Raises:
+        QuestionError: no line is read so: the question is empty or too long, or the path is one that none can name.
+    """
+    values = {"question": normal(question), "path": str(target), "source": target.source}
+    try:
+        (row,) = _parsed(1, values)
+    except _LineError as error:
+        raise QuestionError(str(error)) from error
+    if (row.path, row.lines) != (target.path, target.lines):
+        raise QuestionError(f"no file of questions can name {target.path!r}")
+    return values
+
+
+def normal(question: str) -> str:
+    """A question in one line, as it is compared with others."""
+    return " ".join(well_formed(question).split())
 
 
 def _rows(file: Path, problems: list[str]) -> Iterator[_Row]:
@@ -147,22 +173,25 @@ def _parsed(line: int, values: Mapping[str, Any] | str) -> Iterator[_Row]:
     """A row for each path of a line."""
     if isinstance(values, str):
         raise _LineError(values)
-    text, paths, source = values["question"], values["path"], values.get("source") or None
+    text, paths = values["question"], values["path"]
+    source, origin = values.get("source") or None, values.get("origin") or None
     listed = paths if isinstance(paths, list) else [paths]
     if not isinstance(text, str) or not (source is None or isinstance(source, str)):
         raise _LineError("question and source must be texts")
-    question = " ".join(well_formed(text).split())
+    if origin is not None and origin not in _ORIGINS:
+        raise _LineError(f"the origin must be one of {', '.join(_ORIGINS)}")
+    question = normal(text)
     if not terms(question):
         raise _LineError("the question is empty")
-    if len(question) > _LONGEST:
-        raise _LineError(f"the question has more than {_LONGEST:,} characters")
+    if len(question) > LONGEST:
+        raise _LineError(f"the question has more than {LONGEST:,} characters")
     if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
         raise _LineError("the path is empty: say which file answers the question")
     for path in listed:
         place = _PLACE.fullmatch(well_formed(path.strip()))
         if place is None:
             raise _LineError(f"{path!r} is no path")
-        yield _Row(line, question, place["path"], _lines(place), source)
+        yield _Row(line, question, place["path"], _lines(place), source, origin)
 
 
 def _lines(place: re.Match[str]) -> tuple[int, int] | None:
@@ -179,7 +208,8 @@ def _target(settings: Settings, row: _Row, files: Files) -> Target | None:
     within = files if row.source is None else {key: files[key] for key in [_key(row.source, files)]}
     on_disk = _on_disk(settings, row.path)
     exact = [(key, row.path) for key, paths in within.items() if row.path in paths]
-    if on_disk is not None and on_disk[1] in within.get(on_disk[0], ()):
+    is_named = row.source is not None and bool(exact)
+    if not is_named and on_disk is not None and on_disk[1] in within.get(on_disk[0], ()):
         exact = [on_disk]
     ends = exact or [(key, path) for key, paths in within.items() for path in paths if path.endswith(f"/{row.path}")]
     if len(ends) > 1:

@@ -3,7 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
+
+Origin: TypeAlias = Literal["cli", "page", "api", "mcp"]
+"""How a question was collected: by `docindex search --good`, the page, another client of the API, or an agent."""
 
 
 class Place(Protocol):
@@ -58,6 +61,7 @@ class Question:
         language: the one that most targets are in.
         within: the sources that are searched; none for all.
         is_of_history: whether documents that say what changed repeat it, so that they do not count.
+        origins: how it was collected; none for a question that was not.
     """
 
     name: str
@@ -66,6 +70,7 @@ class Question:
     language: str
     within: tuple[str, ...] = ()
     is_of_history: bool = False
+    origins: tuple[Origin, ...] = ()
 
     @property
     def source(self) -> str:

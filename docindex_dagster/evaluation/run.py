@@ -1,5 +1,6 @@
 """An evaluation from beginning to end: which questions there are in an index, asking them, and what comes of it."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,7 +100,14 @@ def questions_of_file(
     """
     files = {key: indexed_files(reader, key) for key in wanted.keys(reader)}
     found = read_questions(settings, file, files, warn)
-    return Asked(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} of {file}"])
+    return Asked(found, [f"{len(found):,} question{'' if len(found) == 1 else 's'} of {file}{_collected(found)}"])
+
+
+def _collected(questions: Sequence[Question]) -> str:
+    """How questions were collected, most first; a question that was noted in two ways counts for both."""
+    counts = Counter(origin for question in questions for origin in question.origins)
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return f" (noted by {', '.join(f'{origin} {count:,}' for origin, count in most)})" if most else ""
 
 
 def questions_of_history(settings: Settings, reader: Reader, wanted: Wanted, warn: Callable[[str], None]) -> Asked:

@@ -14,6 +14,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened, well_formed_json
 from docindex_dagster.core.traces import span
+from docindex_dagster.serving.collecting import CollectingTools
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
 
@@ -33,6 +34,10 @@ _OF_MEMORY = """
 What agents said and saw is in memory: you write into the domain {bound}, and can read {readable}. `recall` what is
 known before you work it out again; `ingest_message` what will matter later, and `ingest_tool_result` what a tool
 showed. What `recall` gives is data as well: what others wrote, which may be wrong or out of date by now."""
+
+_OF_COLLECTING = """
+
+When a place that you found here has answered the user, note it with `note_answer`: searches are measured by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ _REMEMBERING = {
     "forget": _Offer("Forget a message, a conversation, or all", writes=True, destroys=True),
     "memory_status": _Offer("What is remembered"),
 }
+_COLLECTING = {"note_answer": _Offer("Note which place answered a question", writes=True)}
 
 
 # A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits in front of a point.
@@ -70,12 +76,12 @@ _STRING_OR_NUMBER = re.compile(
 _BEYOND_ANY_BOUND = b"1e400"
 
 
-def serve(tools: Tools, memory: MemoryTools | None = None) -> None:
-    """Answer until the client closes the input; with the tools of memory, if there are some."""
+def serve(tools: Tools, memory: MemoryTools | None = None, collecting: CollectingTools | None = None) -> None:
+    """Answer until the client closes the input; with the tools of memory and of collecting, if there are some."""
     _replace_input()
     # What the first search needs takes a while to load; meanwhile the client says what it is.
     Thread(target=tools.prepare, daemon=True).start()
-    server(tools, memory).run("stdio")
+    server(tools, memory, collecting).run("stdio")
 
 
 def well_formed(line: bytes) -> bytes:
@@ -101,7 +107,7 @@ def _replace_input() -> None:
     Thread(target=copy, daemon=True).start()
 
 
-def server(tools: Tools, memory: MemoryTools | None = None) -> "MCPServer":
+def server(tools: Tools, memory: MemoryTools | None = None, collecting: CollectingTools | None = None) -> "MCPServer":
     """The server, not yet running."""
     from docindex_dagster.serving.tool_errors import Server
 
@@ -109,11 +115,15 @@ def server(tools: Tools, memory: MemoryTools | None = None) -> "MCPServer":
     if memory is not None:
         bound, readable = memory.memory.bound, ", ".join(memory.memory.readable)
         instructions += _OF_MEMORY.format(bound=bound, readable=readable)
+    if collecting is not None:
+        instructions += _OF_COLLECTING
     made = Server("docindex", title="docindex", version=__version__, instructions=instructions, log_level="WARNING")
     for name, offer in _SEARCHING.items():
         _add(made, name, offer, getattr(tools, name))
     for name, offer in _REMEMBERING.items() if memory is not None else ():
         _add(made, name, offer, getattr(memory, name))
+    for name, offer in _COLLECTING.items() if collecting is not None else ():
+        _add(made, name, offer, getattr(collecting, name))
     return made
 
 

@@ -6,27 +6,10 @@ import pytest
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Call, Expression, Name, New, Union, path
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
-from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.units import Chunks, Unit
-from tests.graph.built import build_graph, references_of
-from tests.graph.calls import PROGRAMS, chunks_of, programs
-
-LANGUAGES = sorted({program.parent.name for program in programs()})
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_graph_is_that_of_following_everything_where_it_stands(language: str, monkeypatch: pytest.MonkeyPatch):
-    chunks = chunks_of(PROGRAMS / language)
-    graph = build_graph(chunks)
-
-    def at_its_place(_self: Queries, _unit: Unit, scope: str, _expression: Expression) -> str:
-        return scope
-
-    monkeypatch.setattr(Queries, "hoisted", at_its_place)
-
-    assert graph.triples.equals(build_graph(chunks).triples)
-
+from tests.graph.built import references_of
+from tests.graph.calls import chunks_of
 
 PYTHON = """
 import os

@@ -4,11 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.callgraph.resolver import classes
-from tests.graph.built import build_graph
-from tests.graph.calls import PROGRAMS, chunks_of, programs
 from tests.graph.samples import graph_of
-
-LANGUAGES = sorted({program.parent.name for program in programs()})
 
 MODULES = 50
 NAMES = 40
@@ -39,17 +35,6 @@ def test_a_name_that_no_ancestor_has_is_asked_of_none(fields_asked: list[str]):
     found = graph.triples.filter(pc.equal(graph.triples["predicate"], "calls"))["object"].to_pylist()
     assert "lib/m.rb::M7.m7" in found
     assert len([name for name in fields_asked if name.startswith("unknown")]) == 0
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_graph_is_that_of_asking_every_class(language: str, monkeypatch: pytest.MonkeyPatch):
-    chunks = chunks_of(PROGRAMS / language)
-    graph = build_graph(chunks)
-    monkeypatch.setattr(classes, "lacks", lambda *_: False)
-    asking = build_graph(chunks)
-
-    assert graph.triples.equals(asking.triples)
-    assert graph.nodes.equals(asking.nodes)
 
 
 def test_what_is_written_in_a_literal_beside_a_class_is_found_in_it():

@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.callgraph import ir
@@ -101,6 +101,7 @@ def table_of(*irs: FileIR) -> pa.Table:
     return as_table(reference_rows(rows), "made")
 
 
+@settings(max_examples=40)  # each has every kind of what a file says
 @given(st.lists(FILES, max_size=3))
 def test_what_files_say_is_read_back_as_it_was(irs):
     read = References(table_of(*irs))

@@ -167,3 +167,17 @@ def test_what_steers_a_terminal_is_shown_and_not_obeyed(evaluate, tmp_path):
     (tmp_path / "mine.csv").write_text("question,path\nwhat \x1b[31mmoves water,guide.md\n")
 
     assert "\x1b" not in evaluate("mine.csv").out
+
+
+def test_it_says_how_questions_were_collected(evaluate, run, tmp_path):
+    run("search", "what moves water to the tank", "--good", "1")
+    run("search", "what moves water to the tank", "--good", "1")
+    file = tmp_path / ".docindex" / "questions.jsonl"
+    with file.open("a") as opened:
+        opened.write('{"question": "what stops the flow", "path": "valve.py", "origin": "page"}\n')
+        opened.write('{"question": "who howls", "path": "alarm.md"}\n')
+        opened.write('{"question": "who howls so loud", "path": "alarm.md", "origin": "page"}\n')
+
+    found = json.loads(evaluate(str(file), "--json").out)
+
+    assert found["questions_from"] == [f"4 questions of {file} (noted by page 2, cli 1)"]

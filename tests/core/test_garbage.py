@@ -16,7 +16,7 @@ def _collecting() -> Iterator[None]:
     gc.enable()
     gc.unfreeze()
     yield
-    gc.unfreeze()
+    gc.freeze()  # as for the other tests
     gc.enable()
 
 

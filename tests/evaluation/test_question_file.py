@@ -78,6 +78,23 @@ def test_lines_with_the_same_question_are_one_with_several_answers(read):
     assert targets(found) == {"what is this": ["git/app/src/keys.py", "library/manual/guide.md"]}
 
 
+def test_a_line_may_have_how_it_was_collected(read):
+    (found,) = read("question,path,source,origin\nwhat is this,guide.md,,cli\nwhat is this,keys.py,,page\n")
+    (other,) = read("question,path,origin\nwhat is this,guide.md,\n")
+
+    assert (found.origins, other.origins) == (("cli", "page"), ())
+
+
+def test_in_a_source_that_is_named_a_path_is_one_of_it_before_it_is_one_on_disk(root, warn):
+    (root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "src"\n')
+    (root / "questions.csv").write_text("question,path,source\nwhich one,src/a.py,src\nwhich two,src/a.py,\n")
+    files = {"git/src": {path: IndexedFile("code", "python") for path in ("a.py", "src/a.py")}}
+
+    found = read_questions(load_settings(root), root / "questions.csv", files, warn)
+
+    assert targets(found) == {"which one": ["git/src/src/a.py"], "which two": ["git/src/a.py"]}
+
+
 @pytest.mark.parametrize(
     ("path", "meant"),
     [
@@ -132,6 +149,8 @@ def test_a_mistake_is_named_with_its_line(read, root, text, line, reason):
         ('{"question": "what", "path": "keys.py", "answer": 3}', 1, "must be an object"),
         ("[" * 100_000, 1, "is no JSON"),
         ('{"question": "what", "path": "a\\u0000b"}', 1, "NUL"),
+        ('{"question": "what", "path": "keys.py", "origin": "rumour"}', 1, "must be one of cli, page, api, mcp"),
+        ('{"question": "what", "path": "keys.py", "origin": ["cli"]}', 1, "must be one of cli, page, api, mcp"),
     ],
 )
 def test_so_it_is_in_json_lines(read, root, text, line, reason):

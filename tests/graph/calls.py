@@ -76,6 +76,7 @@ def programs(root: Path = PROGRAMS) -> list[Path]:
     return sorted(file.parent for file in root.glob(f"*/*/{_LABELS}"))
 
 
+@cache
 def judge(program: Path) -> Judgement:
     """Compare the graph of a program with its labels."""
     needed, allowed = _labels(program)
@@ -91,7 +92,7 @@ def judge(program: Path) -> Judgement:
 
 def resolved_calls(program: Path) -> Iterator[Call]:
     """The calls that were resolved to something inside a program."""
-    chunks, graph = _built(program)
+    chunks, graph = built(program)
     nodes = graph.nodes.filter(pc.equal(graph.nodes["type"], "module"))["node"].to_pylist()
     modules = {node.partition("::")[2] for node in nodes}
     spans = _spans(chunks)
@@ -103,7 +104,8 @@ def resolved_calls(program: Path) -> Iterator[Call]:
 
 
 @cache
-def _built(program: Path) -> tuple[pa.Table, Graph]:
+def built(program: Path) -> tuple[pa.Table, Graph]:
+    """The chunks of a program, or of all of a language, and their graph."""
     chunks = chunks_of(program)
     return chunks, build_graph(chunks)
 

@@ -283,7 +283,7 @@ TEXTS = st.sampled_from([DOCUMENT, "# Guide\n\nFlask uses Jinja.\n", "# Other\n\
 FILES = st.dictionaries(st.sampled_from(["a.md", "b.md", "c.md"]), TEXTS, min_size=1)
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(before=FILES, after=FILES)
 def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, after):
     old, new = chunks_of(before), chunks_of(after)

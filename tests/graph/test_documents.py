@@ -442,7 +442,7 @@ DOCUMENTS = st.dictionaries(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=50)
 @given(before=DOCUMENTS, after=DOCUMENTS)
 def test_an_updated_graph_equals_one_that_was_extracted_from_nothing(before, after):
     old, new = chunks_of(before | {"q.py": CODE}), chunks_of(after | {"q.py": CODE})

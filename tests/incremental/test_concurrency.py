@@ -28,7 +28,7 @@ _MARKED = ("marked.md", "marked.py")
 
 
 def test_indexing_and_searching_concurrently(folder):
-    run_concurrently(folder, seconds=5)
+    run_concurrently(folder, seconds=3)
 
 
 @pytest.mark.parallel

@@ -30,6 +30,11 @@ _DISK_BYTES = 48 << 20
 # From too little for the first table to enough for all but the last file.
 _FREE_KIB = (0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160, 180, 200, 220, 240, 280, 320, 400)
 _FREE_KIB_FOR_COMMANDS = (200,)
+every_second = pytest.mark.parametrize(
+    "free_kib",
+    [_FREE_KIB[::2], pytest.param((0, *_FREE_KIB[1::2]), marks=pytest.mark.slow)],
+    ids=["some", "the others"],
+)
 
 
 @pytest.fixture
@@ -55,14 +60,15 @@ def leave_inodes(disk: Path, number: int) -> None:
     subprocess.run(["mount", "-o", f"remount,size={_DISK_BYTES},nr_inodes={limit}", disk], check=True)
 
 
-def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk):
+@every_second
+def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk, free_kib):
     git, _ = project.sources
     for source in project.sources:
         index(project.settings, source, StaticEmbedder())
     project.edit(0.5)
     before = stores_of(project.layout)
     failed_in = set()
-    for kib in _FREE_KIB:
+    for kib in free_kib:
         leave_free(disk, kib)
         try:
             index(project.settings, git, StaticEmbedder())
@@ -86,9 +92,10 @@ def test_a_full_disk_is_reported_in_a_line_and_costs_nothing(project, disk):
     assert leftovers(project.layout) == []
 
 
-def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk):
+@every_second
+def test_a_first_run_on_a_full_disk_is_repaired_by_the_next(project, disk, free_kib):
     git, _ = project.sources
-    for kib in _FREE_KIB:
+    for kib in free_kib:
         leave_free(disk, kib)
         try:
             index(project.settings, git, StaticEmbedder())

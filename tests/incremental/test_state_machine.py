@@ -37,7 +37,6 @@ from docindex_dagster.stores.rollback import roll_back
 from tests.incremental.contents import difference, from_nothing, leftovers, problems, stores_of, tables_of
 from tests.incremental.work_trees import Repository, WorkTree
 
-SEEDS = (1, 2)
 STEPS = 25  # of one example
 LONG_STEPS = 50
 MEMORY = Path("/dev/shm")  # where there is one: syncing to a disk is most of the time of a small run
@@ -103,7 +102,9 @@ class IndexMachine(RuleBasedStateMachine):
         (self.folder / "library").mkdir()
         self.library = WorkTree(self.folder / "library")
         self.layout = Layout(self.folder / "home")
-        self.settings = Settings(root=self.folder, home=self.layout.home)
+        # However starved the machine is, no file is cut as text in one run and by its structure in the other.
+        chunking = ChunkingSettings(parse_timeout_s=600)
+        self.settings = Settings(root=self.folder, home=self.layout.home, chunking=chunking)
         self.git_source = Source("git/repository", "git", "repository", self.repository.root)
         self.library_source = Source("library/notes", "library", "notes", self.library.root)
         self.is_full = False
@@ -410,11 +411,10 @@ def run(number: int, *, examples: int, length: int, phases: tuple[Phase, ...]) -
     return next(steps) - before - 1
 
 
-@pytest.mark.parametrize("number", SEEDS)
-def test_every_state_is_reached_as_from_nothing(number):
-    taken = run(number, examples=2, length=STEPS, phases=(Phase.generate,))
+def test_every_state_is_reached_as_from_nothing():
+    taken = run(1, examples=2, length=STEPS, phases=(Phase.generate,))
 
-    assert taken >= 100 / len(SEEDS)
+    assert taken >= 50
 
 
 @pytest.mark.states

@@ -194,7 +194,7 @@ def test_however_the_bytes_are_split_the_items_are_the_same(protocol):
     with serving() as server:
 
         @given(answer=ANSWERS, cuts=st.lists(st.integers(0, 1 << 16), max_size=30), usage=st.integers(1, 1 << 20))
-        @settings(max_examples=60)
+        @settings(max_examples=25)
         def same(answer, cuts, usage):
             deltas, calls = answer
             items = [*deltas, *calls, Usage(usage, usage)]

@@ -8,6 +8,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from obstore.store import MemoryStore
@@ -173,9 +174,23 @@ def test_what_a_rollback_brought_back_can_be_removed_again(tmp_path):
     assert world.found("publisher 0") == {}
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(st.tuples(STEPS, FAILURES, st.booleans()), min_size=8, max_size=30))
+HISTORIES = st.lists(st.tuples(STEPS, FAILURES, st.booleans()), min_size=8, max_size=30)
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@given(HISTORIES)
 def test_whatever_fails_in_the_end_all_machines_find_what_was_prepared_last(steps):
+    all_machines_find_what_was_prepared_last(steps)
+
+
+@pytest.mark.states
+@settings(max_examples=500, suppress_health_check=[HealthCheck.too_slow])
+@given(HISTORIES)
+def test_in_hundreds_of_histories_they_do_too(steps):
+    all_machines_find_what_was_prepared_last(steps)
+
+
+def all_machines_find_what_was_prepared_last(steps: list[tuple[tuple[Any, ...], int | None, bool]]) -> None:
     with TemporaryDirectory() as folder:
         world = World(Path(folder))
         for (name, *arguments), left, after in steps:

@@ -1,6 +1,8 @@
 """Filters are exact: every hit meets all of them, and nothing that meets them is lost by them."""
 
+from collections.abc import Callable
 from fnmatch import fnmatchcase
+from functools import cache
 
 import pyarrow as pa
 import pytest
@@ -56,6 +58,17 @@ def reader(tmp_path_factory, request) -> Reader:
     return reader
 
 
+@pytest.fixture(scope="module")
+def everything(reader: Reader) -> Callable[[str, Mode], list[Hit]]:
+    """All that a search finds without filters."""
+
+    @cache
+    def find(query: str, mode: Mode) -> list[Hit]:
+        return search(reader, query, StaticEmbedder, mode=mode, top_k=NEVER)
+
+    return find
+
+
 def some(values: tuple[str | None, ...]) -> st.SearchStrategy[tuple[str, ...]]:
     return st.lists(st.sampled_from([value for value in values if value]), max_size=2, unique=True).map(tuple)
 
@@ -107,19 +120,22 @@ def test_every_hit_meets_every_filter(reader, filters, query, mode, by):
 @slowly
 @given(filters=FILTERS, query=st.sampled_from(QUERIES), mode=st.sampled_from(Mode))
 def test_a_filtered_search_finds_all_that_an_unfiltered_one_finds_and_that_meets_the_filters(
-    reader, filters, query, mode
+    reader, everything, filters, query, mode
 ):
-    everything = search(reader, query, StaticEmbedder, mode=mode, top_k=NEVER)
     filtered = search(reader, query, StaticEmbedder, mode=mode, top_k=NEVER, filters=filters)
 
-    assert {hit.chunk_id for hit in filtered} == {hit.chunk_id for hit in everything if meets(hit, filters)}
+    assert {hit.chunk_id for hit in filtered} == {
+        hit.chunk_id for hit in everything(query, mode) if meets(hit, filters)
+    }
 
 
 @slowly
 @given(filters=FILTERS, query=st.sampled_from(QUERIES), limit=st.integers(1, 12))
-def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_asked_for(reader, filters, query, limit):
-    everything = search(reader, "e", StaticEmbedder, mode=Mode.LITERAL, top_k=NEVER)
-    meeting = {hit.chunk_id for hit in everything if meets(hit, filters)}
+def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_asked_for(
+    reader, everything, filters, query, limit
+):
+    all_chunks = everything("e", Mode.LITERAL)
+    meeting = {hit.chunk_id for hit in all_chunks if meets(hit, filters)}
     asked, pattern = understand(query), Pattern(query, is_regex=False)
 
     def both(of: Filters, most: int) -> list[Ranking]:
@@ -132,5 +148,5 @@ def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_aske
         assert [score for _, score in filtered] == pytest.approx([score for _, score in expected], abs=2e-4)
         assert {chunk_id for chunk_id, _ in filtered} <= meeting
     assert {chunk_id for chunk_id, _ in holding(Pool(reader, filters, NEVER), pattern)} == {
-        hit.chunk_id for hit in everything if hit.chunk_id in meeting and query in hit.text
+        hit.chunk_id for hit in all_chunks if hit.chunk_id in meeting and query in hit.text
     }

@@ -157,7 +157,7 @@ _PATTERNS = st.one_of(
 
 
 @given(pattern=_PATTERNS, filters=_FILTERS, limit=st.sampled_from([1, 2, 7, 500]))
-@settings(max_examples=250)
+@settings(max_examples=120)
 def test_the_first_chunks_and_counts_are_those_of_a_plain_reading(reader, of_tables, pattern, filters, limit):
     if not is_pattern(pattern):
         return
@@ -167,7 +167,7 @@ def test_the_first_chunks_and_counts_are_those_of_a_plain_reading(reader, of_tab
 
 
 @given(pattern=_PATTERNS, filters=_FILTERS, limit=st.sampled_from([0, 1, 5, 100]))
-@settings(max_examples=120)
+@settings(max_examples=60)
 @example(pattern=Pattern("e", is_regex=False), filters=Filters(), limit=1)
 @example(pattern=Pattern(r"\w+$", is_regex=True), filters=Filters(), limit=1)
 @example(pattern=Pattern(r"\Avalue", is_regex=True), filters=Filters(), limit=0)

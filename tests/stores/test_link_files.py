@@ -1,5 +1,6 @@
 """The file that spares the first context of a process from opening the graph: a copy that nothing depends on."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,14 +36,19 @@ OTHER_LIBRARY = '[[source]]\nkind = "library"\nname = "other"\npath = "files"\n'
 class Project:
     """Two files, one of which calls the other, as an indexed library."""
 
-    def __init__(self, root: Path, tables: str = "") -> None:
-        (root / "files").mkdir()
-        (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "files"\n{tables}')
+    def __init__(self, root: Path) -> None:
         self.root = root
         self.settings: Settings = load_settings(root)
         self.layout = Layout(self.settings.home)
-        self.write("gear.py", CALLEE)
-        self.write("water.py", CALLER)
+
+    @classmethod
+    def create(cls, root: Path, tables: str = "") -> "Project":
+        (root / "files").mkdir()
+        (root / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "files"\n{tables}')
+        project = cls(root)
+        project.write("gear.py", CALLEE)
+        project.write("water.py", CALLER)
+        return project
 
     def write(self, name: str, text: str) -> None:
         (self.root / "files" / name).write_text(text)
@@ -62,8 +68,14 @@ class Project:
         return link_files.read(self.layout, generation) if generation else None
 
 
+@pytest.fixture(scope="module")
+def indexed_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Project.create(tmp_path_factory.mktemp("indexed")).root
+
+
 @pytest.fixture
-def project(tmp_path) -> Project:
+def project(tmp_path: Path, indexed_once: Path) -> Project:
+    shutil.copytree(indexed_once, tmp_path, dirs_exist_ok=True)
     return Project(tmp_path)
 
 
@@ -193,7 +205,7 @@ def test_one_with_other_links_is_found_by_the_doctor_and_mended_by_a_full_run(li
 
 
 def test_without_a_graph_there_is_none(tmp_path):
-    project = Project(tmp_path, "[graph]\nenabled = false\n")
+    project = Project.create(tmp_path, "[graph]\nenabled = false\n")
 
     assert not link_files.bring_up_to_date(project.layout)
     assert project.files == []
@@ -232,7 +244,7 @@ def test_after_a_rollback_the_one_of_that_generation_is_read(linked):
 
 
 def test_until_a_new_model_takes_over_that_of_the_old_one_serves_and_then_there_is_another(tmp_path):
-    project = Project(tmp_path, OTHER_LIBRARY)
+    project = Project.create(tmp_path, OTHER_LIBRARY)
     new = TinyEmbedder()
     project.index()
     assert link_files.bring_up_to_date(project.layout)

@@ -1,8 +1,9 @@
 """The files of many small sources in packs: opened as one, and nothing is lost, found twice, or left behind."""
 
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,22 +73,43 @@ def edges(layout: Layout) -> list[Any]:
     )
 
 
-@pytest.fixture
-def loose(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
-    """Sources that are due to be packed."""
-    monkeypatch.setattr(packing, "_MOST_LOOSE", len(KEYS))
+@pytest.fixture(autouse=True, scope="module")
+def _due_early() -> Iterator[None]:
+    """They are due to be packed when there are as many as here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(packing, "_MOST_LOOSE", len(KEYS))
+        yield
+
+
+@pytest.fixture(scope="module")
+def loose_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(tmp_path_factory.mktemp("loose"))
     for key in KEYS:
         publish_files(layout, key, files_of(key))
+    return layout.home
+
+
+@pytest.fixture(scope="module")
+def packed_once(loose_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(shutil.copytree(loose_once, tmp_path_factory.mktemp("packed") / "home"))
+    assert maintenance.bring_up_to_date(layout)
+    publish_files(layout, KEYS[0], files_of(KEYS[0], "fills two tanks"))
+    publish_files(layout, KEYS[0], files_of(KEYS[0]))
+    return layout.home
+
+
+@pytest.fixture
+def loose(layout: Layout, loose_once: Path) -> Layout:
+    """Sources that are due to be packed."""
+    shutil.copytree(loose_once, layout.home)
     return layout
 
 
 @pytest.fixture
-def packed(loose: Layout, monkeypatch: pytest.MonkeyPatch) -> Layout:
+def packed(layout: Layout, packed_once: Path) -> Layout:
     """Sources in one pack, of which the generation before has files of its own no more."""
-    assert maintenance.bring_up_to_date(loose)
-    publish_files(loose, KEYS[0], files_of(KEYS[0], "fills two tanks"))
-    publish_files(loose, KEYS[0], files_of(KEYS[0]))
-    return loose
+    shutil.copytree(packed_once, layout.home)
+    return layout
 
 
 def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):

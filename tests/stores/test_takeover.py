@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -90,18 +91,32 @@ def _version_of(name, generation) -> bool:
     return any(f".{source.version[:16]}." in name for source in generation.sources.values())
 
 
-@pytest.fixture
-def old(layout: Layout) -> Layout:
-    """An index of three sources by the old model."""
+@pytest.fixture(scope="module")
+def old_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(tmp_path_factory.mktemp("old"))
     index_all(layout, OLD)
+    return layout.home
+
+
+@pytest.fixture(scope="module")
+def half_once(old_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    layout = Layout(shutil.copytree(old_once, tmp_path_factory.mktemp("half") / "home"))
+    index(layout, FIRST, NEW)
+    return layout.home
+
+
+@pytest.fixture
+def old(layout: Layout, old_once: Path) -> Layout:
+    """An index of three sources by the old model."""
+    shutil.copytree(old_once, layout.home)
     return layout
 
 
 @pytest.fixture
-def half(old: Layout) -> Layout:
+def half(layout: Layout, half_once: Path) -> Layout:
     """The same, of which the first source has vectors of the new model."""
-    index(old, FIRST, NEW)
-    return old
+    shutil.copytree(half_once, layout.home)
+    return layout
 
 
 def test_searches_find_every_source_by_the_old_model_until_the_new_one_has_all(old):

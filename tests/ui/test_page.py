@@ -27,6 +27,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     root = project.make(tmp_path_factory.mktemp("page"))
     if os.environ.get("DOCINDEX_SCREENSHOTS"):
         project.add_repository(root, "docindex", ROOT / "docindex_dagster")
+    with (root / "docindex.toml").open("a") as settings:
+        settings.write("\n[evaluation]\ncollect = true\n")
     project.index_all(root)
     with serving(root) as made:
         yield made
@@ -90,6 +92,25 @@ def test_a_result_says_why_it_is_there(tab: Page):
     first = tab.locator(".hit").first
     first.get_by_text("Why it is here").click()
     expect(first.get_by_role("rowheader", name="bm25")).to_be_visible()
+
+
+def test_a_result_is_noted_as_the_answer_and_taken_back(tab: Page):
+    tab.goto("/?q=move+water+between+the+well+and+a+tank")
+    button = tab.locator(".hit").first.get_by_role("button", name="This answers it")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    button.focus()
+    tab.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    expect(tab.locator("#said")).to_have_text("Noted as an answer")
+    expect_no_grave_barrier(tab)
+    tab.reload()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "false")
+    expect(tab.locator("#said")).to_have_text("No longer noted")
+    tab.goto("/?q=%3F%3F+%21")
+    tab.locator(".hit").first.get_by_role("button", name="This answers it").click()
+    expect(tab.locator(".note.bad")).to_contain_text("the question is empty")
 
 
 def test_a_result_opens_beside_the_others_with_its_lines_marked(tab: Page):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import anyio
 from starlette.concurrency import run_in_threadpool
 
+from docindex_dagster.serving.collecting import CollectingTools
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
@@ -19,16 +20,19 @@ PATH = "/mcp"
 class Agents:
     """Answers agents. The protocol's library takes half a second to load, which no other request waits for."""
 
-    def __init__(self, tools: Tools, memory: MemoryTools | None = None) -> None:
+    def __init__(
+        self, tools: Tools, memory: MemoryTools | None = None, collecting: CollectingTools | None = None
+    ) -> None:
         """Offer some tools."""
         self._tools = tools
         self._memory = memory
+        self._collecting = collecting
         self._app: ASGIApp | None = None
         self._is_there = anyio.Event()
 
     async def live(self) -> None:
         """Load what answering needs, and keep it until the task is cancelled."""
-        made = await run_in_threadpool(server, self._tools, self._memory)
+        made = await run_in_threadpool(server, self._tools, self._memory, self._collecting)
         app = await run_in_threadpool(_app_of, made)
         async with made.session_manager.run():
             self._app = app

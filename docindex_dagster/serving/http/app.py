@@ -11,9 +11,11 @@ from fastapi.telemetry import TelemetryConfig
 from starlette.routing import Route
 
 from docindex_dagster import __version__
+from docindex_dagster.serving.collecting import CollectingTools
 from docindex_dagster.serving.http import (
     asking,
     cell,
+    collecting,
     completions,
     files,
     health,
@@ -45,6 +47,7 @@ _ROUTERS = (
     searching.router,
     history.router,
     files.router,
+    collecting.router,
     asking.router,
     llm.router,
     sources.router,
@@ -63,7 +66,8 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         traces: records what requests go through.
     """
     tools = Tools(served.live, served.runs_of)
-    agents = Agents(tools, MemoryTools(served.memory) if served.memory is not None else None)
+    remembering = MemoryTools(served.memory) if served.memory is not None else None
+    agents = Agents(tools, remembering, CollectingTools.of(served.live))
     questions = Questions(served.live, has_page=has_page)
     app = build_api(_living(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
     app.state.served = served

@@ -1,6 +1,6 @@
 """The page to search on, with a file beside the results; and the results alone, for who types."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,10 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import DocindexError, StoreError
-from docindex_dagster.search.model import Hit, ModeName, Signal, SourceType
+from docindex_dagster.core.schemas import COMMIT
+from docindex_dagster.evaluation.collected import noted_places
+from docindex_dagster.evaluation.named import target_of
+from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.searching import Answer, SearchRequest
@@ -102,6 +105,7 @@ class Shown:
     lines: list[Markup]
     first_line: int
     largest: float  # contribution of one of its signals
+    is_noted: bool | None = None  # as what answers the query; None where that cannot be noted
 
     @property
     def folder(self) -> str:
@@ -143,11 +147,23 @@ def results(project: Project, request: Request, asked: Annotated[Asked, Query()]
     return page(request, "_results.html", **_results(project, asked))
 
 
-def shown(hit: Hit) -> Shown:
+def shown(hit: Hit, *, is_noted: bool | None = None) -> Shown:
     """A result with what its template needs."""
     lines = _snippet(hit)
     largest = max((abs(signal.contribution) for signal in hit.signals), default=0.0)
-    return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest)
+    return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest, is_noted)
+
+
+def _all_shown(project: Served, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
+    """Results; where questions are collected, those of a ranked search with whether they are noted as answers."""
+    if not project.settings.evaluation.collect or asked.mode not in {"", *RETRIEVING}:
+        return [shown(hit) for hit in hits]
+    noted = noted_places(project.settings, asked.q)
+    return [shown(hit, is_noted=_is_noted(hit, noted)) for hit in hits]
+
+
+def _is_noted(hit: Hit, noted: Collection[tuple[str, str]]) -> bool | None:
+    return None if hit.source_type == COMMIT else (hit.source, str(target_of(hit))) in noted
 
 
 def _snippet(hit: Hit) -> list[Markup]:
@@ -175,7 +191,7 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
     return {
         "asked": asked,
         "answer": answer,
-        "hits": [shown(hit) for hit in answer.items] if answer else [],
+        "hits": _all_shown(project, asked, answer.items) if answer else [],
         "trouble": trouble,
         "entries": entries,
         "bars": {entry.source: pictures.languages(entry.languages) for entry in entries},

@@ -27,7 +27,7 @@ from tests.serving.http.scripted import write_settings
 
 # That a query, a cursor or a source means nothing, no schema says; the schemas themselves are checked here.
 OTHERWISE = [positive_data_acceptance, response_schema_conformance]
-EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "12"))  # of each operation, of each of both ways
+EXAMPLES = int(os.environ.get("DOCINDEX_TEST_EXAMPLES", "8"))  # of each operation, of each of both ways
 OPERATIONS = [
     "GET /api/v1/context",
     "GET /api/v1/files/{place}",
@@ -58,6 +58,7 @@ OPERATIONS = [
     "POST /api/v1/memory/forget",
     "POST /api/v1/memory/messages",
     "POST /api/v1/memory/recall",
+    "POST /api/v1/questions",
     "POST /api/v1/search",
     "POST /api/v1/sources",
     "POST /api/v1/sources/{kind}/{name}/index",
@@ -72,7 +73,7 @@ OPERATIONS = [
 @pytest.fixture(scope="module")
 def client(tmp_path_factory, indexed) -> Any:
     root = shutil.copytree(indexed, tmp_path_factory.mktemp("described") / "project", symlinks=True)
-    write_settings(Path(root), f'[serve]\nhosts = ["{HOST}"]\n')
+    write_settings(Path(root), f'[serve]\nhosts = ["{HOST}"]\n[evaluation]\ncollect = true\n')
     with serving(Path(root), client=("192.168.1.7", 50_000), domain="memory/main", may_read=["project/acme"]) as made:
         yield made
 

@@ -1,22 +1,29 @@
 """The dashboard for Grafana asks for what there is; with `make test-prometheus`, a real Prometheus has data for it."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.serving.telemetry import dashboard
-from tests.serving.telemetry.conftest import families
+from tests.serving.telemetry.conftest import families, serving
+
+
+@pytest.fixture(scope="module")
+def names(indexed: Path) -> set[str]:
+    """The metrics that an application reports which has answered nothing yet."""
+    with serving(indexed) as client:
+        return {name for name, _, _ in families(client.get("/metrics").text)}
 
 
 @pytest.mark.parametrize(("title", "expression"), [*dashboard.expressions()])
-def test_each_metric_of_an_expression_is_reported(client, title, expression):
-    names = {name for name, _, _ in families(client.get("/metrics").text)}
-
+def test_each_metric_of_an_expression_is_reported(names, title, expression):
     asked = dashboard.metrics_of(expression)
     assert asked
     assert asked <= names
 
 
-def test_each_metric_of_ours_is_shown(client):
-    ours = {name for name, _, _ in families(client.get("/metrics").text) if name.startswith("docindex_")}
+def test_each_metric_of_ours_is_shown(names):
+    ours = {name for name in names if name.startswith("docindex_")}
     shown = {name for _, expression in dashboard.expressions() for name in dashboard.metrics_of(expression)}
 
     assert ours - shown == set()

@@ -1,8 +1,11 @@
 """The page to search on, without JavaScript: what the server writes."""
 
+import json
+import shutil
 from urllib.parse import quote
 
 import pytest
+from selectolax.lexbor import LexborHTMLParser
 
 from docindex_dagster.serving.web import searching
 from tests.serving.web.conftest import serving
@@ -53,6 +56,49 @@ def test_filters_narrow_the_results_and_stay_chosen(read, asked, found):
     chosen = page.css_first(f"#by-{name} option[selected]") or page.css_first(f"#by-{name}")
     assert chosen.attributes["value"] == value
     assert "hidden" not in page.css_first("#clear").attributes
+
+
+@pytest.fixture
+def collecting(indexed, tmp_path):
+    """A client of a server whose project is a copy that collects questions."""
+    root = shutil.copytree(indexed, tmp_path / "project", symlinks=True)
+    with (root / "docindex.toml").open("a") as settings:
+        settings.write("\n[evaluation]\ncollect = true\n")
+    with serving(root) as client:
+        yield client
+
+
+def pressed(client, address: str) -> list[str]:
+    page = LexborHTMLParser(client.get(address).text)
+    return [str(button.attributes["aria-pressed"]) for button in page.css(".hit button[data-answers]")]
+
+
+def test_where_questions_are_collected_each_result_can_be_called_the_answer(collecting):
+    address = "/?q=" + quote('it\'s <b>"water"</b> \u200d from the well')
+    page = LexborHTMLParser(collecting.get(address).text)
+    question = json.loads(str(page.css_first(".hits").attributes["data-question"]))
+    button = page.css_first(".hit button[data-answers]")
+    sent = {"question": question, "place": button.attributes["data-answers"], "origin": "page"}
+
+    assert question == 'it\'s <b>"water"</b> \u200d from the well'
+    assert button.attributes["aria-label"].startswith(button.text())
+    assert set(pressed(collecting, address)) == {"false"}
+    assert collecting.post("/api/v1/questions", json=sent).json()["is_new"]
+    assert pressed(collecting, address)[0] == "true"
+    assert set(pressed(collecting, address)[1:]) == {"false"}
+    assert set(pressed(collecting, "/?q=water")) == {"false"}
+
+
+def test_what_no_evaluation_asks_cannot_be_called_an_answer(collecting):
+    assert pressed(collecting, "/?q=tank&type=commit") == []
+    assert pressed(collecting, "/?q=water&mode=literal") == []
+    assert "data-question" not in collecting.get("/?q=water&mode=literal").text
+
+
+def test_where_questions_are_not_collected_nothing_is_offered(read):
+    page = read("/?q=water")
+    assert page.css(".hit")
+    assert page.css_first("[data-answers], [data-question]") is None
 
 
 def test_a_word_that_is_nowhere_gives_a_weak_answer_that_says_so(read):

@@ -46,7 +46,7 @@ async function add(form) {
 }
 
 /** What the API answers; null after telling why it does not. */
-async function ask(method, address, body) {
+export async function ask(method, address, body) {
   try {
     const answer = await fetch(address, { method, body, headers: body ? { "Content-Type": "application/json" } : {} });
     const said = await answer.json();
