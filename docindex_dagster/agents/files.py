@@ -1,6 +1,5 @@
 """Files of agents: read and written whole, in one replacement, never through a link that leads out of a project."""
 
-import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import AgentError
 from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.sources.paths import read_regular
 
 _LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
 
@@ -23,9 +23,9 @@ class Change:
 
     def diff(self) -> str:
         """The lines that change."""
-        texts = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
-        names = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
-        lines = unified_diff(*texts, *names)
+        before, after = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
+        old, new = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
+        lines = unified_diff(before, after, old, new)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
@@ -102,18 +102,14 @@ class Plan:
 
 def _read(path: Path, target: Path) -> str | None:
     try:
-        file = os.open(target, os.O_RDONLY | os.O_NONBLOCK)
+        data = read_regular(target, _LARGEST + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise AgentError(f"{path} cannot be read: {error.strerror}") from error
-    with os.fdopen(file, "rb") as stream:
-        if not target.is_file():
-            raise AgentError(f"{path} is no regular file")
-        data = stream.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         raise AgentError(f"{path} has more than {_LARGEST >> 20} MiB, which no file of settings has")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise AgentError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start}") from error
+        raise AgentError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}") from error

@@ -1,7 +1,7 @@
 """Setting and removing members of a JSON text: nothing else in it changes, neither comments nor layout.
 
-What was set can be removed again to the byte, since the text shows how it was set: in an object that was empty, a member
-stands directly behind the bracket; an object that was made for a member begins with a line break.
+What was set can be removed again to the byte, since the text shows how it was set: in an object that was empty, a
+member stands directly behind the bracket; an object that was made for a member begins with a line break.
 """
 
 import json

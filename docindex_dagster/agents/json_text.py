@@ -1,4 +1,4 @@
-"""JSON, with comments and trailing commas if need be, read with the place of each member: where a text can be edited."""
+"""JSON, with comments and trailing commas if need be, read with the place of each member, so that it can be edited."""
 
 import json
 import re

@@ -11,11 +11,12 @@ _FRONT_MATTER = "---\ndescription: Searching this project with docindex\nalwaysA
 _TEXT = """\
 ## Finding things in this project
 
-The MCP server `{name}` searches an index of this project's code, documents and commits. Ask it before you read files one by one:
+Where the tools of the MCP server `{name}` are at hand, they search an index of this project's code, documents and
+commits. Ask them before you read files one by one:
 
 - `search` finds the places that answer a question or define a name; its modes `literal` and `regex` list every match
 - `context` gives the best passages for a task, within a number of tokens
-- `graph` says who calls a symbol, what it calls, and what a change of it affects; `find_similar` finds code like a place
+- `graph` says who calls a symbol, what it calls, and what a change of it affects; `find_similar` what is like a place
 - `show` gives one place whole, `log` the commits behind it, `status` how fresh the index is
 
 Results name files and lines: open those before you edit them.

@@ -138,7 +138,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
-    return tomlkit.item(value).as_string()
+    return str(tomlkit.item(value).as_string())
 
 
 def _cuts(text: str, path: Sequence[str]) -> Iterator[str]:
