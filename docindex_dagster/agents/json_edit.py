@@ -34,6 +34,8 @@ def set_member(text: str | None, path: Sequence[str], data: Any, *, has_comments
     while (member := value.member(path[depth])) is not None:
         value, depth = member.value, depth + 1
         if depth == len(path):
+            if value.data == data:
+                return text
             return text[: value.start] + _dumped(data, *_layout(text, member.start)) + text[value.end :]
     return _inserted(text, value, path[depth], _wrapped(path[depth + 1 :], data))
 

@@ -123,7 +123,7 @@ class _Reader:
                 data = {member.key: member.value.data for member in members}
                 return Value(start, self.at, data, tuple(members), tuple(commas), last)
             if len(commas) < len(members):
-                raise self.error("a comma is missing")
+                raise self.error("a comma or a bracket is missing")
             space, start_of_key, key = max(space, last), self.at, self._string()
             self.skip()
             self._match(_COLON, move=True)
@@ -142,7 +142,7 @@ class _Reader:
             if self._ends("]", is_behind_comma=is_behind_comma and bool(items)):
                 return items
             if not is_behind_comma:
-                raise self.error("a comma is missing")
+                raise self.error("a comma or a bracket is missing")
             items.append(self.value(depth + 1).data)
             self.skip()
             is_behind_comma = self.text.startswith(",", self.at)

@@ -48,10 +48,11 @@ def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
     block = instruction(name)
     if text is None:
         return (_FRONT_MATTER if has_front_matter else "") + block + "\n"
-    newline = "\r\n" if "\r\n" in text else "\n"
+    found = _BLOCK.search(text)
+    newline = _line_end(text if found is None else found[0])
     block = block.replace("\n", newline)
-    if _BEGIN in text:
-        return _BLOCK.sub(lambda _: block, text)
+    if found is not None:
+        return text[: found.start()] + block + text[found.end() :]
     if not text:
         return block
     return text + newline + block + newline if text.endswith("\n") else text + newline * 2 + block
@@ -70,11 +71,14 @@ def without_rules(text: str) -> str | None:
     before, behind = text[: found.start()], text[found.end() :]
     if behind in {"\n", "\r\n"} and before in {"", _FRONT_MATTER}:
         return None
-    if behind.startswith(("\n", "\r\n")):
-        return before.removesuffix("\n").removesuffix("\r") + behind.removeprefix("\r").removeprefix("\n")
-    for _ in range(2):
-        before = before.removesuffix("\n").removesuffix("\r")
-    return before + behind
+    newline = _line_end(found[0])
+    if behind.startswith(newline):
+        return before.removesuffix(newline) + behind.removeprefix(newline)
+    return before.removesuffix(newline).removesuffix(newline) + behind
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
 def _check(text: str | None) -> None:

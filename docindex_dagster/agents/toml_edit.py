@@ -50,6 +50,8 @@ def set_table(text: str | None, path: Sequence[str], data: Mapping[str, Any]) ->
         inner = inner.setdefault(key, {})
         if not isinstance(inner, dict):
             raise TextError(f"{key} is no table")
+    if inner.get(path[-1]) == data:
+        return text or ""
     is_new = path[-1] not in inner
     inner[path[-1]] = dict(data)
     ways = ([_appended] if is_new else []) + [_set_by_tomlkit]
