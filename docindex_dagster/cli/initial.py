@@ -99,7 +99,7 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
     from docindex_dagster.sources import projects
 
     check_size(root, yes=yes)
-    if writes and not os.access(root, os.W_OK | os.X_OK):
+    if writes and not os.access(root, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise SourceError(
             f"{root} may not be written by you: choose another folder, or see with --dry-run what would be"
         )

@@ -31,7 +31,7 @@ def test_a_file_keeps_its_permissions(folder):
 
     assert file.read_text() == "{ }"
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
-    assert os.listdir(folder) == ["a.json"]
+    assert [path.name for path in folder.iterdir()] == ["a.json"]
 
 
 def test_a_link_within_the_project_stays_and_leads_to_the_new_text(folder):
@@ -79,7 +79,12 @@ def test_what_is_no_readable_text_is_refused(folder):
     os.mkfifo(folder / "pipe")
     (folder / "loop").symlink_to("loop")
 
-    for name, problem in (("bytes", "no text"), ("folder", "cannot be read"), ("pipe", "not a regular file"), ("loop", "link|read")):
+    for name, problem in (
+        ("bytes", "no text"),
+        ("folder", "cannot be read"),
+        ("pipe", "not a regular file"),
+        ("loop", "link|read"),
+    ):
         with pytest.raises(AgentError, match=problem):
             Plan(folder).read(folder / name)
 
@@ -104,4 +109,4 @@ def test_folders_that_are_empty_then_go_with_a_file_and_no_others(folder):
 
     write(folder, file, None)
 
-    assert os.listdir(folder / ".cursor") == ["mcp.json"]
+    assert [path.name for path in (folder / ".cursor").iterdir()] == ["mcp.json"]
