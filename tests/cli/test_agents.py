@@ -134,7 +134,7 @@ def test_what_users_wrote_into_the_entry_stays(project, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("agent", "file", "text", "problem"),
+    "case",
     [
         ("claude", ".mcp.json", '{"mcpServers": ', "line 1"),
         ("claude", ".mcp.json", "{} // mine", "comment"),
@@ -146,7 +146,8 @@ def test_what_users_wrote_into_the_entry_stays(project, tmp_path):
         ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
     ],
 )
-def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, agent, file, text, problem):
+def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case):
+    agent, file, text, problem = case
     (tmp_path / file).parent.mkdir(exist_ok=True)
     (tmp_path / file).write_text(text)
     before = files(tmp_path)
