@@ -166,18 +166,19 @@ def _such_as(out: "LeftOut") -> str:
 
 def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     """How long the first run may take, and what that is taken from."""
-    from docindex_dagster.sources.outlook import FASTEST_MB_S, SLOWEST_MB_S, START_S
+    from docindex_dagster.sources.outlook import CHUNKS_A_SECOND, START_S
 
-    low, high = outlook.seconds
-    if max(low, high) < _MINUTE * 2:
+    (low, high), (slow, fast) = outlook.seconds, CHUNKS_A_SECOND
+    if high < _MINUTE * 2:
         span = f"{low} to {high} seconds" if low < high else f"{low} seconds"
     else:
         span = f"{max(1, round(low / _MINUTE))} to {round(high / _MINUTE)} minutes"
+    chunks = " to ".join(f"{number:,}" for number in outlook.chunks)
     other = settings.embedding.provider
     model = "" if other == "static" else f"; the model of {other} was not measured, and is slower"
     return (
-        f"the first `docindex index` may take {span}: {START_S} s to start, and {SLOWEST_MB_S} to {FASTEST_MB_S} MB of "
-        f"text a second, as measured on six repositories with two cores (benchmarks/README.md){model}"
+        f"the first `docindex index` may take {span}: {START_S} s to start, and {chunks} chunks, of which it makes {slow} to "
+        f"{fast} a second, as measured on six repositories with two cores (benchmarks/README.md){model}"
     )
 
 

@@ -13,9 +13,11 @@ from docindex_dagster.sources.paths import path_to_name
 
 _EXAMPLES = 3  # of what a rule leaves out
 _STAGE = "discovered_files"
-# Megabytes of text a second, and seconds to start: of the runs of six repositories in benchmarks/README.md, the slowest
-# and the fastest, with the static model and two shared cores.
-SLOWEST_MB_S, FASTEST_MB_S, START_S = 0.2, 0.6, 4
+# Of the runs of six repositories in benchmarks/README.md, with the static model and two shared cores: bytes of a chunk,
+# chunks a second once it has started, each the least and the most, and seconds to start.
+_CHUNK_BYTES = (700, 1250)
+CHUNKS_A_SECOND = (270, 480)
+START_S = 4
 
 
 @dataclass
@@ -54,10 +56,16 @@ class Outlook:
         return self.text_bytes / 1e6
 
     @property
+    def chunks(self) -> tuple[int, int]:
+        """How many chunks these files give about, at least and at most; each gives one."""
+        large, small = (self.text_bytes // size for size in reversed(_CHUNK_BYTES))
+        return max(self.files, large), max(self.files, small)
+
+    @property
     def seconds(self) -> tuple[int, int]:
         """How long indexing them takes at least and at most, if this machine is like the one that was measured."""
-        fastest, slowest = (START_S + round(self.megabytes / rate) for rate in (FASTEST_MB_S, SLOWEST_MB_S))
-        return fastest, slowest
+        (few, many), (slow, fast) = self.chunks, CHUNKS_A_SECOND
+        return START_S + round(few / fast), START_S + round(many / slow)
 
     def languages(self, source_types: Sequence[str]) -> list[tuple[str, int]]:
         """The languages of files of some types, that with the most files first."""
