@@ -131,7 +131,7 @@ def agents() -> Mapping[str, Agent]:
             _plain,
             "AGENTS.md",
             codex / "AGENTS.md",
-            note="Codex reads it once you have told it to trust this folder",
+            note="Codex reads it once you trust this folder",
         ),
         Agent(
             "cursor",

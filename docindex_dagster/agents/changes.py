@@ -74,10 +74,10 @@ def states(folder: Path, name: str) -> Iterator[State]:
             command = problem = ""
             try:
                 command = _command(servers_in(plan.read(file), agent).get(name))
-                is_told = rules_file is not None and has_rules(plan.read(rules_file))
+                has_block = rules_file is not None and has_rules(plan.read(rules_file))
             except (AgentError, TextError) as error:
-                problem, is_told = str(error), False
-            yield State(agent.name, scope, file, command, problem, rules_file, is_told)
+                problem, has_block = str(error), False
+            yield State(agent.name, scope, file, command, problem, rules_file, has_block)
 
 
 def _edit(plan: Plan, file: Path, edit: Callable[[str | None], str | None], advice: str) -> None:

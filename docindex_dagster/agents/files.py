@@ -56,7 +56,11 @@ class Plan:
         return text
 
     def write(self, path: Path, text: str | None) -> None:
-        """Note what a file, which was read before, shall hold; None takes it away."""
+        """Note what a file, which was read before, shall hold; None takes it away.
+
+        Raises:
+            AgentError: as `read`.
+        """
         target = self._target(path)
         self._changes[target] = Change(path, self._changes[target].before, text)
 

@@ -58,7 +58,7 @@ def domains(incomplete: str) -> list[str]:
 
 
 def agents(incomplete: str) -> list[str]:
-    """The names of the agents that can be told of docindex."""
+    """The names of the agents that can have docindex."""
     from docindex_dagster.agents.catalogue import agents as known
 
     return [name for name in known() if name.startswith(incomplete)]

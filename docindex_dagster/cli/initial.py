@@ -173,12 +173,12 @@ def _estimate(outlook: "Outlook", settings: "Settings") -> str:
         span = f"{low} to {high} seconds" if low < high else f"{low} seconds"
     else:
         span = f"{max(1, round(low / _MINUTE))} to {round(high / _MINUTE)} minutes"
-    chunks = " to ".join(f"{number:,}" for number in outlook.chunks)
+    chunks = " to ".join(f"{number:,}" for number in dict.fromkeys(outlook.chunks))
     other = settings.embedding.provider
     model = "" if other == "static" else f"; the model of {other} was not measured, and is slower"
     return (
-        f"the first `docindex index` may take {span}: {START_S} s to start, and {chunks} chunks, of which it makes {slow} to "
-        f"{fast} a second, as measured on six repositories with two cores (benchmarks/README.md){model}"
+        f"the first `docindex index` may take {span}: {START_S} s to start, and {chunks} chunks at {slow} to {fast} a "
+        f"second, as measured on six repositories with two cores (benchmarks/README.md){model}"
     )
 
 

@@ -39,7 +39,7 @@ def json_of(path):
     return json.loads(Path(path).read_text())
 
 
-def test_an_agent_gets_an_entry_and_an_instruction_and_one_is_told_what_is_left_to_do(project):
+def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_left_to_do(project):
     added = project("agents", "add", "claude", "--command", "docindex")
 
     assert added.code == 0
