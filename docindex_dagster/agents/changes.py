@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
-from docindex_dagster.agents.entries import servers_in, with_server, without_server
+from docindex_dagster.agents.entries import ROOT_VARIABLE, servers_in, with_server, without_server
 from docindex_dagster.agents.files import Plan
 from docindex_dagster.agents.json_text import TextError
 from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
@@ -59,6 +59,20 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
         return rules_file
     _edit(plan, rules_file, lambda text: text and without_rules(text), "; nothing was written")
     return None
+
+
+def bound_to(plan: Plan, agent: Agent, scope: Scope, name: str) -> str:
+    """The project that an entry names; empty where it names none, or there is no entry that could be read.
+
+    Raises:
+        AgentError: the file cannot be read.
+    """
+    try:
+        entry = servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
+    except TextError:
+        return ""
+    variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
+    return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:

@@ -1,6 +1,7 @@
 """`docindex agents …`: telling coding agents of `docindex mcp`."""
 
 import os
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,18 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Tell coding agents of docindex mcp, and what to use it for.", no_args_is_help=True)
 
+
+def _server_name(value: str) -> str:
+    """A name that all agents take.
+
+    Raises:
+        BadParameter: it has other characters.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
+        raise typer.BadParameter("must be letters, digits, '-' and '_'")
+    return value
+
+
 Names = Annotated[
     list[str],
     typer.Argument(metavar="AGENT...", help="Such as claude; `agents list` has all.", autocompletion=completion.agents),
@@ -26,7 +39,7 @@ User = Annotated[
     bool,
     typer.Option("--user", help="In the user's file, for all projects; default: in the project's, if there is one."),
 ]
-Name = Annotated[str, typer.Option("--name", help="What the server is called there.")]
+Name = Annotated[str, typer.Option("--name", help="What the server is called there.", callback=_server_name)]
 Command = Annotated[
     str | None, typer.Option("--command", metavar="COMMAND", help="How agents call docindex; default: this program.")
 ]
@@ -58,8 +71,10 @@ def agents_add(
     plan = _plan()
     wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
     for agent, scope in wanted:
-        server = _server(agent, scope, plan, command)
+        server, before = _server(agent, scope, plan, command), changes.bound_to(plan, agent, scope, name)
         changes.add(plan, agent, scope, name, server, rules=not no_rules)
+        if before and before not in server.environment.values():
+            console.warning(f"the entry {name} of {agent.name} was for {before}; with another --name, both stay")
     if _applied(plan, dry_run=dry_run):
         return
     for agent, scope in wanted:
@@ -168,8 +183,22 @@ def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -
         is_bound = is_named() or not agent.starts_in_project
     if scope == "project" or is_bound:
         choice.settings()  # there has to be a project
-    given = tuple(shlex.split(command)) if command else None
-    return server_for(agent, scope, choice.root if is_bound else None, given)
+    return server_for(agent, scope, choice.root if is_bound else None, _words(command))
+
+
+def _words(command: str | None) -> tuple[str, ...] | None:
+    """The words of a command line; None where none is given.
+
+    Raises:
+        BadParameter: it has none, or a quote is open.
+    """
+    try:
+        words = tuple(shlex.split(command)) if command is not None else None
+    except ValueError as error:
+        raise typer.BadParameter(f"--command {command!r}: {error}") from error
+    if words == ():
+        raise typer.BadParameter("--command is empty")
+    return words
 
 
 def _applied(plan: "Plan", *, dry_run: bool) -> bool:

@@ -211,8 +211,26 @@ def test_without_a_project_one_learns_how_to_begin(run, home):
     assert not Path(".mcp.json").exists()
 
 
-def test_an_agent_that_is_unknown_is_wrong_usage(project):
-    assert project("agents", "add", "clod").code == 2
+@pytest.mark.parametrize("arguments", [["clod"], ["claude", "--name", "a b"], ["claude", "--command", "'"]])
+def test_what_no_agent_could_read_is_wrong_usage(project, arguments):
+    assert project("agents", "add", *arguments).code == 2
+    assert not Path(".mcp.json").exists()
+
+
+def test_an_entry_that_was_for_another_project_is_replaced_with_a_warning_unless_it_has_another_name(
+    project, home, tmp_path, monkeypatch
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "docindex.toml").write_text("")
+    config = home / ".codeium/windsurf/mcp_config.json"
+    project("agents", "add", "windsurf")
+    monkeypatch.chdir(other)
+
+    assert project("agents", "add", "windsurf", "--name", "docindex-other").err.count("warning") == 0
+    assert set(json_of(config)["mcpServers"]) == {"docindex", "docindex-other"}
+    assert f"was for {tmp_path}; with another --name, both stay" in project("agents", "add", "windsurf").err
+    assert json_of(config)["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(other)}
 
 
 def test_a_program_that_is_on_the_path_for_good_is_shared_by_its_name(tmp_path, monkeypatch):
