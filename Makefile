@@ -102,12 +102,13 @@ $(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
 test-agents: $(INSTALLED) $(INSTALLED_AGENTS)  ## Let coding agents read back what docindex agents add writes; takes Node.js, and 1 GB for the agents.
 	$(BIN)/pytest -m agents -rs tests/agents
 
-# Their own parsers are wanted, and no code that runs while they are installed.
+# Scripts of the packages do not run, but for two which put the program of this system in its place.
 $(INSTALLED_AGENTS): tests/agents/package.json
 	@command -v npm >/dev/null || { echo "there is no npm: apt-get install npm" >&2; exit 1; }
 	mkdir -p build/agents
 	cp tests/agents/package.json build/agents/
 	npm install --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm rebuild --prefix build/agents --loglevel=error @anthropic-ai/claude-code opencode-ai
 	touch $@
 
 test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.
