@@ -67,6 +67,7 @@ def place(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
+    monkeypatch.setenv("MCP_TIMEOUT", "120000")  # milliseconds that Claude Code waits for the start of a server
     monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(home))
     monkeypatch.chdir(project)
     subprocess.run(["git", "init", "-q"], check=True)
