@@ -6,6 +6,7 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_UI := $(VENV)/.installed-ui
 INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_DEPLOY := $(VENV)/.installed-deploy
+INSTALLED_AGENTS := build/agents/.installed
 VENV_SCALE := .venv-scale
 INSTALLED_SCALE := $(VENV_SCALE)/.installed
 export CHROMIUM ?= chromium
@@ -13,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-agents test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -96,6 +97,18 @@ test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Helm and Compose check
 
 $(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock
+	touch $@
+
+test-agents: $(INSTALLED) $(INSTALLED_AGENTS)  ## Let coding agents read back what docindex agents add writes; takes Node.js, and 1 GB for the agents.
+	$(BIN)/pytest -m agents -rs tests/agents
+
+# Scripts of the packages do not run, but for two which put the program of this system in its place.
+$(INSTALLED_AGENTS): tests/agents/package.json
+	@command -v npm >/dev/null || { echo "there is no npm: apt-get install npm" >&2; exit 1; }
+	mkdir -p build/agents
+	cp tests/agents/package.json build/agents/
+	npm install --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm rebuild --prefix build/agents --loglevel=error @anthropic-ai/claude-code opencode-ai
 	touch $@
 
 test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.

@@ -55,3 +55,10 @@ def domains(incomplete: str) -> list[str]:
     with suppress(DocindexError, OSError):
         return [key for key in known.domains(Layout(load_project().home)) if key.startswith(incomplete)]
     return []
+
+
+def agents(incomplete: str) -> list[str]:
+    """The names of the agents that can have docindex."""
+    from docindex_dagster.agents.catalogue import agents as known
+
+    return [name for name in known() if name.startswith(incomplete)]
