@@ -104,11 +104,11 @@ $(INSTALLED_INTEGRATIONS): requirements.lock requirements-integrations.lock pypr
 	$(VENV_INTEGRATIONS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Helm and Compose check what deploy/ holds; the last two where they are installed.
+test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Compose, hadolint, systemd and Helm check what deploy/ holds; the last two where they are installed.
 	$(BIN)/pytest -m deploy -rs tests/deploy
 
-$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock
+$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock requirements-checks.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock -r requirements-checks.lock
 	touch $@
 
 test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.
@@ -169,6 +169,8 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
 	$(COMPILE) --constraint requirements.lock requirements-compiled.in -o requirements-compiled.lock
 	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
+	$(COMPILE) --constraint requirements.lock requirements-build.in -o requirements-build.lock
+	$(COMPILE) requirements-checks.in -o requirements-checks.lock
 	$(COMPILE) --constraint requirements.lock requirements-scale.in -o requirements-scale.lock
 	$(COMPILE) --constraint requirements.lock --extra dspy --extra langchain --extra llama-index pyproject.toml -o requirements-integrations.lock
 
