@@ -29,8 +29,8 @@ class Options(TypedDict, total=False):
 def metadata_of(hit: Hit) -> Metadata:
     """What is known of a hit beside its text, as plain values under the names that `Hit` has for them.
 
-    Vector stores and tracers of the frameworks take no None, so what a hit does not have is left out. `commit` is the
-    id of the commit that the text describes.
+    Vector stores and tracers of the frameworks take no None, so what a hit does not have is left out. `symbol` is the
+    definition at the best match, else that of the whole text; `commit` is the id of the commit that the text describes.
     """
     commit = hit.path.removeprefix(COMMIT_PATH) if hit.path.startswith(COMMIT_PATH) else None
     found = {
@@ -41,7 +41,7 @@ def metadata_of(hit: Hit) -> Metadata:
         "start_line": hit.start_line,
         "end_line": hit.end_line,
         "title": hit.title or None,
-        "symbol": hit.symbol,
+        "symbol": hit.symbol or hit.qualified_name,
         "commit": commit,
         "page": hit.page,
         "language": hit.language,
