@@ -1,4 +1,4 @@
-"""The tools that read the files of `deploy/` accept them: Dagster, Celery, Compose, hadolint …; run by `make test-deploy`.
+"""The tools that read the files of `deploy/` accept them: Dagster, Celery, Compose, hadolint …; `make test-deploy`.
 
 Helm renders the chart that `DOCINDEX_TEST_CHART` names: a folder, a file, or `dagster/dagster`.
 """
