@@ -19,29 +19,29 @@ def test_the_options_are_those_of_a_search():
     assert Options.__annotations__.keys() == parameters
 
 
-def test_a_hit_in_code_is_told_by_path_lines_and_symbol(root):
+def test_a_hit_in_code_is_named_by_path_lines_and_symbol(root):
     (hit,) = open_index(root).search("start_station", mode="bm25", symbol_kinds="function", top_k=1)
-    told = metadata_of(hit)
+    named = metadata_of(hit)
 
-    assert told["source"] == "git/station"
-    assert told["path"] == "src/station.py"
-    assert told["file"] == str(root / "station" / "src" / "station.py")
-    assert (told["start_line"], told["end_line"]) == (hit.start_line, hit.end_line)
-    assert told["symbol"] == "start_station"
-    assert told["score"] == hit.score > 0
-    assert told["stale"] is False
-    assert "commit" not in told
-    assert "page" not in told
+    assert named["source"] == "git/station"
+    assert named["path"] == "src/station.py"
+    assert named["file"] == str(root / "station" / "src" / "station.py")
+    assert (named["start_line"], named["end_line"]) == (hit.start_line, hit.end_line)
+    assert named["symbol"] == "start_station"
+    assert named["score"] == hit.score > 0
+    assert named["stale"] is False
+    assert "commit" not in named
+    assert "page" not in named
 
 
-def test_a_hit_in_a_commit_is_told_by_its_id(root):
+def test_a_hit_in_a_commit_is_named_by_its_id(root):
     (hit,) = open_index(root).search("Add the pump", source_types="commit")
-    told = metadata_of(hit)
+    named = metadata_of(hit)
 
-    assert told["commit"] == hit.path.rpartition("/")[2]
-    assert len(str(told["commit"])) == 40
-    assert "symbol" not in told
-    assert None not in told.values()
+    assert named["commit"] == hit.path.rpartition("/")[2]
+    assert len(str(named["commit"])) == 40
+    assert "symbol" not in named
+    assert None not in named.values()
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
