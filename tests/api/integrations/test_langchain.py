@@ -74,7 +74,7 @@ def test_what_is_wrong_is_refused_before_or_by_the_search(retriever):
 def test_callbacks_hear_of_the_search_and_of_its_failure(retriever):
     from langchain_core.callbacks import BaseCallbackHandler
 
-    heard = []
+    heard: list[object] = []
 
     class Handler(BaseCallbackHandler):
         def on_retriever_end(self, documents, **_):
