@@ -146,7 +146,7 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
 def _workers_for(size: int) -> int:
     if size < _BYTES_WORTH_A_WORKER:
         return 1
-    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+    return min(_MOST_WORKERS, processors())
 
 
 @contextmanager
