@@ -38,6 +38,9 @@ class _Commands(Commands):
             "graph": "graph:app",
             "memory": "memory:app",
             "project": "projects:app",
+            "version": "reporting:version",
+            "support": "reporting:support",
+            "help": "helping:help_",
         }
     )
 
