@@ -16,6 +16,7 @@ from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.core.child import safe_path
 from docindex_dagster.core.errors import WorkerError
+from docindex_dagster.core.platforms import processors
 
 if TYPE_CHECKING:
     from pebble import ProcessPool

@@ -23,7 +23,7 @@ def version(json: Json = False) -> None:
         return
     from docindex_dagster.status.support.versions import versions
 
-    console.as_json(versions())
+    console.as_json(versions(__version__))
 
 
 def support(
@@ -46,7 +46,7 @@ def support(
     from docindex_dagster.cli import launch, project
     from docindex_dagster.status.support.report import Wanted, report
 
-    found = report(project.load_settings, launch.outcomes, Wanted(paths, not quick))
+    found = report(project.load_settings, launch.outcomes, Wanted(__version__, has_paths=paths, is_verified=not quick))
     text = escaped(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))
     if output is None:
         console.plain(text)

@@ -33,10 +33,11 @@ _PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a report is to hold beside what it always does."""
+    """What a report is to hold beside what it always does, and whose it is."""
 
+    version: str  # of docindex
     has_paths: bool  # the names and paths of sources
-    is_verified: bool  # what `docindex doctor` finds, which reads all that is stored
+    is_verified: bool  # the stores: what `docindex doctor` finds, which reads all that is stored
 
 
 def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dic
     """
     parts: dict[str, Any] = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _tried(versions),
+        "versions": _tried(lambda: versions(wanted.version)),
         "system": _tried(_system),
         "variables": shown_settings.variables(os.environ),
     }

@@ -1,4 +1,4 @@
-"""The settings of a project as strangers may see them: numbers and choices as they are, of texts that there are some."""
+"""The settings of a project as strangers may see them: numbers and choices as they are, of texts no word."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path

@@ -4,7 +4,6 @@ import platform
 from importlib.metadata import PackageNotFoundError, distribution, version
 from typing import Any
 
-from docindex_dagster import __version__
 from docindex_dagster.core.installation import DISTRIBUTION, is_clone
 
 _PACKAGES = (
@@ -15,10 +14,10 @@ _PACKAGES = (
 _FURTHER = ("anthropic", "dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
-def versions() -> dict[str, Any]:
-    """The version of docindex, and of all that decides how it behaves."""
+def versions(docindex: str) -> dict[str, Any]:
+    """The version of docindex, which is given, and of all that decides how it behaves."""
     return {
-        "docindex": __version__,
+        "docindex": docindex,
         "installed": _installed(),
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
