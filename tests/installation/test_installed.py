@@ -27,6 +27,8 @@ for name in (
 ):
     if hasattr(os, name):
         delattr(os, name)
+if hasattr(os, "process_cpu_count"):
+    os.process_cpu_count = os.cpu_count
 """
 
 
@@ -59,7 +61,7 @@ def test_it_tells_how_the_index_stands(installed, project):
     assert (status["state"], status["last_run"], status["files"]) == ("ok", "succeeded", 5)
     assert "def sign_session" in installed.run(project, "show", "src/sessions.py")
     assert "is to be indexed" in installed.run(project, "why", "src/sessions.py")
-    assert "price calls sign_session" in installed.run(project, "graph", "callers", "sign_session")
+    assert "price calls src/sessions.py::sign_session" in installed.run(project, "graph", "callers", "sign_session")
     assert "Sign the cookies" in installed.run(project, "log", "sign cookies")
     assert "the index is whole" in installed.run(project, "doctor")
     assert json.loads(installed.run(project, "support", "--json"))["doctor"]["findings"] == 0
@@ -73,7 +75,7 @@ def test_how_good_searches_are_is_measured(installed, project, tmp_path):
 
 
 def test_what_was_said_is_remembered(installed, project):
-    installed.run(project, "memory", "ingest", "the shop closes at noon on Sundays")
+    installed.run(project, "memory", "ingest", "--session", "one", "the shop closes at noon on Sundays")
     assert "closes at noon" in installed.run(project, "memory", "recall", "when does the shop close")
 
 
@@ -94,7 +96,7 @@ def test_the_page_is_served(installed, project):
     with installed.serving(project, "serve", "/") as address:
         page = httpx.get(address).text
         assert "<html" in page
-        assert httpx.get(f"{address}/search", params={"q": "sign the cookie"}).status_code == 200
+        assert httpx.get(f"{address}/", params={"q": "sign the cookie"}).status_code == 200
         styles = [part.split('"')[0] for part in page.split('href="') if ".css" in part.split('"')[0]]
         assert styles
         assert all(httpx.get(f"{address}{style}").status_code == 200 for style in styles)
