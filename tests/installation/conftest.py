@@ -74,8 +74,10 @@ _FILES = (
     (
         "src/basket.py",
         "Compute the price of a basket with discounts",
-        "from src.sessions import sign_session\n\n\ndef price(basket: list[int]) -> int:\n"
-        '    """The price of a basket."""\n    sign_session("a", "b")\n    return sum(basket)\n',
+        (
+            "from src.sessions import sign_session\n\n\ndef price(basket: list[int]) -> int:\n"
+            '    """The price of a basket."""\n    sign_session("a", "b")\n    return sum(basket)\n'
+        ),
     ),
     (
         "src/stock.py",
