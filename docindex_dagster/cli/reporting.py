@@ -21,7 +21,7 @@ def version(json: Json = False) -> None:
     if not json:
         console.out.print(__version__)
         return
-    from docindex_dagster.status.support.versions import versions
+    from docindex_dagster.status.versions import versions
 
     console.as_json(versions(__version__))
 
@@ -44,7 +44,7 @@ def support(
     have the words that docindex's own pages have. Read it before you pass it on.
     """
     from docindex_dagster.cli import launch, project
-    from docindex_dagster.status.support.report import Wanted, report
+    from docindex_dagster.status.support_report import Wanted, report
 
     found = report(project.load_settings, launch.outcomes, Wanted(__version__, has_paths=paths, is_verified=not quick))
     text = escaped(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))

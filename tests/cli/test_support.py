@@ -154,8 +154,8 @@ def test_without_git_the_report_says_so(run, monkeypatch):
 
 def test_version_tells_its_number_and_all_that_decides_how_it_behaves(run):
     shown = run("version")
-    told = json.loads(run("version", "--json").out)
-    assert told["docindex"] == shown.out.strip() == run("--version").out.strip()
-    assert {"dagster", "lancedb", "tantivy", "pyarrow"} <= told["packages"].keys()
-    assert {"stores", "chunks", "graph"} <= told["schemas"].keys()
-    assert told["model"]["name"].endswith(told["model"]["sha256"][:8])
+    printed = json.loads(run("version", "--json").out)
+    assert printed["docindex"] == shown.out.strip() == run("--version").out.strip()
+    assert {"dagster", "lancedb", "tantivy", "pyarrow"} <= printed["packages"].keys()
+    assert {"stores", "chunks", "graph"} <= printed["schemas"].keys()
+    assert printed["model"]["name"].endswith(printed["model"]["sha256"][:8])

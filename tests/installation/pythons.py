@@ -25,5 +25,5 @@ def _is_of(file: Path, version: str) -> bool:
     """Whether it starts, and is what it is called: pyenv's stand-ins on PATH may lead nowhere."""
     if not os.access(file, os.X_OK):
         return False
-    told = subprocess.run([file, "--version"], capture_output=True, text=True, check=False)
-    return told.returncode == 0 and told.stdout.startswith(f"Python {version}.")
+    printed = subprocess.run([file, "--version"], capture_output=True, text=True, check=False)
+    return printed.returncode == 0 and printed.stdout.startswith(f"Python {version}.")

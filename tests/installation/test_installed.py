@@ -45,8 +45,8 @@ def project(installed, repository, tmp_path_factory):
 def test_it_is_not_the_clone_that_runs(installed, tmp_path):
     program = "import docindex_dagster; print(docindex_dagster.__file__)"
     command = [installed.python, "-c", program]
-    told = subprocess.run(command, cwd=tmp_path, env=installed.variables, check=True, capture_output=True, text=True)
-    assert Path(told.stdout.strip()).is_relative_to(installed.environment)
+    printed = subprocess.run(command, cwd=tmp_path, env=installed.variables, check=True, capture_output=True, text=True)
+    assert Path(printed.stdout.strip()).is_relative_to(installed.environment)
     assert json.loads(installed.run(tmp_path, "version", "--json"))["installed"] == "from a wheel by uv"
 
 
@@ -131,5 +131,5 @@ def test_it_works_with_what_macos_has(installed, repository, tmp_path):
 
 def test_uvx_runs_it_without_installing_it(built, tmp_path):
     command = [TOOLS / "uv", "tool", "run", "--from", built.wheel, "docindex", "version"]
-    told = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    assert told.stdout.strip() == built.wheel.name.split("-")[1]
+    printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert printed.stdout.strip() == built.wheel.name.split("-")[1]

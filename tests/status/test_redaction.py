@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.status.support.redaction import HIDDEN, harmless, is_public, masked
+from docindex_dagster.status.redaction import HIDDEN, harmless, is_public, masked
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.platforms import processors
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.status import shown_settings
+from docindex_dagster.status.redaction import harmless, is_public, masked
 from docindex_dagster.status.source_status import RunsOf, SourceState
-from docindex_dagster.status.support import settings as shown_settings
-from docindex_dagster.status.support.redaction import harmless, is_public, masked
-from docindex_dagster.status.support.versions import schemas, versions
+from docindex_dagster.status.versions import schemas, versions
 
 _Part = TypeVar("_Part")
 _MOST = 10  # failures, findings

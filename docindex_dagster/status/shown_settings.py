@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, SecretStr
 
 from docindex_dagster.core.settings import Settings, SourceSettings
-from docindex_dagster.status.support.redaction import is_public
+from docindex_dagster.status.redaction import is_public
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _VALIDATED = frozenset({"schedule.timezone"})  # whose text can only be one of a public list
