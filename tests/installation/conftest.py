@@ -24,7 +24,7 @@ class Built(NamedTuple):
 
 def build(source: Path, target: Path, *kinds: str) -> None:
     """Build archives of a folder with what is installed, at a date of its own."""
-    command = [TOOLS / "python", "-m", "build", "--no-isolation", "--outdir", target, *kinds, source]
+    command: list[str | Path] = [TOOLS / "python", "-m", "build", "--no-isolation", "--outdir", target, *kinds, source]
     subprocess.run(command, check=True, capture_output=True, env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"})
 
 

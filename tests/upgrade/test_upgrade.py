@@ -45,7 +45,7 @@ def docindex(code: Path, folder: Path, *arguments: str) -> str:
 
 
 @pytest.fixture(params=older())
-def code(request, tmp_path) -> Path:
+def code(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The code of an older version."""
     with tarfile.open(fileobj=BytesIO(_git("archive", request.param, "docindex_dagster"))) as archive:
         archive.extractall(tmp_path / "code", filter="data")
