@@ -39,7 +39,9 @@ def docindex(code: Path, folder: Path, *arguments: str) -> str:
     """What a command of the version whose code lies there prints."""
     variables = {**os.environ, "PYTHONPATH": str(code), "DOCINDEX_CEILING_DIRECTORIES": str(folder.parent)}
     command = [sys.executable, "-m", "docindex_dagster.cli", *arguments]
-    ended = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, f"{arguments}: {ended.stdout}{ended.stderr}"
     return ended.stdout
 
