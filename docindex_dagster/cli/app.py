@@ -40,6 +40,9 @@ class _Commands(Commands):
             "memory": "memory:app",
             "project": "projects:app",
             "agents": "agents:app",
+            "version": "reporting:version",
+            "support": "reporting:support",
+            "help": "helping:help_",
         }
     )
 

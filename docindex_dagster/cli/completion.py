@@ -62,3 +62,14 @@ def agents(incomplete: str) -> list[str]:
     from docindex_dagster.agents.catalogue import agents as known
 
     return [name for name in known() if name.startswith(incomplete)]
+
+
+def topics(incomplete: str) -> list[str]:
+    """The commands, and the pages that `docindex help` shows."""
+    from typer.main import get_group
+
+    from docindex_dagster.cli.app import app
+    from docindex_dagster.core import pages
+
+    commands = [*get_group(app).list_commands(None)]  # type: ignore[arg-type]  # it looks at no context
+    return sorted({name for name in (*commands, *pages.pages()) if name.startswith(incomplete)})
