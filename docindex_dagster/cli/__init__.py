@@ -8,6 +8,7 @@ import gc
 import sys
 
 from docindex_dagster.cli.greeting import greet
+from docindex_dagster.core.platforms import refusal
 
 INTERRUPTED = 130  # what shells give a command that Ctrl-C ended
 # Of gc.set_threshold. What imports and stages make lives long; looking through it as often as Python does by default
@@ -16,7 +17,10 @@ OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line, on a system that has what it needs."""
+    if (reason := refusal()) is not None:  # before what Windows lacks is imported
+        sys.stderr.write(f"error: {reason}\n")
+        sys.exit(1)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     try:
         greet(sys.argv[1:])

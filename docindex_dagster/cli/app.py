@@ -18,6 +18,7 @@ class _Commands(Commands):
 
     places = MappingProxyType(
         {
+            "init": "initial:init",
             "index": "indexing:index",
             "watch": "watching:watch",
             "search": "searching:search",
@@ -38,6 +39,10 @@ class _Commands(Commands):
             "graph": "graph:app",
             "memory": "memory:app",
             "project": "projects:app",
+            "agents": "agents:app",
+            "version": "reporting:version",
+            "support": "reporting:support",
+            "help": "helping:help_",
         }
     )
 

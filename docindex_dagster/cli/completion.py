@@ -55,3 +55,21 @@ def domains(incomplete: str) -> list[str]:
     with suppress(DocindexError, OSError):
         return [key for key in known.domains(Layout(load_project().home)) if key.startswith(incomplete)]
     return []
+
+
+def agents(incomplete: str) -> list[str]:
+    """The names of the agents that can have docindex."""
+    from docindex_dagster.agents.catalogue import agents as known
+
+    return [name for name in known() if name.startswith(incomplete)]
+
+
+def topics(incomplete: str) -> list[str]:
+    """The commands, and the pages that `docindex help` shows."""
+    from typer.main import get_group
+
+    from docindex_dagster.cli.app import app
+    from docindex_dagster.core import pages
+
+    commands = [*get_group(app).list_commands(None)]  # type: ignore[arg-type]  # it looks at no context
+    return sorted({name for name in (*commands, *pages.pages()) if name.startswith(incomplete)})

@@ -29,20 +29,20 @@ def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
 def comment_text(comments: list[bytes]) -> str | None:
     """The prose of the comments above a definition, without comment marks; None when there is none."""
     prose = "\n".join(_without_marks(comment[: 4 * _DOCSTRING_LIMIT].decode("utf-8", "ignore")) for comment in comments)
-    return _limited(cleandoc(_XML_TAG.sub("", prose)))
+    return _limited(_dedented(_XML_TAG.sub("", prose)))
 
 
 def docstring_text(literal: bytes) -> str | None:
     """The text of a string literal that documents a definition; None when it is empty."""
     text = literal.decode("utf-8", "replace")
     quoted = _QUOTES.fullmatch(text)
-    return _limited(cleandoc(quoted[2] if quoted else text))
+    return _limited(_dedented(quoted[2] if quoted else text))
 
 
 def _without_marks(comment: str) -> str:
     body = _body_of_block(comment)
     if body is not None:
-        return cleandoc(_STAR.sub("", body))
+        return _dedented(_STAR.sub("", body))
     return "" if _DIRECTIVE.match(comment) else _LINE_MARK.sub("", comment).rstrip()
 
 
@@ -55,6 +55,11 @@ def _body_of_block(comment: str) -> str | None:
     return block[1] if block else None
 
 
+def _dedented(text: str) -> str:
+    """The same without the indentation of its lines, for each Python: 3.13 counts a carriage return as a word."""
+    return cleandoc(text.replace("\r\n", "\n"))
+
+
 def _limited(text: str) -> str | None:
-    text = text.strip().replace("\r\n", "\n")
+    text = text.strip()
     return (text if len(text) <= _DOCSTRING_LIMIT else text[: _DOCSTRING_LIMIT - 1] + "…") or None

@@ -142,6 +142,10 @@ class VerificationError(DocindexError):
         super().__init__(f"{stage}: " + "; ".join(f"{name}: {text}" for name, text in failures.items()))
 
 
+class AgentError(DocindexError):
+    """The file of an agent cannot be read or edited; nothing was written to it."""
+
+
 class WatchError(DocindexError):
     """The system reports no changes of files."""
 

@@ -9,12 +9,12 @@ DISTRIBUTION = "docindex-dagster"
 
 def needs_extra(what: str, extra: str) -> str:
     """A message for what lacks an optional dependency: how to install it."""
-    if _is_clone():
+    if is_clone():
         return f"{what} needs an extra: pip install '.[{extra}]' in the clone of docindex"
     return f"{what} needs an extra: pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def _is_clone() -> bool:
+def is_clone() -> bool:
     """Whether it was installed from a folder, as pip notes (PEP 610), or is run from one without being installed."""
     try:
         noted = distribution(DISTRIBUTION).read_text("direct_url.json")

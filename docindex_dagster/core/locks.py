@@ -1,6 +1,5 @@
 """Locks between processes. They are the kernel's (`flock`), so that a process that dies leaves none behind."""
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
+
+from docindex_dagster.core.platforms import refusal
+
+try:
+    import fcntl
+except ModuleNotFoundError as error:
+    raise ImportError(refusal() or "docindex needs the locks of a POSIX system") from error
 
 # Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
 _POLL_S = 0.05

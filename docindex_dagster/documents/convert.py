@@ -18,6 +18,7 @@ from docindex_dagster.documents.model import Converted
 # By the language that discovery gives such files; by name, so that a run pays only for what its files need.
 _CONVERTERS = {"pdf": ("pdf", "read_pdf")}
 _MOST_MEMORY = 1 << 30  # bytes that a file may take besides what the process has
+_STATUS = Path("/proc/self/status")
 _USED = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
 _LONGEST_PROBLEM = 200
 
@@ -43,8 +44,14 @@ def convert(data: bytes, language: str) -> Converted:
 
 @contextmanager
 def _limited_memory(most: int) -> Iterator[None]:
-    """Let this process take no more than so many bytes besides what it has; what would is a MemoryError."""
-    used = _USED.search(Path("/proc/self/status").read_text(encoding="ascii", errors="replace"))
+    """Let this process take no more than so many bytes besides what it has; what would is a MemoryError.
+
+    Where the system does not say what it has (macOS, which enforces no such limit either), nothing is limited.
+    """
+    if not _STATUS.exists():
+        yield
+        return
+    used = _USED.search(_STATUS.read_text(encoding="ascii", errors="replace"))
     former, hard = resource.getrlimit(resource.RLIMIT_DATA)
     limit = (int(used[1]) << 10 if used else 0) + most
     limits = [limit, *(each for each in (former, hard) if each != resource.RLIM_INFINITY)]

@@ -32,7 +32,7 @@ class Choice:
         if not settings.config_file.exists() and settings.storage.url is None:
             raise SourceError(
                 f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, "
-                "ask about it with `docindex ask QUESTION PATH`, begin a project with `docindex index PATH`, "
+                "ask about it with `docindex ask QUESTION PATH`, begin a project with `docindex init`, "
                 "or choose one with --project"
             )
         return settings

@@ -141,7 +141,7 @@ def test_where_there_is_no_project_the_error_says_where_it_was_looked_for(run, t
     places = ("DOCINDEX_ROOT", "DOCINDEX_PROJECT", "docindex.toml", str(tmp_path / "config/docindex/projects.json"))
     positions = [looked.index(place) for place in places]
     assert positions == sorted(positions)
-    assert "`docindex index PATH`" in looked
+    assert "`docindex init`" in looked
 
 
 def test_a_name_that_no_project_has_lists_those_there_are(run, team):

@@ -15,6 +15,7 @@ COMPOSE = DEPLOY / "compose.yaml"
 VALUES = DEPLOY / "helm" / "values.yaml"
 VALUES_OF_KUBERNETES = DEPLOY / "helm" / "kubernetes.yaml"
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 YAML = sorted(DEPLOY.rglob("*.yaml"))
 
 

@@ -1,5 +1,6 @@
 """What `deploy/` names exists: files, commands, settings, variables, tags, queues; and its files agree."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.deploy.files import (
     LAUNCHERS,
     MANIFESTS,
     ROOT,
+    UNITS,
     VALUES,
     YAML,
     commands,
@@ -171,4 +173,34 @@ def test_the_image_has_what_it_copies():
     assert all(f"!{Path(name).parts[0]}" in ignored for name in copied)
     with_ray = {"ray"}  # which is larger than all else, and which a cluster of Ray has in an image of its own
     assert set(re.search(r"for launcher in ([\w ]+);", text)[1].split()) == set(LAUNCHERS) - with_ray
-    assert "USER docindex" in text
+
+
+def test_the_image_is_made_in_stages_is_not_root_and_says_whether_it_is_well():
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    *_, last = re.split(r"^FROM ", text, flags=re.MULTILINE)
+
+    assert len(re.findall(r"^FROM \$\{PYTHON_IMAGE\}", text, re.MULTILINE)) == text.count("\nFROM ") == 3
+    assert re.search(r"^USER 10001:10001$", last, re.MULTILINE)
+    assert "HEALTHCHECK" in last
+    assert json.loads(re.search(r"^CMD (.+)$", last, re.MULTILINE)[1]) == read(COMPOSE)["services"]["search"]["command"]
+    assert "pip install" not in last  # neither the compiler of the wheel nor its sources are in the image
+
+
+def test_each_service_that_stays_says_whether_it_is_well_or_why_not():
+    services = read(COMPOSE)["services"]
+    disabled = {name for name, service in services.items() if service.get("healthcheck", {}).get("disable")}
+
+    assert services.keys() - {name for name, service in services.items() if "healthcheck" in service} == {"bucket"}
+    assert disabled == {"worker", "publisher"}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_units_start_a_command_that_there_is(unit):
+    (line,) = re.findall(r"^ExecStart=(.+)$", unit.read_text(encoding="utf-8"), re.MULTILINE)
+    program, *arguments = line.split()
+    found: Any = typer.main.get_command(app)
+    context = found.make_context("docindex", arguments, resilient_parsing=True)
+    name, subcommand, options = found.resolve_command(context, arguments)
+
+    assert program.endswith("/docindex")
+    assert subcommand.make_context(name, options).params["port"] in {3000, 8090}

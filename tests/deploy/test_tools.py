@@ -1,4 +1,4 @@
-"""Dagster, Celery, Kubernetes' client, Helm and Compose accept what `deploy/` holds; run by `make test-deploy`.
+"""The tools that read the files of `deploy/` accept them: Dagster, Celery, Compose, hadolint …; `make test-deploy`.
 
 Helm renders the chart that `DOCINDEX_TEST_CHART` names: a folder, a file, or `dagster/dagster`.
 """
@@ -19,6 +19,7 @@ from tests.deploy.files import (
     DEPLOY,
     LAUNCHERS,
     MANIFESTS,
+    UNITS,
     VALUES,
     VALUES_OF_KUBERNETES,
     commands,
@@ -31,7 +32,11 @@ from tests.deploy.files import (
 pytestmark = pytest.mark.deploy
 CHART = os.environ.get("DOCINDEX_TEST_CHART", "")
 WITH_HELM = pytest.mark.skipif(not CHART or not shutil.which("helm"), reason="there is no helm, or no chart")
-COMPOSE_COMMANDS = (["docker", "compose"], ["docker-compose"])
+IN_ENVIRONMENT = Path(sys.executable).parent
+COMPOSE_COMMANDS = (["docker", "compose"], [str(IN_ENVIRONMENT / "docker-compose")])
+INSTALLED_PROGRAM = "/opt/docindex/.venv/bin/docindex"
+MOST_EXPOSED = 4.0  # of 10, by what `systemd-analyze security` adds up; what is not hardened has 9.2
+WITH_SYSTEMD = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
 
 
 @pytest.fixture
@@ -212,7 +217,7 @@ def test_the_instance_of_the_chart_is_that_of_the_image():
     assert image["retention"]["schedule"] == chart["retention"]["schedule"]
 
 
-@pytest.mark.parametrize("command", COMPOSE_COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("command", COMPOSE_COMMANDS, ids=["plugin", "program"])
 def test_compose_takes_its_file(command, tmp_path, environment):
     if not shutil.which(command[0]) or run(*command, "version").returncode:
         pytest.skip("it is not installed")
@@ -223,3 +228,36 @@ def test_compose_takes_its_file(command, tmp_path, environment):
 
     assert done.returncode == 0, done.stderr
     assert yaml.safe_load(done.stdout)["services"].keys() == read(COMPOSE)["services"].keys()
+
+
+def test_hadolint_finds_nothing_in_the_dockerfile(tmp_path):
+    program = IN_ENVIRONMENT / "hadolint"
+    if not program.exists():
+        pytest.skip("there is no hadolint: make test-deploy has it")
+    bad = tmp_path / "Dockerfile"
+    bad.write_text("FROM python\nRUN cd /tmp && sudo pip install docindex-dagster\n")
+    done = run(program, DEPLOY / "Dockerfile")
+
+    assert (done.returncode, done.stdout) == (0, "")
+    assert run(program, bad).returncode == 1
+
+
+@WITH_SYSTEMD
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_systemd_knows_all_that_a_unit_says(unit, tmp_path):
+    text = unit.read_text(encoding="utf-8")
+    copy = tmp_path / unit.name
+    copy.write_text(text.replace(INSTALLED_PROGRAM, "/bin/true"))
+    done = run("systemd-analyze", "verify", "--man=no", copy)
+
+    assert text.count(INSTALLED_PROGRAM) == 1
+    assert done.returncode == 0, done.stderr
+    assert unit.name not in done.stderr
+
+
+@WITH_SYSTEMD
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.stem)
+def test_units_may_do_little_beside_their_work(unit):
+    done = run("systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSED * 10:.0f}", unit)
+
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,127 @@
+"""Adding docindex to an agent and taking it out again, as changes of files; and where it is configured."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
+from docindex_dagster.agents.entries import ROOT_VARIABLE, servers_in, with_server, without_server
+from docindex_dagster.agents.files import Plan
+from docindex_dagster.agents.json_text import TextError
+from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
+from docindex_dagster.core.errors import AgentError
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Whether docindex is configured in one place of an agent."""
+
+    agent: str
+    scope: Scope
+    file: Path
+    command: str  # that its entry starts; empty where it has none
+    problem: str  # why the file cannot be read; empty where it can
+    rules_file: Path | None
+    has_rules: bool
+
+
+def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, rules: bool) -> None:
+    """Plan the entry of a server, and the instruction.
+
+    Raises:
+        AgentError: a file cannot be read, or not be edited; the message has the text to put there by hand.
+    """
+    file = agent.file(scope, plan.folder)
+    by_hand = f"; nothing was written. By hand, this belongs there:\n{entry_text(agent, name, server)}"
+    _edit(plan, file, lambda text: with_server(text, agent, name, server), by_hand)
+    rules_file = agent.rules(scope, plan.folder)
+    if rules and rules_file is not None:
+        has_front_matter = rules_file.suffix == ".mdc"
+        by_hand = f"; nothing was written. By hand, this belongs there:\n{instruction(name)}"
+        _edit(plan, rules_file, lambda text: with_rules(text, name, has_front_matter=has_front_matter), by_hand)
+
+
+def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
+    """Plan to take the entry and the instruction out.
+
+    Returns:
+        The file whose instruction stays, since another agent that has docindex reads it, too.
+
+    Raises:
+        AgentError: a file cannot be read or edited.
+    """
+    file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
+    _edit(plan, file, lambda text: text and without_server(text, agent, name), "; nothing was written")
+    if rules_file is None or not has_rules(plan.read(rules_file)):
+        return None
+    if _is_read_by_another(plan, rules_file, name):
+        return rules_file
+    _edit(plan, rules_file, lambda text: text and without_rules(text), "; nothing was written")
+    return None
+
+
+def bound_to(plan: Plan, agent: Agent, scope: Scope, name: str) -> str:
+    """The project that an entry names; empty where it names none, or there is no entry that could be read.
+
+    Raises:
+        AgentError: the file cannot be read.
+    """
+    try:
+        entry = servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
+    except TextError:
+        return ""
+    variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
+    return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
+
+
+def entry_text(agent: Agent, name: str, server: Server) -> str:
+    """The text of a file that has nothing but the entry."""
+    return with_server(None, agent, name, server)
+
+
+def states(folder: Path, name: str) -> Iterator[State]:
+    """Where docindex is configured, agent by agent."""
+    for agent in agents().values():
+        for scope in agent.scopes():
+            plan, file, rules_file = Plan(folder), agent.file(scope, folder), agent.rules(scope, folder)
+            command = problem = ""
+            try:
+                command = _command(servers_in(plan.read(file), agent).get(name))
+                has_block = rules_file is not None and has_rules(plan.read(rules_file))
+            except (AgentError, TextError) as error:
+                problem, has_block = str(error), False
+            yield State(agent.name, scope, file, command, problem, rules_file, has_block)
+
+
+def _edit(plan: Plan, file: Path, edit: Callable[[str | None], str | None], advice: str) -> None:
+    text = plan.read(file)
+    try:
+        plan.write(file, edit(text))
+    except TextError as error:
+        raise AgentError(f"{file}: {error}{advice}") from error
+
+
+def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
+    """Whether an agent reads a file of instructions that still has docindex, be it the same one in its other file."""
+    return any(
+        other.rules(scope, plan.folder) == rules_file and _has(plan, other, scope, name)
+        for other in agents().values()
+        for scope in other.scopes()
+    )
+
+
+def _has(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
+    try:
+        return name in servers_in(plan.read(agent.file(scope, plan.folder)), agent)
+    except (AgentError, TextError):
+        return False
+
+
+def _command(entry: Any) -> str:
+    """The command line of an entry, or the address that it has."""
+    if not isinstance(entry, dict):
+        return ""
+    command = entry.get("command", entry.get("url", entry.get("httpUrl", entry.get("serverUrl", "?"))))
+    parts = [*(command if isinstance(command, list) else [command]), *(entry.get("args") or ())]
+    return " ".join(map(str, parts))

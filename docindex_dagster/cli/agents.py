@@ -1,0 +1,225 @@
+"""`docindex agents …`: telling coding agents of `docindex mcp`."""
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from docindex_dagster.cli import completion, console
+from docindex_dagster.cli.common import Json
+from docindex_dagster.cli.project import chosen, is_named
+
+if TYPE_CHECKING:
+    from docindex_dagster.agents.catalogue import Agent, Scope, Server
+    from docindex_dagster.agents.files import Plan
+
+app = typer.Typer(help="Tell coding agents of docindex mcp, and what to use it for.", no_args_is_help=True)
+
+
+def _server_name(value: str) -> str:
+    """A name that all agents take.
+
+    Raises:
+        BadParameter: it has other characters.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", value):
+        raise typer.BadParameter("must be letters, digits, '-' and '_'")
+    return value
+
+
+Names = Annotated[
+    list[str],
+    typer.Argument(metavar="AGENT...", help="Such as claude; `agents list` has all.", autocompletion=completion.agents),
+]
+User = Annotated[
+    bool,
+    typer.Option("--user", help="In the user's file, for all projects; default: in the project's, if there is one."),
+]
+Name = Annotated[str, typer.Option("--name", help="What the server is called there.", callback=_server_name)]
+Command = Annotated[
+    str | None, typer.Option("--command", metavar="COMMAND", help="How agents call docindex; default: this program.")
+]
+NoRules = Annotated[bool, typer.Option("--no-rules", help="Without an instruction in the agent's file of rules.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show what would change.")]
+_NAME = "docindex"
+
+
+@app.command("add")
+def agents_add(
+    names: Names,
+    user: User = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Take it out again, instead.")] = False,
+    dry_run: DryRun = False,
+    no_rules: NoRules = False,
+    name: Name = _NAME,
+    command: Command = None,
+) -> None:
+    """Write the entry that starts docindex mcp, and an instruction, into the files of agents.
+
+    All else in these files stays, and what is there already is not written again. The server answers from the project
+    of the folder where an agent starts it; with --project, from that one.
+    """
+    if remove:
+        agents_remove(names, user=user, dry_run=dry_run, name=name)
+        return
+    from docindex_dagster.agents import changes
+
+    plan = _plan()
+    wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
+    for agent, scope in wanted:
+        server, before = _server(agent, scope, plan, command), changes.bound_to(plan, agent, scope, name)
+        changes.add(plan, agent, scope, name, server, rules=not no_rules)
+        if before and before not in server.environment.values():
+            console.warning(f"the entry {name} of {agent.name} was for {before}; with another --name, both stay")
+    if _applied(plan, dry_run=dry_run):
+        return
+    for agent, scope in wanted:
+        if scope == "project" and agent.note:
+            console.err.print(f"{agent.name}: {agent.note}")
+    programs = {_server(agent, scope, plan, command).command for agent, scope in wanted if scope == "project"}
+    for program in programs:
+        if os.sep in program:
+            console.warning(
+                f"the entries name {program}, which others who share these files do not have; "
+                "with docindex on the PATH, --command docindex names it for all"
+            )
+
+
+@app.command("remove")
+def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, name: Name = _NAME) -> None:
+    """Take the entry and the instruction out of the files of agents again."""
+    from docindex_dagster.agents import changes
+    from docindex_dagster.agents.rules import has_rules
+
+    plan = _plan()
+    shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
+    _applied(plan, dry_run=dry_run)
+    for file in shared - {None}:
+        if file is not None and has_rules(plan.read(file)):
+            console.err.print(f"the instruction stays in {_shown(file)}: other agents that have docindex read it")
+
+
+@app.command("show")
+def agents_show(names: Names, user: User = False, name: Name = _NAME, command: Command = None) -> None:
+    """Print the entry and the instruction, to be put into the files of agents by hand."""
+    from docindex_dagster.agents.changes import entry_text
+    from docindex_dagster.agents.rules import instruction
+
+    plan = _plan()
+    for agent in _agents(names):
+        scope = _scope(agent, user=user)
+        console.err.print(f"{agent.title}, in {_shown(agent.file(scope, plan.folder))}:")
+        console.plain(entry_text(agent, name, _server(agent, scope, plan, command)).rstrip("\n"))
+        rules = agent.rules(scope, plan.folder)
+        if rules is not None:
+            console.err.print(f"and in {_shown(rules)}:")
+            console.plain(instruction(name))
+
+
+@app.command("list")
+def agents_list(name: Name = _NAME, json: Json = False) -> None:
+    """Show which agents there are, and which have docindex where."""
+    from docindex_dagster.agents.changes import states
+
+    found = list(states(_plan().folder, name))
+    if json:
+        console.as_json(found)
+        return
+    rows = [
+        (
+            state.agent,
+            state.scope,
+            "cannot be read" if state.problem else "yes" if state.command else "",
+            "yes" if state.has_rules else "",
+            _shown(state.file),
+            state.problem or state.command,
+        )
+        for state in found
+    ]
+    console.table(("agent", "scope", "entry", "instruction", "file", "command"), rows)
+
+
+def _agents(names: Sequence[str]) -> list["Agent"]:
+    """The agents of some names, each once.
+
+    Raises:
+        BadParameter: there is none of a name.
+    """
+    from docindex_dagster.agents.catalogue import agents
+
+    known = agents()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise typer.BadParameter(f"{unknown[0]!r} is none of the agents: {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _scope(agent: "Agent", *, user: bool) -> "Scope":
+    return "user" if user else agent.scopes()[0]
+
+
+def _plan() -> "Plan":
+    """Changes in the folder that an agent works in: the project's around the working directory, or its work tree."""
+    from docindex_dagster.agents.files import Plan
+
+    here, root = Path.cwd(), chosen().root
+    if here.is_relative_to(root):
+        return Plan(root)
+    return Plan(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
+
+
+def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -> "Server":
+    """The server that an entry starts. It is bound to a project where that would not be found from the folder."""
+    from docindex_dagster.agents.starting import server_for
+
+    choice = chosen()
+    if scope == "project":
+        is_bound = not choice.because and plan.folder != choice.root
+    else:
+        is_bound = is_named() or not agent.starts_in_project
+    if scope == "project" or is_bound:
+        choice.settings()  # there has to be a project
+    return server_for(agent, scope, choice.root if is_bound else None, _words(command))
+
+
+def _words(command: str | None) -> tuple[str, ...] | None:
+    """The words of a command line; None where none is given.
+
+    Raises:
+        BadParameter: it has none, or a quote is open.
+    """
+    try:
+        words = tuple(shlex.split(command)) if command is not None else None
+    except ValueError as error:
+        raise typer.BadParameter(f"--command {command!r}: {error}") from error
+    if words == ():
+        raise typer.BadParameter("--command is empty")
+    return words
+
+
+def _applied(plan: "Plan", *, dry_run: bool) -> bool:
+    """Write what is planned and say so, or only show it; returns whether nothing was written."""
+    changes = list(plan.changes())
+    if not changes:
+        console.out.print("nothing to do: all is as it should be")
+    elif dry_run:
+        for change in changes:
+            console.plain(change.diff().rstrip("\n"))
+    else:
+        plan.apply()
+        for change in changes:
+            what = "removed" if change.after is None else "wrote" if change.before is None else "changed"
+            console.out.print(f"{what} {_shown(change.path)}")
+    return dry_run or not changes
+
+
+def _shown(path: Path) -> str:
+    """A path from here where it is below, else from the home folder, else whole."""
+    for folder, prefix in ((Path.cwd(), ""), (Path.home(), f"~{os.sep}")):
+        if path.is_relative_to(folder):
+            return prefix + str(path.relative_to(folder))
+    return str(path)

@@ -1,0 +1,58 @@
+"""A retriever for LlamaIndex: `retrieve`, `aretrieve`, and a part of any query engine."""
+
+import asyncio
+from typing import Unpack
+
+from docindex_dagster.api import Index
+from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.integrations.options import Options, metadata_of
+from docindex_dagster.search.model import Hit
+
+try:
+    from llama_index.core.callbacks import CallbackManager
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+except ModuleNotFoundError as error:
+    raise ImportError(needs_extra("the retriever for LlamaIndex", "llama-index")) from error
+
+# LlamaIndex writes metadata into prompts: that by which a model can cite, and nothing else.
+_IN_PROMPTS = {"source", "path", "start_line", "end_line", "symbol", "page"}
+
+
+class DocindexRetriever(BaseRetriever):
+    """Finds chunks of an index as nodes of LlamaIndex.
+
+    The text of a node is the chunk, its id the chunk's, and its metadata what `metadata_of` says. Of them a language
+    model sees where the text is. `aretrieve` searches in a thread.
+
+    Example:
+        >>> DocindexRetriever(open_index(), top_k=4, languages="python").retrieve("how are sessions signed")
+    """
+
+    def __init__(
+        self, index: Index, *, callback_manager: CallbackManager | None = None, **options: Unpack[Options]
+    ) -> None:
+        """The options are those of `Index.search`."""
+        super().__init__(callback_manager=callback_manager)
+        self._index = index
+        self._options = options
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._index.search(query_bundle.query_str, **self._options)
+        return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        # The default would hold up the event loop.
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+def _node(hit: Hit) -> TextNode:
+    metadata = metadata_of(hit)
+    hidden = sorted(metadata.keys() - _IN_PROMPTS)
+    return TextNode(
+        id_=hit.chunk_id,
+        text=hit.text,
+        metadata=metadata,
+        excluded_llm_metadata_keys=hidden,
+        excluded_embed_metadata_keys=hidden,
+    )

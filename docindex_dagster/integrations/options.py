@@ -1,0 +1,53 @@
+"""What the retrievers of all frameworks share: the options of a search, and what they say of a hit."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from docindex_dagster.api import Names
+from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+
+Metadata = dict[str, str | int | float | bool]
+
+
+class Options(TypedDict, total=False):
+    """The options of `Index.search`, which tells what each means."""
+
+    top_k: int | None
+    mode: Mode | ModeName
+    granularity: Granularity | GranularityName
+    sources: Names
+    all_sources: bool
+    path: str | None
+    languages: Names
+    human_languages: Names
+    source_types: SourceType | Sequence[SourceType]
+    symbol_kinds: Names
+    rerank: str | None
+
+
+def metadata_of(hit: Hit) -> Metadata:
+    """What is known of a hit beside its text, as plain values under the names that `Hit` has for them.
+
+    Vector stores and tracers of the frameworks take no None, so what a hit does not have is left out. `symbol` is the
+    definition at the best match, else that of the whole text; `commit` is the id of the commit that the text describes.
+    """
+    commit = hit.path.removeprefix(COMMIT_PATH) if hit.path.startswith(COMMIT_PATH) else None
+    found = {
+        "chunk_id": hit.chunk_id,
+        "source": hit.source,
+        "path": hit.path,
+        "file": hit.file,
+        "start_line": hit.start_line,
+        "end_line": hit.end_line,
+        "title": hit.title or None,
+        "symbol": hit.symbol or hit.qualified_name,
+        "commit": commit,
+        "page": hit.page,
+        "language": hit.language,
+        "source_type": hit.source_type,
+        "score": hit.score,
+        "stale": hit.stale,
+        "is_weak": hit.is_weak,
+    }
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,209 @@
+"""The report of `docindex support`. Each part stands by itself: what cannot be read is reported as that."""
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.platforms import processors
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.status import shown_settings
+from docindex_dagster.status.redaction import harmless, is_public, masked
+from docindex_dagster.status.source_status import RunsOf, SourceState
+from docindex_dagster.status.versions import schemas, versions
+
+_Part = TypeVar("_Part")
+_MOST = 10  # failures, findings
+_MB = 1e6
+# What lies below the home folder, by the names that docindex gives; anything else counts together.
+_PARTS = (
+    *("tables", "stores", "vectors", "arrived", "summaries", "repositories", "checkouts", "memory", "dagster", "jobs"),
+    *("locks", "maintenance", "withdrawn"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a report is to hold beside what it always does, and whose it is."""
+
+    version: str  # of docindex
+    has_paths: bool  # the names and paths of sources
+    is_verified: bool  # the stores: what `docindex doctor` finds, which reads all that is stored
+
+
+def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dict[str, Any]:
+    """All parts of a report.
+
+    Args:
+        load: gives the settings of the project.
+        runs_of: gives how runs ended.
+        wanted: what else is looked at.
+    """
+    parts: dict[str, Any] = {
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": _tried(lambda: versions(wanted.version)),
+        "system": _tried(_system),
+        "variables": shown_settings.variables(os.environ),
+    }
+    settings = _tried(load)
+    if not isinstance(settings, Settings):
+        return {**parts, "project": settings}
+    layout = Layout(settings.home)
+    states = _tried(lambda: _states(settings, runs_of))
+    parts |= {
+        "project": _tried(lambda: _project(settings)),
+        "index": _tried(lambda: _index(layout)),
+        "sizes": _tried(lambda: _sizes(settings.home)),
+        "disk": _tried(lambda: _disk(settings.home)),
+        "sources": _summary(states) if isinstance(states, list) else states,
+    }
+    if wanted.is_verified:
+        parts["doctor"] = _tried(lambda: _doctor(layout))
+    if wanted.has_paths:
+        parts["paths"] = _tried(lambda: _paths(settings, states if isinstance(states, list) else []))
+    return parts
+
+
+def _tried(make: Callable[[], _Part]) -> _Part | dict[str, str]:
+    """A part, or why there is none: a report is made where something is broken."""
+    try:
+        return make()
+    except Exception as error:  # noqa: BLE001 whatever it is, it belongs into the report
+        return {"problem": f"{type(error).__name__}: {harmless(str(error))}"}
+
+
+def _system() -> dict[str, Any]:
+    libc = " ".join(platform.libc_ver())
+    return {
+        "system": platform.system(),
+        "release": platform.release(),
+        "machine": platform.machine(),
+        "libc": libc.strip() or None,
+        "processors": processors(),
+        "encoding": f"{sys.getfilesystemencoding()}, {sys.stdout.encoding}",
+        "git": _git_version(),
+    }
+
+
+def _git_version() -> str | None:
+    try:
+        ended = subprocess.run(["git", "version"], capture_output=True, text=True, check=False, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    numbers = [word for word in ended.stdout.split() if word[:1].isdigit()]
+    return numbers[0] if numbers else None
+
+
+def _project(settings: Settings) -> dict[str, Any]:
+    default_home = settings.root / ".docindex"
+    return {
+        "has_file": settings.config_file.is_file(),
+        "home": "beside docindex.toml" if settings.home == default_home else "elsewhere",
+        "declared": shown_settings.declared(settings),
+        "settings": shown_settings.changed(settings),
+    }
+
+
+def _index(layout: Layout) -> dict[str, Any]:
+    from docindex_dagster.embedding.weights import NAME
+    from docindex_dagster.stores.generation import read_generation, read_next
+
+    generation, candidate = read_generation(layout), read_next(layout)
+    if generation is None:
+        return {"generation": None}
+    entries = generation.sources.values()
+    languages: Counter[str] = Counter()
+    for entry in entries:
+        languages.update({_name(name): number for name, number in entry.languages.items()})
+    return {
+        "generation": generation.number,
+        "model": NAME if generation.model == NAME else _name(generation.model),
+        "is_schema_current": generation.schema_version == schemas()["stores"],
+        "goes_over_to_another": candidate is not None,
+        "sources": len(generation.sources),
+        **{name: sum(getattr(entry, name) for entry in entries) for name in _FIGURES},
+        "chunks_by_language": dict(languages.most_common(_MOST)),
+    }
+
+
+_FIGURES = ("files", "chunks", "commits", "text_bytes", "nodes", "edges", "fallbacks", "graph_failures")
+
+
+def _name(name: str) -> str:
+    """A name of a model or language that is not of the user's making."""
+    return name if is_public(name) or harmless(name) == name else "another"
+
+
+def _sizes(home: Path) -> dict[str, Any]:
+    """Megabytes and files of each part of the home folder."""
+    found: dict[str, list[int]] = {}
+    for entry in os.scandir(home) if home.is_dir() else ():
+        part = entry.name if entry.name in _PARTS else "other"
+        sizes = found.setdefault(part, [0, 0])
+        for size in _files_of(entry):
+            sizes[0] += size
+            sizes[1] += 1
+    return {part: {"MB": round(size / _MB, 1), "files": files} for part, (size, files) in sorted(found.items())}
+
+
+def _files_of(entry: os.DirEntry[str]) -> Iterator[int]:
+    if not entry.is_dir(follow_symlinks=False):
+        yield entry.stat(follow_symlinks=False).st_size
+        return
+    for folder, _, names in os.walk(entry.path):
+        yield from (os.lstat(Path(folder, name)).st_size for name in names)
+
+
+def _disk(home: Path) -> dict[str, Any]:
+    there = next(place for place in (home, *home.parents) if place.is_dir())
+    usage = shutil.disk_usage(there)
+    return {"total_MB": round(usage.total / _MB), "free_MB": round(usage.free / _MB)}
+
+
+def _states(settings: Settings, runs_of: RunsOf) -> list[SourceState]:
+    from docindex_dagster.status import catalog, source_status
+
+    return source_status.of_all(settings, catalog.entries_of(settings), runs_of(settings))
+
+
+def _summary(states: Iterable[SourceState]) -> dict[str, Any]:
+    """How many sources are in which state, how their last runs ended, and the words of failures that are no secret."""
+    found = list(states)
+    failures = [one.runs.failure for one in found if one.runs.failure is not None]
+    return {
+        "states": dict(Counter(str(one.state) for one in found)),
+        "last_runs": dict(Counter(one.runs.outcome or "none" for one in found)),
+        "failures": [harmless(failure) for failure in failures[:_MOST]],
+    }
+
+
+def _doctor(layout: Layout) -> dict[str, Any]:
+    from docindex_dagster.stores.doctor import examine
+
+    if not layout.current.exists():
+        return {"findings": 0, "note": "nothing is published"}
+    findings = list(examine(layout))
+    return {
+        "findings": len(findings),
+        "first": [f"{finding.store}: {harmless(finding.problem)}" for finding in islice(findings, _MOST)],
+    }
+
+
+def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
+    """What is left out otherwise, for who may see it: without what is found to be secret."""
+    return {
+        "root": masked(str(settings.root)),
+        "home": masked(str(settings.home)),
+        "declared": [masked(source.path or source.url or "") for source in settings.source],
+        "sources": {masked(one.source): str(one.state) for one in states},
+        "failures": {masked(one.source): masked(one.runs.failure) for one in states if one.runs.failure},
+    }

@@ -1,0 +1,112 @@
+"""Files of agents are replaced whole, with their permissions, over links, but never outside of the project."""
+
+import os
+import stat
+
+import pytest
+
+from docindex_dagster.agents.files import Plan
+from docindex_dagster.core.errors import AgentError
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "project").mkdir()
+    return tmp_path / "project"
+
+
+def write(folder, path, text):
+    plan = Plan(folder)
+    plan.read(path)
+    plan.write(path, text)
+    plan.apply()
+
+
+def test_a_file_keeps_its_permissions(folder):
+    file = folder / "a.json"
+    file.write_text("{}")
+    file.chmod(0o640)
+
+    write(folder, file, "{ }")
+
+    assert file.read_text() == "{ }"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert [path.name for path in folder.iterdir()] == ["a.json"]
+
+
+def test_a_link_within_the_project_stays_and_leads_to_the_new_text(folder):
+    (folder / "AGENTS.md").write_text("ours\n")
+    (folder / "CLAUDE.md").symlink_to("AGENTS.md")
+    plan = Plan(folder)
+    plan.read(folder / "CLAUDE.md")
+    plan.write(folder / "CLAUDE.md", "new\n")
+
+    assert plan.read(folder / "AGENTS.md") == "new\n"  # one file, whatever it is called
+    plan.apply()
+    assert (folder / "CLAUDE.md").is_symlink()
+    assert (folder / "AGENTS.md").read_text() == "new\n"
+
+
+@pytest.mark.parametrize("is_folder", [False, True])
+def test_a_link_out_of_the_project_is_refused(folder, tmp_path, is_folder):
+    secret = tmp_path / "home" / "mcp.json"
+    secret.parent.mkdir()
+    secret.write_text("{}")
+    place = folder / ".cursor"
+    if is_folder:
+        place.symlink_to(secret.parent)
+    else:
+        place.mkdir()
+        (place / "mcp.json").symlink_to(secret)
+
+    with pytest.raises(AgentError, match="leads out of the project"):
+        Plan(folder).read(place / "mcp.json")
+
+
+def test_a_link_of_the_users_own_leads_wherever_it_does(folder, tmp_path):
+    dotfiles, config = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
+    config.symlink_to(dotfiles)
+
+    write(folder, config, "a = 1\n")
+
+    assert config.is_symlink()
+    assert dotfiles.read_text() == "a = 1\n"
+
+
+def test_what_is_no_readable_text_is_refused(folder):
+    (folder / "bytes").write_bytes(b"\xff\xfe")
+    (folder / "folder").mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+
+    for name, problem in (
+        ("bytes", "no text"),
+        ("folder", "cannot be read"),
+        ("pipe", "not a regular file"),
+        ("loop", "link|read"),
+    ):
+        with pytest.raises(AgentError, match=problem):
+            Plan(folder).read(folder / name)
+
+
+def test_a_file_that_was_changed_meanwhile_is_not_overwritten(folder):
+    file = folder / "a.json"
+    file.write_text("{}")
+    plan = Plan(folder)
+    plan.read(file)
+    plan.write(file, "{ }")
+    file.write_text('{"new": 1}')
+
+    with pytest.raises(AgentError, match="changed meanwhile"):
+        plan.apply()
+    assert file.read_text() == '{"new": 1}'
+
+
+def test_folders_that_are_empty_then_go_with_a_file_and_no_others(folder):
+    file = folder / ".cursor" / "rules" / "docindex.mdc"
+    write(folder, file, "a\n")
+    (folder / ".cursor" / "mcp.json").write_text("{}")
+
+    write(folder, file, None)
+
+    assert [path.name for path in (folder / ".cursor").iterdir()] == ["mcp.json"]

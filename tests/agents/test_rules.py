@@ -1,0 +1,57 @@
+"""The instruction stands between two marks in a file of rules, once, and goes again without a trace."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from docindex_dagster.agents.json_text import TextError
+from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
+from docindex_dagster.serving.tools import Tools
+
+
+def add(text, name="docindex", *, has_front_matter=False):
+    return with_rules(text, name, has_front_matter=has_front_matter)
+
+
+@given(st.text(st.sampled_from("# a\n\r`"), max_size=12))
+def test_what_is_added_is_there_once_and_removed_to_the_byte(text):
+    added = add(text)
+
+    assert has_rules(added)
+    assert added.startswith(text)
+    assert add(added) == added
+    assert without_rules(added) == text
+
+
+@pytest.mark.parametrize("has_front_matter", [False, True])
+def test_a_file_that_is_made_goes_again(has_front_matter):
+    made = add(None, has_front_matter=has_front_matter)
+
+    assert made.startswith("---\n") is has_front_matter
+    assert without_rules(made) is None
+
+
+def test_an_older_instruction_is_replaced_where_it_stands():
+    text = f"# Ours\n\n{instruction('old-name')}\n\nMore of ours.\n"
+
+    assert add(text, "new-name") == text.replace("old-name", "new-name")
+
+
+def test_what_was_written_behind_it_stays():
+    assert without_rules(add("Ours.\n") + "\nMore.\n") == "Ours.\n\nMore.\n"
+
+
+@pytest.mark.parametrize("lost", ["begin", "end"])
+def test_a_lost_mark_is_not_guessed(lost):
+    broken = add("Ours.\n").replace(f"<!-- docindex: {lost} -->", "")
+
+    for edit in (add, without_rules):
+        with pytest.raises(TextError, match="once each"):
+            edit(broken)
+
+
+def test_it_names_tools_that_there_are():
+    named = {word for word in instruction("docindex").split("`")[1::2] if word.isidentifier()}
+
+    assert named - {"docindex", "literal", "regex"} <= {name for name in vars(Tools) if not name.startswith("_")}
+    assert {"search", "context", "graph"} <= named

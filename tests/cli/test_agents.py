@@ -1,0 +1,247 @@
+"""`docindex agents`: entries of docindex in the files of agents, and the instruction in their rules."""
+
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.agents.catalogue import agents
+from docindex_dagster.agents.starting import own_command
+
+ARGUMENTS = ["mcp", "--watch"]
+ALL = tuple(agents())
+
+
+@pytest.fixture
+def home(tmp_path_factory, monkeypatch):
+    """The home folder of a user who has no agent yet."""
+    folder = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "CLINE_MCP_SETTINGS_PATH", "VIRTUAL_ENV"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def project(run, home, tmp_path):
+    """`run` in a project."""
+    (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "manual"\n')
+    return run
+
+
+def files(*folders):
+    return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+
+def json_of(path):
+    return json.loads(Path(path).read_text())
+
+
+def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_left_to_do(project):
+    added = project("agents", "add", "claude", "--command", "docindex")
+
+    assert added.code == 0
+    assert added.out.splitlines() == ["wrote .mcp.json", "wrote CLAUDE.md"]
+    assert "asks when it starts here" in added.err
+    assert json_of(".mcp.json") == {
+        "mcpServers": {"docindex": {"type": "stdio", "command": "docindex", "args": ARGUMENTS}}
+    }
+    assert "`search`" in Path("CLAUDE.md").read_text()
+    assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do: all is as it should be\n"
+
+
+@pytest.mark.parametrize("scope", [[], ["--user"]])
+def test_what_is_added_to_all_agents_is_taken_out_of_all(project, home, tmp_path, scope):
+    (tmp_path / "CLAUDE.md").write_text("Ours.")
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}}\n')
+    before = files(tmp_path, home)
+
+    assert project("agents", "add", *ALL, *scope).code == 0
+    assert len(files(tmp_path, home)) > len(before) + 5
+    assert project("agents", "add", *ALL, *scope, "--remove").code == 0
+
+    assert files(tmp_path, home) == before
+    assert not (tmp_path / ".cursor").exists()
+    assert "nothing to do" in project("agents", "remove", *ALL, *scope).out
+
+
+def test_a_file_of_a_project_names_no_folder_of_this_machine(project, tmp_path):
+    project("agents", "add", *ALL, "--command", "docindex")
+
+    for name in ALL:
+        agent = agents()[name]
+        if agent.project_file:
+            assert str(tmp_path) not in (tmp_path / agent.project_file).read_text()
+    assert json_of(".cursor/mcp.json")["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": "${workspaceFolder}"}
+
+
+def test_an_agent_that_starts_servers_elsewhere_is_bound_to_the_project(project, home, tmp_path):
+    project("agents", "add", "windsurf")
+
+    assert json_of(home / ".codeium/windsurf/mcp_config.json")["mcpServers"]["docindex"]["env"] == {
+        "DOCINDEX_ROOT": str(tmp_path)
+    }
+    assert "`search`" in Path("AGENTS.md").read_text()
+
+
+def test_the_entry_of_the_user_serves_the_project_of_each_folder_unless_one_is_named(project, home, tmp_path):
+    config = home / ".codex" / "config.toml"
+    project("agents", "add", "codex", "--user")
+    assert "env" not in tomllib.loads(config.read_text())["mcp_servers"]["docindex"]
+
+    project("--project", str(tmp_path), "agents", "add", "codex", "--user")
+    assert tomllib.loads(config.read_text())["mcp_servers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(tmp_path)}
+
+    project("agents", "add", "codex", "--user")
+    assert "env" not in tomllib.loads(config.read_text())["mcp_servers"]["docindex"]
+
+
+def test_in_a_work_tree_that_another_project_indexes_the_files_are_its_own(run, home, tmp_path, monkeypatch):
+    other, tree = tmp_path / "knowledge", tmp_path / "service"
+    for folder in (other, tree / ".git", tree / "src"):
+        folder.mkdir(parents=True)
+    (other / "docindex.toml").write_text("")
+    monkeypatch.chdir(tree / "src")
+
+    assert run("--project", str(other), "agents", "add", "claude").code == 0
+    assert json_of(tree / ".mcp.json")["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(other)}
+
+
+def test_what_users_wrote_into_the_entry_stays(project, tmp_path):
+    entry = {
+        "command": "old",
+        "args": ["mcp"],
+        "trust": True,
+        "env": {"DOCINDEX_ROOT": "/gone", "DOCINDEX_LLM__MODEL": "q"},
+    }
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini/settings.json").write_text(json.dumps({"mcpServers": {"docindex": entry}, "theme": "dark"}))
+    project("agents", "add", "gemini", "--command", "docindex")
+
+    assert json_of(".gemini/settings.json") == {
+        "mcpServers": {
+            "docindex": {
+                "command": "docindex",
+                "args": ARGUMENTS,
+                "trust": True,
+                "env": {"DOCINDEX_LLM__MODEL": "q"},
+            }
+        },
+        "theme": "dark",
+    }
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        ("claude", ".mcp.json", '{"mcpServers": ', "line 1"),
+        ("claude", ".mcp.json", "{} // mine", "comment"),
+        ("claude", ".mcp.json", '{"mcpServers": []}', "mcpServers"),
+        ("claude", ".mcp.json", '{"mcpServers": {"docindex": {"type": "http", "url": "x"}}}', "reached by HTTP"),
+        ("codex", ".codex/config.toml", "a = ", "Invalid value"),
+        ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
+        ("vscode", ".vscode/mcp.json", "[]", "no object"),
+        ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
+    ],
+)
+def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case):
+    agent, file, text, problem = case
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    before = files(tmp_path)
+    added = project("agents", "add", "opencode", agent)
+
+    assert added.code == 1
+    assert file in added.err
+    assert problem in added.err
+    assert "By hand" in added.err
+    assert files(tmp_path) == before
+
+
+def test_a_dry_run_shows_the_lines_and_writes_nothing(project, tmp_path):
+    (tmp_path / ".mcp.json").write_text('{\n  "a": 1\n}\n')
+    before = files(tmp_path)
+    shown = project("agents", "add", "claude", "--dry-run", "--no-rules").out
+
+    assert f"--- {tmp_path}/.mcp.json" in shown
+    assert '-  "a": 1\n+  "a": 1,\n+  "mcpServers": {' in shown
+    assert files(tmp_path) == before
+
+
+def test_an_instruction_that_another_agent_reads_stays_until_that_goes(project):
+    project("agents", "add", "codex", "opencode")
+
+    assert "stays in AGENTS.md" in project("agents", "remove", "codex").err
+    assert Path("AGENTS.md").exists()
+    assert project("agents", "remove", "opencode").err == ""
+    assert not Path("AGENTS.md").exists()
+
+
+def test_the_list_says_what_is_configured_where_and_what_cannot_be_read(project, tmp_path):
+    project("agents", "add", "claude", "--command", "docindex")
+    (tmp_path / ".codex").mkdir()
+    (tmp_path / ".codex/config.toml").write_text("[")
+    listed = {(one["agent"], one["scope"]): one for one in json.loads(project("agents", "list", "--json").out)}
+
+    assert listed["claude", "project"]["command"] == "docindex mcp --watch"
+    assert listed["claude", "project"]["has_rules"]
+    assert not listed["claude", "user"]["command"]
+    assert "end of document" in listed["codex", "project"]["problem"]
+    assert {agent for agent, _ in listed} == set(ALL)
+    table = project("agents", "list").out
+    assert "cannot be read" in table
+    assert ".mcp.json" in table
+
+
+def test_what_belongs_into_a_file_can_be_shown_alone(project):
+    shown = project("agents", "show", "codex", "--command", "uvx docindex")
+
+    assert shown.out.startswith('[mcp_servers.docindex]\ncommand = "uvx"\nargs = ["docindex", "mcp", "--watch"]\n')
+    assert "in .codex/config.toml" in shown.err
+    assert not Path(".codex").exists()
+
+
+def test_without_a_project_one_learns_how_to_begin(run, home):
+    added = run("agents", "add", "claude")
+
+    assert added.code == 1
+    assert "begin a project with `docindex init`" in added.err
+    assert not Path(".mcp.json").exists()
+
+
+@pytest.mark.parametrize("arguments", [["clod"], ["claude", "--name", "a b"], ["claude", "--command", "'"]])
+def test_what_no_agent_could_read_is_wrong_usage(project, arguments):
+    assert project("agents", "add", *arguments).code == 2
+    assert not Path(".mcp.json").exists()
+
+
+def test_an_entry_that_was_for_another_project_is_replaced_with_a_warning_unless_it_has_another_name(
+    project, home, tmp_path, monkeypatch
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "docindex.toml").write_text("")
+    config = home / ".codeium/windsurf/mcp_config.json"
+    project("agents", "add", "windsurf")
+    monkeypatch.chdir(other)
+
+    assert project("agents", "add", "windsurf", "--name", "docindex-other").err.count("warning") == 0
+    assert set(json_of(config)["mcpServers"]) == {"docindex", "docindex-other"}
+    assert f"was for {tmp_path}; with another --name, both stay" in project("agents", "add", "windsurf").err
+    assert json_of(config)["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(other)}
+
+
+def test_a_program_that_is_on_the_path_for_good_is_shared_by_its_name(tmp_path, monkeypatch):
+    own = Path(sys.executable).with_name("docindex")
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert own_command(is_shared=True) == (str(own),)
+
+    (tmp_path / "docindex").symlink_to(own)
+    assert own_command(is_shared=True) == ("docindex",)
+    assert own_command(is_shared=False) == (str(tmp_path / "docindex"),)
+
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
+    assert own_command(is_shared=True) == (str(own),)

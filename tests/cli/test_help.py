@@ -1,0 +1,74 @@
+"""`docindex help` explains commands and topics; the topics are the pages of the documentation."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docindex_dagster.cli import helping
+from docindex_dagster.core import pages
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_it_lists_all_commands_and_all_pages(run):
+    shown = run("help").out
+    names = re.findall(r"^  ([\w-]+)  ", shown, re.MULTILINE)
+    assert {"index", "search", "support", "help"} <= {*names}
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} <= {*names}
+
+
+@pytest.mark.parametrize("words", [("search",), ("source", "add"), ("graph", "callers")])
+def test_of_a_command_it_shows_what_its_option_help_does(run, words):
+    assert run("help", *words).out == run(*words, "--help").out
+
+
+def test_a_topic_is_its_page(run):
+    shown = run("help", "operations")
+    assert shown.code == 0
+    assert shown.out.startswith("# Operations")
+
+
+def test_the_page_of_a_name_that_is_a_command_too_is_an_option_away(run):
+    assert run("help", "--page", "search").out.startswith("# Search")
+
+
+def test_words_choose_sections_by_their_headings(run):
+    shown = run("help", "operations", "disk").out
+    headings = [line for line in shown.split("\n") if line.startswith("#")]
+    assert "## Disk space" in headings
+    assert "# Operations" not in headings
+
+
+@pytest.mark.parametrize("topic", ["settings", "sources"])
+def test_a_topic_may_be_called_as_users_call_it(run, topic):
+    assert run("help", topic).out.startswith("# Configuration")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("nothing",), "there is no command or topic 'nothing'"),
+        (("operations", "zebras"), "operations has no section with 'zebras'"),
+        (("source", "nothing"), "`docindex source` has no command 'nothing'"),
+        (("search", "nothing"), "`docindex search` has no command 'nothing'"),
+    ],
+)
+def test_what_is_not_there_is_an_error(run, words, message):
+    output = run("help", *words)
+    assert (output.code, output.out) == (1, "")
+    assert message in output.err
+
+
+def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch):
+    monkeypatch.setattr(pages, "pages", lambda: {"search": Path("search.md")})
+    page = "See [modes](search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
+    assert helping._for_terminals(page) == (
+        "See modes (`docindex help --page search`), above, [it](https://example.org).\n\n    [x](search.md)"
+    )
+
+
+def test_without_pages_the_commands_are_listed(run, monkeypatch):
+    monkeypatch.setattr(pages, "folder", lambda: None)
+    output = run("help")
+    assert (output.code, "search" in output.out) == (0, True)
