@@ -1,6 +1,6 @@
 """Make the static model: from the corpus to the weights in the package.
 
-    python -m training BUILD [--mirrors FOLDER] [--benchmarks FOLDER...]
+    python -m training BUILD [--mirrors FOLDER] [--benchmarks FOLDER...] [--commits]
 
 Each step leaves its result in BUILD and is not done again: pairs of each repository, the vocabulary, the tokens of all
 pairs, the rows after each epoch. The same seed gives the same weights.
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.hashing import digest
-from training.collect import make_pairs
+from training.collect import Corpus, make_pairs
 from training.export import export
 from training.sample import read_pairs
 from training.tokens import PASSAGE_TOKENS, QUERY_TOKENS, load, save, tokenize
@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument(
         "--benchmarks", type=Path, action="append", default=[], help="Checkouts: no pair may repeat one."
     )
+    parser.add_argument("--commits", action="store_true", help="Pairs of commits and what they changed, too.")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     arguments = parser.parse_args()
@@ -46,7 +47,8 @@ def main() -> None:
         sys.stdout.write(f"{time.monotonic() - started:7.0f} s  {text}\n")
         sys.stdout.flush()
 
-    make_pairs(build / "pairs", arguments.mirrors or build / "mirrors", arguments.seed, arguments.workers, report)
+    corpus = Corpus(build / "pairs", arguments.mirrors or build / "mirrors", arguments.seed, arguments.commits)
+    make_pairs(corpus, arguments.workers, report)
     vocabulary, data = _make_tokens(build, arguments.benchmarks, arguments.seed, report)
     rows = train(data, len(vocabulary), Recipe(arguments.seed), build / "state.pt", report)
     size, sha256 = export(vocabulary, rows)

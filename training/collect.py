@@ -4,9 +4,12 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from training.commits import commit_pairs
 from training.licences import Entry, read_corpus
 from training.mirrors import check_out, mirror_of, read_exclusions
 from training.pairs import pairs_of
@@ -15,28 +18,40 @@ _CORPUS, _EXCLUSIONS = (Path(__file__).parent / f"{name}.csv" for name in ("corp
 _REPOSITORIES_OF_A_WORKER = 8
 
 
-def make_pairs(folder: Path, mirrors: Path, seed: int, workers: int, report: Callable[[str], None]) -> None:
+class Corpus(NamedTuple):
+    """Where pairs are written, where the clones are, and what decides which pairs there are."""
+
+    folder: Path
+    mirrors: Path
+    seed: int
+    commits: bool  # whether there are pairs of the history, too
+
+
+def make_pairs(corpus: Corpus, workers: int, report: Callable[[str], None]) -> None:
     """The pairs of each repository, in a file of its own."""
-    folder.mkdir(parents=True, exist_ok=True)
+    corpus.folder.mkdir(parents=True, exist_ok=True)
     exclusions = read_exclusions(_EXCLUSIONS)
-    missing = [entry for entry in read_corpus(_CORPUS) if not _file(folder, entry).exists()]
-    jobs = [(folder, mirrors, entry, exclusions.get(entry.repository, ()), seed) for entry in missing]
+    missing = [entry for entry in read_corpus(_CORPUS) if not _file(corpus, entry).exists()]
+    jobs = [(corpus, entry, exclusions.get(entry.repository, ())) for entry in missing]
     # Workers are replaced now and then, since parsers keep the memory of the largest file that they saw.
     with get_context("spawn").Pool(workers, maxtasksperchild=_REPOSITORIES_OF_A_WORKER) as pool:
         for done, (name, count) in enumerate(pool.imap_unordered(_write_pairs, jobs), start=1):
             report(f"{done} of {len(missing)}  {name}: {count:,} pairs")
 
 
-def _write_pairs(job: tuple[Path, Path, Entry, tuple[str, ...], int]) -> tuple[str, int]:
-    folder, mirrors, entry, excluded, seed = job
+def _write_pairs(job: tuple[Corpus, Entry, tuple[str, ...]]) -> tuple[str, int]:
+    corpus, entry, excluded = job
     with TemporaryDirectory() as checkout:
-        check_out(mirror_of(mirrors, entry), entry.revision, Path(checkout), excluded)
-        pairs = pairs_of(Path(checkout), entry.repository, seed)
-    part = _file(folder, entry).with_suffix(".part")
+        mirror, folder = mirror_of(corpus.mirrors, entry), Path(checkout)
+        check_out(mirror, entry.revision, folder, excluded)
+        pairs = pairs_of(folder, entry.repository, corpus.seed)
+        if corpus.commits:
+            pairs = pa.concat_tables([pairs, commit_pairs(mirror, entry.revision, folder, corpus.seed)])
+    part = _file(corpus, entry).with_suffix(".part")
     pq.write_table(pairs, part, compression="zstd")
-    part.rename(_file(folder, entry))
+    part.rename(_file(corpus, entry))
     return entry.repository, len(pairs)
 
 
-def _file(folder: Path, entry: Entry) -> Path:
-    return folder / f"{entry.repository.replace('/', '+')}.parquet"
+def _file(corpus: Corpus, entry: Entry) -> Path:
+    return corpus.folder / f"{entry.repository.replace('/', '+')}.parquet"

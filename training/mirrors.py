@@ -1,4 +1,4 @@
-"""The repositories of the corpus: bare clones that hold one revision, and what of it is read."""
+"""The repositories of the corpus: bare clones that hold one revision with its history, and what of it is read."""
 
 import csv
 import os
@@ -33,16 +33,17 @@ def read_exclusions(path: Path) -> Mapping[str, tuple[str, ...]]:
 
 
 def mirror_of(folder: Path, entry: Entry) -> Path:
-    """The bare clone of a repository, made if it is not there: its one revision, without history.
+    """The bare clone of a repository, made if it is not there: one revision with the history that leads to it.
 
     Raises:
         CalledProcessError: the revision cannot be had.
     """
     path = folder / entry.repository.replace("/", "+") / "repo"
-    if not _has(path, entry.revision):
+    if not _has(path, entry.revision) or _is_shallow(path):
         path.mkdir(parents=True, exist_ok=True)
         git(path, "init", "--quiet", "--bare")
-        git(path, "fetch", "--quiet", "--depth=1", f"https://github.com/{entry.repository}", entry.revision)
+        whole = ["--unshallow"] if _is_shallow(path) else []
+        git(path, "fetch", "--quiet", *whole, f"https://github.com/{entry.repository}", entry.revision)
     return path
 
 
@@ -72,6 +73,11 @@ def check_out(
 def _has(mirror: Path, revision: str) -> bool:
     command = ["git", "-C", str(mirror), "cat-file", "-e", f"{revision}^{{tree}}"]
     return mirror.is_dir() and subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+def _is_shallow(path: Path) -> bool:
+    """Whether git cut the history of a clone off."""
+    return (path / "shallow").exists()
 
 
 def _blobs(mirror: Path, revision: str) -> Iterator[_Blob]:

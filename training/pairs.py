@@ -31,7 +31,7 @@ from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 
-Kind = Literal["docstring", "name", "comment", "path", "chunk", "heading", "sentence"]
+Kind = Literal["docstring", "name", "comment", "path", "chunk", "heading", "sentence", "commit"]
 DOCUMENTS = "documents"  # in the place of a language
 SCHEMA = pa.schema([(name, pa.string()) for name in ("kind", "query", "passage", "language")])
 
@@ -46,9 +46,9 @@ _MOST: dict[Kind, int] = {
     "sentence": 7000,
 }
 _READ_BYTES = 25_000_000  # of one repository
-_PASSAGE = 4000  # characters
+PASSAGE = 4000  # characters
 _QUERY = 400
-_LOADERS = frozenset(["markdown", "mdx", "rst", "asciidoc", "notebook"])
+LOADERS = frozenset(["markdown", "mdx", "rst", "asciidoc", "notebook"])
 # What was not written for this repository, or tells nothing about code.
 _LEFT_OUT = re.compile(
     r"(?:^|/)(?:changelog|changes|history|news|releases?|licen[sc]e|copying|authors|contributors|third.?party|vendor(?:ed)?|"
@@ -107,7 +107,7 @@ def _is_wanted(row: dict[str, str | None]) -> bool:
     if row["skipped_reason"] or _LEFT_OUT.search(row["path"] or ""):
         return False
     if row["source_type"] == "doc":
-        return row["loader"] in _LOADERS
+        return row["loader"] in LOADERS
     return row["source_type"] == "code" and has_symbols(row["language"] or "")
 
 
@@ -124,10 +124,10 @@ def _of_code(chance: random.Random, path: str, text: str, language: str) -> Iter
     for symbol in extract(tree, data, language).symbols:
         source = data[symbol.start_byte : symbol.end_byte].decode("utf-8", "ignore")
         if symbol.kind not in {"constant", "property", "module"} and len(source) > 60:  # noqa: PLR2004 characters
-            yield from _of_symbol(chance, path, symbol, source[:_PASSAGE])
+            yield from _of_symbol(chance, path, symbol, source[:PASSAGE])
     yield from _of_comments(chance, path, text, run_query(tree, language).comments)
     drafts = chunk_code(text, language, DEFAULT_BUDGET).drafts
-    places = [_header(draft.symbol.qualified_name, draft.symbol.kind) if draft.symbol else "" for draft in drafts]
+    places = [header_of(draft.symbol.qualified_name, draft.symbol.kind) if draft.symbol else "" for draft in drafts]
     yield from _of_chunks(chance, path, [draft.text for draft in drafts], places)
 
 
@@ -140,12 +140,12 @@ def _of_symbol(chance: random.Random, path: str, symbol: Symbol, source: str) ->
         if chance.random() < 0.8:  # noqa: PLR2004 a share
             query = without_subject(query, symbol.name)
         body = _without_lines(source, symbol.docstring)
-        header = _header(path, symbol.qualified_name, symbol.kind)
-        yield Pair("docstring", query, _under(chance, 0.75, header, body))
+        header = header_of(path, symbol.qualified_name, symbol.kind)
+        yield Pair("docstring", query, under(chance, 0.75, header, body))
     if chance.random() < 0.6:  # noqa: PLR2004 a share
         name = symbol.name if chance.random() < 0.5 else symbol.qualified_name  # noqa: PLR2004 a share
         nameless = re.sub(rf"\b{re.escape(symbol.name)}\b", " ", body)
-        yield Pair("name", split_name(name), _under(chance, 0.5, path.rpartition("/")[0], nameless))
+        yield Pair("name", split_name(name), under(chance, 0.5, path.rpartition("/")[0], nameless))
 
 
 def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequence[Node]") -> Iterator[Pair]:
@@ -161,7 +161,7 @@ def _of_comments(chance: random.Random, path: str, text: str, comments: "Sequenc
         end = next((at for at, line in enumerate(after) if at > 2 and not line.strip()), len(after))  # noqa: PLR2004
         passage = "\n".join(after[:end])
         if len(passage.strip()) > 40:  # noqa: PLR2004 characters
-            yield Pair("comment", " ".join(written.split()), _under(chance, 0.5, path, passage))
+            yield Pair("comment", " ".join(written.split()), under(chance, 0.5, path, passage))
 
 
 def _groups(data: bytes, comments: "Sequence[Node]") -> "Iterator[list[Node]]":
@@ -186,13 +186,13 @@ def _of_document(chance: random.Random, row: dict[str, str], text: str) -> Itera
     drafts = chunk_document(text, path=path, loader=row["loader"], sizes=Sizes(), count_tokens=count_tokens).drafts
     for draft in drafts:
         lines = [line for line in draft.text.split("\n") if not _HEADING.match(line)]
-        body = "\n".join(line for line in lines if line.strip() not in draft.heading_path[-1:])[:_PASSAGE]
+        body = "\n".join(line for line in lines if line.strip() not in draft.heading_path[-1:])[:PASSAGE]
         if len(body) < 120:  # noqa: PLR2004 characters
             continue
         if draft.heading_path:
             titles = draft.heading_path[-2:] if chance.random() < 0.5 else draft.heading_path[-1:]  # noqa: PLR2004 a share
-            yield Pair("heading", " ".join(titles), _under(chance, 0.5, path, body))
-        yield from _of_sentence(chance, _header(path, " > ".join(draft.heading_path)), body)
+            yield Pair("heading", " ".join(titles), under(chance, 0.5, path, body))
+        yield from _of_sentence(chance, header_of(path, " > ".join(draft.heading_path)), body)
     yield from _of_chunks(
         chance, path, [draft.text for draft in drafts], [" > ".join(draft.heading_path) for draft in drafts]
     )
@@ -207,7 +207,7 @@ def _of_sentence(chance: random.Random, header: str, body: str) -> Iterator[Pair
         sentence = first_sentence(" ".join(paragraph.split()))
         if 20 < len(sentence) < 300:  # noqa: PLR2004 characters
             rest = body.replace(paragraph, " ".join(paragraph.split()).replace(sentence, ""))
-            yield Pair("sentence", sentence, _under(chance, 0.75, header, rest))
+            yield Pair("sentence", sentence, under(chance, 0.75, header, rest))
 
 
 # Both
@@ -221,20 +221,21 @@ def _of_chunks(chance: random.Random, path: str, chunks: Sequence[str], places: 
     passage = chance.choice(chunks)
     if len(passage) > 80:  # noqa: PLR2004 characters
         depth = 2 if chance.random() < 0.6 else 1  # noqa: PLR2004 a share
-        yield Pair("path", split_name(" ".join(parts[-depth:])), passage[:_PASSAGE])
+        yield Pair("path", split_name(" ".join(parts[-depth:])), passage[:PASSAGE])
     for left, right in pairwise(range(len(chunks))):
         if chance.random() < 0.35 and min(len(chunks[left]), len(chunks[right])) > 200:  # noqa: PLR2004
             one, other = (left, right) if chance.random() < 0.5 else (right, left)  # noqa: PLR2004 a share
             start = chance.randrange(max(1, len(chunks[one]) - _QUERY))
-            header = _header(path, places[other])
-            yield Pair("chunk", chunks[one][start : start + 500], _under(chance, 0.3, header, chunks[other][:_PASSAGE]))
+            header = header_of(path, places[other])
+            yield Pair("chunk", chunks[one][start : start + 500], under(chance, 0.3, header, chunks[other][:PASSAGE]))
 
 
-def _header(*parts: str) -> str:
+def header_of(*parts: str) -> str:
+    """The line that is embedded before a passage, of the parts that are not empty."""
     return " ".join(part for part in parts if part)
 
 
-def _under(chance: random.Random, share: float, header: str, text: str) -> str:
+def under(chance: random.Random, share: float, header: str, text: str) -> str:
     """A text, in a share of cases under the line that is embedded before it, since a model must do without it too."""
     return f"{header}\n{text}" if chance.random() < share else text
 

@@ -16,8 +16,15 @@ from docindex_dagster.sources.text import read_document
 from training.pairs import DOCUMENTS
 
 # At most so many of a kind in one language, so that none is all that the model sees.
-_MOST_OF_CODE = {"docstring": 60_000, "name": 40_000, "comment": 40_000, "path": 15_000, "chunk": 40_000}
-_MOST_OF_DOCUMENTS = {"heading": 150_000, "sentence": 120_000, "path": 15_000, "chunk": 60_000}
+_MOST_OF_CODE = {
+    "docstring": 60_000,
+    "name": 40_000,
+    "comment": 40_000,
+    "path": 15_000,
+    "chunk": 40_000,
+    "commit": 60_000,
+}
+_MOST_OF_DOCUMENTS = {"heading": 150_000, "sentence": 120_000, "path": 15_000, "chunk": 60_000, "commit": 60_000}
 _LONG_LINE = 40  # characters
 _SHARED = 0.4  # a passage of which more lines stand in a benchmark is left out
 _SPACES = re.compile(r"\s+")

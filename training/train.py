@@ -52,6 +52,7 @@ def train(data: Data, tokens: int, recipe: Recipe, state: Path, report: Callable
     draws from a seed of its own, so that it makes no difference where training was interrupted.
     """
     torch.manual_seed(recipe.seed)
+    torch.set_num_threads(1)  # several add up in another order, which shows in the last digits
     torch.use_deterministic_algorithms(mode=True)
     rows = torch.nn.Parameter(torch.randn(tokens, recipe.dimension) * recipe.spread)
     optimizer = torch.optim.Adam([rows], lr=recipe.rate, betas=(0.9, 0.98), fused=True)
