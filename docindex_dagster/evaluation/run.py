@@ -81,12 +81,22 @@ def find_questions(settings: Settings, reader: Reader, wanted: Wanted, warn: Cal
         return questions_of_file(settings, reader, wanted, wanted.file, warn)
     found = questions_of_history(settings, reader, wanted, warn)
     if not found.origins:
-        raise QuestionError("these sources have no git history to ask by: name a file of questions")
+        raise QuestionError(f"these sources have no git history to ask by: {_advice(settings)}")
     if not found.questions:
         raise QuestionError(
-            "no commit of these sources makes a question: name a file of questions, or read more by --commits"
+            f"no commit of these sources makes a question: {_advice(settings)}, or read more by --commits"
         )
     return found
+
+
+def _advice(settings: Settings) -> str:
+    """What else can be asked."""
+    noted = Layout(settings.home).questions
+    return (
+        f"name a file of questions, as {noted}, which has those that were noted"
+        if noted.exists()
+        else ("name a file of questions")
+    )
 
 
 def questions_of_file(

@@ -118,6 +118,15 @@ def test_a_mistake_is_one_line_that_says_what_to_do(evaluate, tmp_path, argument
     assert "Traceback" not in output.err
 
 
+def test_without_a_history_the_questions_that_were_noted_are_named(evaluate, tmp_path):
+    noted = next(tmp_path.rglob(".docindex")) / "questions.jsonl"
+    noted.write_text('{"question": "how does the pump stop", "path": "pump.py"}\n')
+
+    output = evaluate("--source", "manual")
+
+    assert f"name a file of questions, as {noted}, which has those that were noted" in output.err
+
+
 def test_a_mode_that_ranks_nothing_is_refused(evaluate):
     output = evaluate("--mode", "literal")
 
