@@ -84,8 +84,8 @@ def _inserted(text: str, value: Value, key: str, data: Any) -> str:
     at = max(last.value.end, value.last_comment, value.commas[-1] + 1 if has_trailing else 0)
     indent, unit, newline = _layout(text, last.start)
     space = text[last.space : last.start] or " "
-    if value.last_comment and "\n" not in space:  # it may last to the end of the line
-        space = newline + indent
+    if value.last_comment:  # it may last to the end of the line, and spaces there would be part of it
+        space = space.lstrip(" \t") if "\n" in space else newline + indent
     member = f"{space}{json.dumps(key)}: {_dumped(data, indent, unit, newline)}"
     if has_trailing:
         return f"{text[:at]}{member},{text[at:]}"

@@ -77,6 +77,12 @@ def test_a_new_member_looks_like_those_beside_it():
     )
 
 
+def test_spaces_before_a_member_do_not_become_part_of_a_comment():
+    text = '{  \n    "other": null// a note  \n}'
+
+    assert remove(add(text)) == text
+
+
 def test_a_comment_behind_the_last_member_stays_with_it():
     added = add('{\n  "a": 1 // of a  \n}\n', True)
 

@@ -278,7 +278,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(SourceError, match="there is no"):
         open_index("\0")
     with pytest.raises(
-        SourceError, match=rf"{tmp_path} and the folders above it have no docindex\.toml.*`docindex index PATH`"
+        SourceError, match=rf"{tmp_path} and the folders above it have no docindex\.toml.*`docindex init`"
     ):
         open_index(tmp_path)
     (tmp_path / "docindex.toml").write_text(DECLARED)

@@ -144,7 +144,7 @@ def test_answers_of_all_cells_are_put_together(split: Split) -> None:
     questions: list[Question[Any]] = [
         AskNaming(stems(["index"]), tuple(split.whole.generation.sources)),
         AskCounts([("body", stems(["publication"])[0]), ("path_terms", "py"), ("symbols", "open_reader")]),
-        AskSpelt([(word, stems([word])[0]) for word in ("part_alone", "anthropic", "quokka")], Filters()),
+        AskSpelt([(word, stems([word])[0]) for word in ("part_alone", "tokens_per_minute", "quokka")], Filters()),
         AskFile("__init__.py"),
     ]
     for question in questions:
