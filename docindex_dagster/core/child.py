@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.connection import Connection
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 from docindex_dagster.core import events
@@ -19,6 +19,7 @@ from docindex_dagster.core.garbage import give_back
 
 Result = TypeVar("Result")
 _SAFE_PATH = "PYTHONSAFEPATH"
+_starting = Lock()
 
 
 def result_of(work: Callable[[], Result]) -> Result:
@@ -65,17 +66,18 @@ def _start(process: "multiprocessing.context.SpawnProcess") -> None:
 def safe_path() -> Iterator[None]:
     """Let the Python of a process that is started here import no module from the folder that it is started in.
 
-    That is often a source, which may have a `struct.py` of its own.
+    That is often a source, which may have a `struct.py` of its own. `os.environ` stays as it is: a thread that reads it
+    meanwhile would fail at a name that is gone again.
     """
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
+    with _starting:
+        os.putenv(_SAFE_PATH, "1")
+        try:
+            yield
+        finally:
+            if (before := os.environ.get(_SAFE_PATH)) is None:
+                os.unsetenv(_SAFE_PATH)
+            else:
+                os.putenv(_SAFE_PATH, before)
 
 
 def _send(pipe: Connection, content: object) -> None:
