@@ -5,7 +5,7 @@ A chunk is linked with those that define what it refers to, and they, less, with
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +33,7 @@ _BINDS = {
 _BACK = 0.5  # from a definition to all chunks that use it, together, beside a step from one of them to it
 _MOST_SHARING = 20  # chunks that mention a concept: one that is all over the place says nothing
 # Raise the number when the same graph files give other links, also by how they are opened as one.
-LINKS_VERSION = digest_parts("1", repr((_BINDS, _BACK, _MOST_SHARING)))
+LINKS_VERSION = digest_parts("2", repr((_BINDS, _BACK, _MOST_SHARING)))
 
 Numbers = NDArray[np.int64]  # of chunks, or of places in an array: shape (n,)
 Weights = NDArray[np.float64]  # shape (n,)
@@ -65,44 +65,87 @@ class Links:
     def leaving(self, chunks: Numbers) -> tuple[Numbers, Numbers, Weights]:
         """The links that leave some chunks: the position of their chunk among these, their targets and weights."""
         begins, ends = (self.begins[at].astype(np.int64) for at in (chunks, chunks + 1))
-        counts = ends - begins
-        of = np.repeat(np.arange(len(chunks)), counts)
-        before = np.cumsum(counts) - counts
-        links = np.arange(len(of)) + (begins - before)[of]
+        of, links = _spread(begins, ends - begins)
         return of, self.targets[links].astype(np.int64), self.weights[links]
+
+
+class _Entries(NamedTuple):
+    """What is not 0 in a sparse matrix: by its row, its column and its value, each of shape (entries,) (COO)."""
+
+    row: Numbers
+    column: Numbers
+    value: Weights
+
+    def taken(self, which: NDArray[np.bool_]) -> "_Entries":
+        """Some of these."""
+        return _Entries(self.row[which], self.column[which], self.value[which])
 
 
 def links(graph: "OpenGraph") -> Links:
     """The links between all chunks in which something is defined or referred to."""
-    from scipy.sparse import csr_array, diags_array
-
     defined_in, references_in = (table["chunk_id"].combine_chunks() for table in (graph.nodes, graph.edges))
     chunks = pc.unique(pa.concat_arrays([defined_in, references_in])).drop_null()
-    nodes = np.arange(len(defined_in))
-    shape = len(chunks), len(nodes)
-
+    nodes = len(defined_in)
     at, is_placed = _numbers(defined_in, chunks)
-    homes = csr_array((np.ones(is_placed.sum()), (at[is_placed], nodes[is_placed])), shape)
+    home, defined = at[is_placed], np.flatnonzero(is_placed)
     strengths = _strengths(graph)
     binds = strengths > 0
     at, _ = _numbers(references_in, chunks)
-    reference = csr_array((strengths[binds], (at[binds], graph.objects[binds])), shape)
-    sharing = reference.count_nonzero(axis=0)
-    share = diags_array(1 / np.maximum(sharing, 1))
+    references = _summed(_Entries(at[binds], graph.objects[binds], strengths[binds]), nodes)
+    sharing = np.bincount(references.column, minlength=nodes)
+    share = 1 / np.maximum(sharing, 1)
     # Nothing defines a concept: it is at home wherever it is mentioned.
     is_concept = np.asarray(pc.equal(graph.nodes["type"], CONCEPT)) & (sharing <= _MOST_SHARING)
-    homes = homes + reference @ share @ diags_array(is_concept.astype(float))
+    mentions = references.taken(is_concept[references.column])
+    homes = _Entries(
+        np.concatenate([home, mentions.row]),
+        np.concatenate([defined, mentions.column]),
+        np.concatenate([np.ones(len(home)), mentions.value * share[mentions.column]]),
+    )
+    user, definer, node, strength = _met(references, homes, nodes)
+    others = user != definer
+    user, definer, node, strength = user[others], definer[others], node[others], strength[others]
+    return links_of(
+        chunks,
+        np.concatenate([user, definer]),
+        np.concatenate([definer, user]),
+        np.concatenate([strength, _BACK * strength * share[node]]),
+    )
 
-    both = (reference @ homes.T + _BACK * (homes @ share @ reference.T)).tocoo()
-    others = both.row != both.col
-    square = len(chunks), len(chunks)
-    return links_of(chunks, csr_array((both.data[others], (both.row[others], both.col[others])), square))
+
+def _met(references: _Entries, homes: _Entries, nodes: int) -> tuple[Numbers, Numbers, Numbers, Weights]:
+    """Each reference with each home of its node: the chunk of either, the node, and the product of their values.
+
+    Summed by the chunks, it is the product of one sparse matrix and the other, transposed.
+    """
+    by_node = np.argsort(homes.column, kind="stable")
+    counts = np.bincount(homes.column, minlength=nodes)
+    begins = np.cumsum(counts) - counts
+    reference, home = _spread(begins[references.column], counts[references.column])
+    home = by_node[home]
+    strength = references.value[reference] * homes.value[home]
+    return references.row[reference], homes.row[home], references.column[reference], strength
 
 
-def links_of(chunk_ids: pa.Array, matrix: Any) -> Links:
-    """The links that a matrix of scipy holds, in CSR form and of shape (chunks, chunks), without negative values."""
-    matrix.eliminate_zeros()
-    return Links(chunk_ids, matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
+def _spread(begins: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
+    """For ranges that begin somewhere and have so many places: the number of the range of each place, and the place."""
+    of = np.repeat(np.arange(len(counts)), counts)
+    before = np.cumsum(counts) - counts
+    return of, np.arange(len(of)) + (begins - before)[of]
+
+
+def _summed(entries: _Entries, columns: int) -> _Entries:
+    """Entries in the order of their rows and columns, those of one place in the matrix as their sum."""
+    places, of_each = np.unique(entries.row * columns + entries.column, return_inverse=True)
+    value = np.bincount(of_each, entries.value, len(places)).astype(np.float64)  # integers, where there is none
+    return _Entries(places // columns, places % columns, value)
+
+
+def links_of(chunk_ids: pa.Array, start: Numbers, target: Numbers, weights: Weights) -> Links:
+    """Links with weights above 0 that lead from one number of a chunk to another: those of a pair are one in sum."""
+    summed = _summed(_Entries(start, target, weights), len(chunk_ids))
+    begins = np.searchsorted(summed.row, np.arange(len(chunk_ids) + 1))
+    return Links(chunk_ids, begins.astype(np.int32), summed.column.astype(np.int32), summed.value)
 
 
 def _strengths(graph: "OpenGraph") -> Weights:

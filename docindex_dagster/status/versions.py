@@ -7,7 +7,7 @@ from typing import Any
 from docindex_dagster.core.installation import DISTRIBUTION, is_clone
 
 _PACKAGES = (
-    *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "scipy", "pydantic", "mcp", "typer"),
+    *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "pydantic", "mcp", "typer"),
     *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
 )
 # Of extras: named where they are there.

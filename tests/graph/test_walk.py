@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
 from docindex_dagster.graph.links import Links, links, links_of
 from docindex_dagster.graph.opened import open_graphs
@@ -88,7 +87,8 @@ def matrices(draw) -> np.ndarray:
 
 def links_in(weights: np.ndarray) -> Links:
     """Links between chunks whose ids are their numbers."""
-    return links_of(pa.array([str(number) for number in range(len(weights))]), csr_array(weights))
+    start, target = np.nonzero(weights)
+    return links_of(pa.array([str(number) for number in range(len(weights))]), start, target, weights[start, target])
 
 
 seeds_of_some = st.dictionaries(st.integers(0, 12).map(str), st.floats(0, 10), max_size=5)  # of which not all are there
