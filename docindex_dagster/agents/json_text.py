@@ -1,4 +1,8 @@
-"""JSON, with comments and trailing commas if need be, read with the place of each member, so that it can be edited."""
+"""JSON, with comments and trailing commas if need be, read with the place of each member, so that it can be edited.
+
+It is our own: Python's json gives no places, tree-sitter's grammar knows no trailing commas and takes what is not JSON,
+and the packages that keep comments take all of JSON5, or need Node.js or a later Python, or are hardly used.
+"""
 
 import json
 import re
