@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,14 @@ def test_it_is_not_the_clone_that_runs(installed, tmp_path):
     assert json.loads(installed.run(tmp_path, "version", "--json"))["installed"] == "from a wheel by uv"
 
 
+def test_a_work_tree_answers_after_three_commands(installed, repository, tmp_path):
+    clone = shutil.copytree(repository, tmp_path / "shop")
+
+    assert "docindex.toml" in installed.run(clone, "init", "--yes")
+    installed.run(clone, "index")
+    assert json.loads(installed.run(clone, "search", "sign the cookie", "--json"))[0]["path"] == "src/sessions.py"
+
+
 def test_search_finds_code_pages_and_pdfs(installed, project):
     found = [hit["path"] for hit in json.loads(installed.run(project, "search", "sign the cookie", "--json"))]
     assert found[0] == "src/sessions.py"
@@ -90,6 +99,21 @@ def test_the_dagster_ui_starts_and_loads_the_code_location(installed, project):
     assert (entry["loadStatus"], entry["locationOrLoadError"]["__typename"]) == ("LOADED", "RepositoryLocation")
     (repository,) = entry["locationOrLoadError"]["repositories"]
     assert ["chunks"] in [node["assetKey"]["path"] for node in repository["assetNodes"]]
+
+
+def test_a_browser_shows_the_dagster_ui_and_the_search_page(installed, project):
+    from playwright.sync_api import expect
+
+    from tests.ui.served import browsing
+
+    with browsing() as browser:
+        tab = browser.new_page()
+        with installed.serving(project, "ui", "/server_info") as address:
+            tab.goto(f"{address}/assets")
+            expect(tab.get_by_text("index_catalog", exact=True).first).to_be_visible()
+        with installed.serving(project, "serve", "/") as address:
+            tab.goto(f"{address}/?q=sign+the+cookie")
+            expect(tab.get_by_text("sign_session").first).to_be_visible()
 
 
 def test_the_page_is_served(installed, project):
