@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -26,19 +27,26 @@ _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure tha
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Yield a temporary path beside `path`; when the block ends well, sync it and put it in the place of `path`.
+def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
+    """Yield an empty file beside `path`; when the block ends well, sync it and put it in the place of `path`.
 
     A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
+    Until then only this user may read the new one.
+
+    Args:
+        path: of the file.
+        mode: the permissions that it gets where there was none, but for those that the process's mask takes away.
 
     Raises:
         FullDiskError: there is no space left.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    # No name that can be told before: in a folder of somebody else, a link could stand there.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.tmp")
     try:
         with reporting_full_disk(path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(path)
+            _create(temporary, 0o600 if path.exists() else mode)
             yield temporary
             with suppress(FileNotFoundError):
                 _copy_access(path, temporary)
@@ -69,6 +77,11 @@ def append(path: Path, data: bytes, mode: int) -> None:
         except OSError:
             file.truncate(size)
             raise
+
+
+def _create(path: Path, mode: int) -> None:
+    """Make an empty file, where nothing is, not even a link that leads nowhere."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
 
 
 def _copy_access(path: Path, temporary: Path) -> None:

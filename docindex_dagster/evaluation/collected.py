@@ -73,8 +73,7 @@ def take_back(settings: Settings, question: str, target: Target) -> Noted:
         before = _read(file)
         after = _without(before, text, place)
         if after != before:
-            with replacing(file) as temporary:
-                temporary.touch(mode=_OWN)
+            with replacing(file, _OWN) as temporary:
                 temporary.write_bytes(after)
     return Noted(text, target, is_noted=False, is_new=after != before)
 

@@ -99,8 +99,8 @@ def pull(bucket: Bucket, layout: Layout, cell: int) -> Manifest:
 
 def change(layout: Layout) -> None:
     """Note that a home is about to differ from what is published, until a `pull` or `push` ends."""
-    with replacing(_changing(layout)) as temporary:
-        temporary.touch()
+    with replacing(_changing(layout)):
+        pass  # an empty file
 
 
 def distrust(layout: Layout) -> None:

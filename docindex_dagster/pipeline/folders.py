@@ -177,8 +177,7 @@ def _make(folders: Sequence[Path]) -> FolderIndex:
     with exclusive(_lock(root), f"process {os.getpid()}", lambda _: None):
         root.mkdir(mode=0o700, exist_ok=True)
         (root / _USED).touch(mode=0o600)
-        with replacing(root / CONFIG_NAME) as temporary:
-            temporary.touch(mode=0o600)
+        with replacing(root / CONFIG_NAME, 0o600) as temporary:
             temporary.write_bytes(_declaration(folders))
     return FolderIndex(root, tuple(folders))
 

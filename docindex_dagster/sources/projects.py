@@ -154,6 +154,5 @@ def _write(projects: list[Project]) -> None:
         {"root": str(project.root), "folders": list(map(str, project.folders)), "places": list(project.places)}
         for project in projects
     ]
-    with replacing(list_file()) as temporary:
-        temporary.touch(mode=0o600)
+    with replacing(list_file(), 0o600) as temporary:
         temporary.write_text(json.dumps({"projects": entries}, indent=1) + "\n", encoding="utf-8")

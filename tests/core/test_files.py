@@ -39,6 +39,44 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600
 
 
+def test_nobody_else_reads_what_is_written_into_a_file_of_ones_own(tmp_path):
+    file = tmp_path / "settings.json"
+    file.touch(mode=0o600)
+
+    with replacing(file) as temporary:
+        temporary.write_text("a key")
+        assert temporary.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_has_the_permissions_that_are_asked_for(tmp_path):
+    for name, mode in (("open", 0o666), ("own", 0o600)):
+        with replacing(tmp_path / name, mode) as temporary:
+            temporary.write_text("new")
+
+    os.umask(mask := os.umask(0))
+    assert (tmp_path / "open").stat().st_mode & 0o777 == 0o666 & ~mask
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_that_stands_where_the_new_file_would_is_not_written_through(tmp_path, monkeypatch):
+    monkeypatch.setattr("secrets.token_hex", lambda _: "guessed")
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / f".settings.json.guessed.{os.getpid()}.tmp").symlink_to(precious)
+
+    with pytest.raises(FileExistsError), replacing(tmp_path / "settings.json") as temporary:
+        temporary.write_text("theirs")
+    assert precious.read_text() == "mine"
+
+
+def test_the_name_of_the_new_file_cannot_be_told_before(tmp_path):
+    names = set()
+    for _ in range(2):
+        with replacing(tmp_path / "settings.json") as temporary:
+            names.add(temporary.name)
+    assert len(names) == 2
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 def test_a_file_that_root_replaces_stays_its_owners(tmp_path):
     file = tmp_path / "docindex.toml"
