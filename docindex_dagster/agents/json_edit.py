@@ -96,14 +96,16 @@ def _without(text: str, value: Value, key: str) -> str:
     """The text without a member of an object, the space in front of it, and the comma that is not needed any more."""
     members = value.members or ()
     at = next(position for position, member in enumerate(members) if member.key == key)
-    start, end = members[at].space, members[at].value.end
+    member, before, behind = members[at], text[: members[at].space], text[members[at].value.end :]
     if at < len(value.commas):
-        comma = value.commas[at]
-        return text[:start] + text[end:comma] + text[comma + 1 :]
-    if at == 0:
-        return text[:start] + text[end:]
-    comma = value.commas[at - 1]
-    return text[:comma] + text[comma + 1 : start] + text[end:]
+        comma = value.commas[at] - member.value.end
+        behind = behind[:comma] + behind[comma + 1 :]
+    elif at > 0:
+        comma = value.commas[at - 1]
+        before = before[:comma] + before[comma + 1 :]
+    if member.is_below_comment and not behind.startswith(_LINE_BREAK):
+        before += text[member.space : member.start]  # else what is behind would become part of the comment
+    return before + behind
 
 
 def _wrapped(path: Sequence[str], data: Any) -> Any:

@@ -30,6 +30,7 @@ class Member:
     space: int
     start: int
     value: "Value"
+    is_below_comment: bool  # which ends with the line: the space has to begin with its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class _Reader:
         self.text = text
         self.at = 1 if text.startswith("\ufeff") else 0
         self.has_comments = has_comments
+        self.line_comment_ends = 0
 
     def error(self, problem: str) -> TextError:
         line = self.text.count("\n", 0, self.at) + 1
@@ -101,6 +103,8 @@ class _Reader:
             if not self.has_comments:
                 raise self.error("there is a comment, which the agent would not read")
             last = self.at = comment.end()
+            if comment[0].startswith("//"):
+                self.line_comment_ends = last
 
     def value(self, depth: int) -> Value:
         if depth > _DEEPEST:
@@ -128,11 +132,12 @@ class _Reader:
                 return Value(start, self.at, data, tuple(members), tuple(commas), last)
             if len(commas) < len(members):
                 raise self.error("a comma or a bracket is missing")
+            is_below = last > space and self.line_comment_ends == last
             space, start_of_key, key = max(space, last), self.at, self._string()
             self.skip()
             self._match(_COLON, move=True)
             self.skip()
-            members.append(Member(key, space, start_of_key, self.value(depth + 1)))
+            members.append(Member(key, space, start_of_key, self.value(depth + 1), is_below))
             last = self.skip()
             if self.text.startswith(",", self.at):
                 commas.append(self.at)

@@ -1,16 +1,17 @@
 """Setting and removing tables of a TOML text: nothing else in it changes, neither comments nor layout.
 
-A new table stands at the end, and is removed to the byte. One that is there already, or that stands in an inline table,
-is edited by tomlkit. Whatever was edited is parsed again, and has to hold what it should.
+A new table stands at the end, and is removed to the byte. One that is there already is edited in its own lines; one
+without a header, be it an inline table or one written key by key, in the whole text by tomlkit. Whatever was edited is
+parsed again, and has to hold what it should.
 """
 
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.agents import nested
 from docindex_dagster.agents.json_text import TextError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _HEADER = re.compile(r"[ \t]*\[")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_LONE_LINE_BREAK = re.compile(r"(?<!\r)\n")
 
 
 def parsed(text: str) -> dict[str, Any]:
@@ -44,19 +46,15 @@ def set_table(text: str | None, path: Sequence[str], data: Mapping[str, Any]) ->
         TextError: the text is no TOML, or cannot be edited.
     """
     before = parsed(text or "")
-    wanted = deepcopy(before)
-    inner = wanted
-    for key in path[:-1]:
-        inner = inner.setdefault(key, {})
-        if not isinstance(inner, dict):
-            raise TextError(f"{key} is no table")
-    if inner.get(path[-1]) == data:
+    try:
+        wanted = nested.with_value(before, path, dict(data))
+    except TypeError as error:
+        raise TextError(str(error)) from error
+    if before == wanted:
         return text or ""
-    is_new = path[-1] not in inner
-    inner[path[-1]] = dict(data)
-    ways = ([_appended] if is_new else []) + [_set_by_tomlkit]
-    for way in ways:
-        new = way(text, path, data)
+    is_new = not nested.has(before, path)
+    ways = [_appended(text, path, data)] if is_new else _set_in_its_lines(text or "", path, data)
+    for new in (*ways, _set_by_tomlkit(text or "", path, data)):
         if new is not None and _holds(new, wanted):
             return new
     raise TextError(f"{'.'.join(path)} is written in a form that cannot be edited")
@@ -69,41 +67,20 @@ def remove_table(text: str, path: Sequence[str]) -> str | None:
         TextError: the text is no TOML, or cannot be edited.
     """
     before = parsed(text)
-    if not _has(before, path):
+    if not nested.has(before, path):
         return text
-    wanted = _removed(before, path)
     for new in (*_cuts(text, path), _removed_by_tomlkit(text, path)):
-        if new is not None and _is_without(new, wanted, path):
+        if new is not None and _is_without(new, before, path):
             return None if not new and text.endswith("\n") else new
     raise TextError(f"{'.'.join(path)} is written in a form that cannot be edited")
 
 
-def _removed(before: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """What is left without a table, and without tables that held nothing else."""
-    key, *others = path
-    after = dict(before)
-    if others and isinstance(after.get(key), dict):
-        after[key] = _removed(after[key], others)
-    if not others or after.get(key) == {}:
-        after.pop(key, None)
-    return after
-
-
-def _is_without(text: str, wanted: Mapping[str, Any], path: Sequence[str]) -> bool:
-    """Whether a text holds what is wanted, apart from empty tables around the one that was removed."""
+def _is_without(text: str, before: Mapping[str, Any], path: Sequence[str]) -> bool:
+    """Whether a text holds what was there before, without a table."""
     try:
-        found = parsed(text)
+        return nested.is_only_without(parsed(text), before, path)
     except TextError:
         return False
-    return not _has(found, path) and _removed(found, path) == wanted
-
-
-def _has(data: Any, path: Sequence[str]) -> bool:
-    for key in path:
-        if not isinstance(data, Mapping) or key not in data:
-            return False
-        data = data[key]
-    return True
 
 
 def _holds(text: str, wanted: Mapping[str, Any]) -> bool:
@@ -115,7 +92,7 @@ def _holds(text: str, wanted: Mapping[str, Any]) -> bool:
 
 def _appended(text: str | None, path: Sequence[str], data: Mapping[str, Any]) -> str:
     """The text with the table at its end. Where the last line has no end, the table's has none."""
-    newline = "\r\n" if "\r\n" in (text or "") else "\n"
+    newline = _line_end(text or "")
     block = newline.join(_lines(path, data))
     if text is None:
         return block + newline
@@ -143,18 +120,50 @@ def _value(value: Any) -> str:
     return str(tomlkit.item(value).as_string())
 
 
-def _cuts(text: str, path: Sequence[str]) -> Iterator[str]:
-    """The text without the lines of a table: of the last that looks like it, then of all, and of those in it."""
-    name = r"[ \t]*\.[ \t]*".join(rf"""(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')""" for key in path)
-    header = re.compile(rf"[ \t]*\[[ \t]*{name}[ \t]*[].]")
+def _set_in_its_lines(text: str, path: Sequence[str], data: Mapping[str, Any]) -> Iterator[str | None]:
+    """The text with other lines in a table that has a header: for each line that looks like it."""
+    import tomlkit
+
     lines = text.splitlines(keepends=True)
-    found = [at for at, line in enumerate(lines) if header.match(line)]
-    for headers in ([*found[-1:]], found):
+    for at in _headers(lines, path):
+        end = _end(lines, at)
+        own = _document("".join(lines[at + 1 : end]))
+        if own is not None:
+            _fill(own, data)
+            ended = lines[at] if lines[at].endswith("\n") else lines[at] + _line_end(text)
+            yield "".join([*lines[:at], ended, _LONE_LINE_BREAK.sub(_line_end(text), tomlkit.dumps(own)), *lines[end:]])
+
+
+def _cuts(text: str, path: Sequence[str]) -> Iterator[str]:
+    """The text without the lines of a table and of those in it: of each header that looks like its own, then of all."""
+    lines = text.splitlines(keepends=True)
+    own, inner = _headers(lines, path, "]"), _headers(lines, path, "[.]")
+    for headers in (*([at, *inner] for at in own), [*own, *inner]):
         yield _without(lines, headers)
 
 
+def _headers(lines: Sequence[str], path: Sequence[str], end: str = "]") -> list[int]:
+    """The lines that look like the header of a table, or whatever has another end; the last one first."""
+    name = r"[ \t]*\.[ \t]*".join(rf"""(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')""" for key in path)
+    header = re.compile(rf"[ \t]*\[[ \t]*{name}[ \t]*{end}")
+    return [at for at, line in reversed([*enumerate(lines)]) if header.match(line)]
+
+
+def _end(lines: Sequence[str], at: int) -> int:
+    """Where the table whose header is a line ends. Comments and blank lines behind it belong to what comes next."""
+    end = at + 1
+    end += sum(1 for _ in takewhile(lambda line: _HEADER.match(line) is None, lines[end:]))
+    while end > at + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return end
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
 def _without(lines: Sequence[str], headers: Sequence[int]) -> str:
-    """Lines without those of some tables. Comments and blank lines behind a table belong to what comes next."""
+    """Lines without those of some tables."""
     left: list[str] = []
     at = 0
     while at < len(lines):
@@ -162,10 +171,7 @@ def _without(lines: Sequence[str], headers: Sequence[int]) -> str:
             left.append(lines[at])
             at += 1
             continue
-        end = at + 1
-        end += sum(1 for _ in takewhile(lambda line: _HEADER.match(line) is None, lines[end:]))
-        while end > at + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
-            end -= 1
+        end = _end(lines, at)
         if left and not left[-1].strip():
             left.pop()
         if left and not lines[end - 1].endswith("\n"):
@@ -174,10 +180,11 @@ def _without(lines: Sequence[str], headers: Sequence[int]) -> str:
     return "".join(left)
 
 
-def _set_by_tomlkit(text: str | None, path: Sequence[str], data: Mapping[str, Any]) -> str | None:
+def _set_by_tomlkit(text: str, path: Sequence[str], data: Mapping[str, Any]) -> str | None:
+    """The text with a table that is an inline one, or is written key by key."""
     import tomlkit
 
-    document = _document(text or "")
+    document = _document(text)
     if document is None:
         return None
     inner: Any = document
@@ -186,7 +193,7 @@ def _set_by_tomlkit(text: str | None, path: Sequence[str], data: Mapping[str, An
     if path[-1] not in inner:
         inner[path[-1]] = {}
     _fill(inner[path[-1]], data)
-    return tomlkit.dumps(document)
+    return _as_it_was(tomlkit.dumps(document), text)
 
 
 def _fill(table: Any, data: Mapping[str, Any]) -> None:
@@ -221,7 +228,13 @@ def _removed_by_tomlkit(text: str, path: Sequence[str]) -> str | None:
     for key in path[:-1]:
         inner = inner[key]
     del inner[path[-1]]
-    return tomlkit.dumps(document)
+    return _as_it_was(tomlkit.dumps(document), text)
+
+
+def _as_it_was(new: str, old: str) -> str | None:
+    """What tomlkit wrote, with the line ends of the old text; None where it took comments, which may be of others."""
+    comments = [[line for line in text.splitlines() if line.lstrip().startswith("#")] for text in (new, old)]
+    return _LONE_LINE_BREAK.sub(_line_end(old), new) if comments[0] == comments[1] else None
 
 
 def _document(text: str) -> "TOMLDocument | None":

@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from docindex_dagster.agents.json_edit import remove_member, set_member
 from docindex_dagster.agents.json_text import TextError, parse
+from docindex_dagster.agents.nested import is_only_without
 
 PATH = ("servers", "docindex")
 ENTRY = {"type": "stdio", "command": "docindex", "args": ["mcp", "--watch"], "env": {"ROOT": "/x"}}
@@ -56,6 +57,38 @@ def test_what_is_added_is_there_once_and_removed_to_the_byte(text):
     assert data_of(added) == {**data_of(text), "servers": {**data_of(text).get("servers", {}), "docindex": ENTRY}}
     assert add(added) == added
     assert remove(added) == text
+
+
+@st.composite
+def texts_with_a_member(draw):
+    """The text of an object with objects in it, and the path of one of the members."""
+    text = draw(objects())
+    path, data = [], data_of(text)
+    while isinstance(data, dict) and data and (not path or draw(st.booleans())):
+        path.append(draw(st.sampled_from(sorted(data))))
+        data = data[path[-1]]
+    assume(path)
+    return text, path
+
+
+@given(texts_with_a_member())
+def test_any_member_is_removed_without_harm_to_others(found):
+    text, path = found
+    removed = remove_member(text, path, has_comments=True)
+
+    assert is_only_without({} if removed is None else data_of(removed or "{}"), data_of(text), path)
+
+
+@pytest.mark.parametrize(
+    ("text", "removed"),
+    [
+        ('{"servers": { // mine\n  "docindex": 1, "b": 2}}', '{"servers": { // mine\n   "b": 2}}'),
+        ('{"servers": {"a": 1, // mine\n  "docindex": 2}}', '{"servers": {"a": 1 // mine\n  }}'),
+        ('{"servers": {"a": 1 // mine\n, "docindex": 2}}', '{"servers": {"a": 1 // mine\n}}'),
+    ],
+)
+def test_what_stands_behind_a_member_does_not_become_part_of_the_comment_above(text, removed):
+    assert remove(text) == removed
 
 
 @given(st.text(" \t\r\n", max_size=4))

@@ -65,6 +65,60 @@ def test_a_table_that_is_there_is_changed_where_it_stands():
     assert changed == text.replace('"old"', '"new"').replace("[]", '["mcp"]')
 
 
+def test_what_a_table_lacks_is_written_into_it_and_not_below_the_notes_of_others():
+    text = '[mcp_servers.docindex]\r\ncommand = "old"\r\n\r\n# of b\r\n[mcp_servers.b]\r\ncommand = "b"\r\n'
+    changed = set_table(text, PATH, {"command": "new", "args": ["mcp"]})
+
+    assert changed == text.replace('"old"\r\n', '"new"\r\nargs = ["mcp"]\r\n')
+
+
+def test_the_last_line_may_have_no_end():
+    assert set_table("[mcp_servers.docindex]", PATH, {"a": 1}) == "[mcp_servers.docindex]\na = 1\n"
+    assert set_table("[mcp_servers.docindex]\nb = 2", PATH, {"b": 2, "a": 1}) == (
+        "[mcp_servers.docindex]\nb = 2\na = 1\n"
+    )
+
+
+def test_a_text_that_looks_like_the_table_is_none():
+    text = '[mcp_servers.docindex]\ncommand = "x"\n\n# of b\n[b]\nt = """\n[mcp_servers.docindex]\n"""\n'
+
+    assert remove_table(text, PATH) == '\n# of b\n[b]\nt = """\n[mcp_servers.docindex]\n"""\n'
+    assert set_table(text, PATH, {"command": "y"}) == text.replace('"x"', '"y"')
+
+
+def test_a_table_of_an_odd_name_costs_no_note_of_others():
+    with pytest.raises(TextError, match="cannot be edited"):
+        remove_table('[a]\n[mcp_servers."doc\\u0069ndex"]\nx = 1\n\n# of b\n[b]\n', PATH)
+
+
+OWN = st.sampled_from(
+    [
+        '[mcp_servers.docindex]\ncommand = "x"',
+        '[mcp_servers.docindex]\n# within\ncommand = "x"  # mine\nargs = [\n  "a", # b\n]',
+        "[ mcp_servers . 'docindex' ]",
+        "[mcp_servers.docindex]\nenabled = true\n[mcp_servers.docindex.env]\nA = 'b'",
+    ]
+)
+
+
+@given(st.lists(BLOCKS, max_size=4), OWN, st.lists(BLOCKS, max_size=4), st.sampled_from(["\n", "\r\n"]))
+def test_a_table_of_any_layout_is_changed_and_removed_without_harm_to_others(before, own, behind, newline):
+    text = (
+        newline.join([*before, own, "# a note", "[z]", *behind]).replace("\r\n", "\n").replace("\n", newline) + newline
+    )
+    data = parsed(text)
+    others = {name: server for name, server in data["mcp_servers"].items() if name != "docindex"}
+    notes = 1 + [*before, *behind].count("# a note")
+
+    changed, removed = set_table(text, PATH, ENTRY), remove_table(text, PATH)
+
+    assert tomllib.loads(changed) == {**data, "mcp_servers": {**others, "docindex": ENTRY}}
+    assert tomllib.loads(removed or "").get("mcp_servers", {}) == others
+    for found in (changed, removed or ""):
+        assert found.count("# a note") == notes
+        assert newline == "\n" or "\n" not in found.replace("\r\n", "")
+
+
 def test_a_table_between_others_goes_with_the_tables_in_it_and_leaves_the_notes_of_others():
     text = '[a]\nx = 1\n\n[mcp_servers.docindex]\ncommand = "x"\n[mcp_servers.docindex.env]\nA = "b"\n\n# of b\n[b]\n'
 
