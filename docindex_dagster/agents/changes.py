@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
-from docindex_dagster.agents.entries import ROOT_VARIABLE, servers_in, with_server, without_server
+from docindex_dagster.agents.entries import bound_to, servers_in, started_by, with_server, without_server
 from docindex_dagster.agents.files import Plan
 from docindex_dagster.agents.json_text import TextError
 from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
@@ -53,26 +53,20 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
     """
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
     _edit(plan, file, lambda text: text and without_server(text, agent, name), "; nothing was written")
-    if rules_file is None or not has_rules(plan.read(rules_file)):
+    if rules_file is None or not has_rules(plan.read(rules_file), name):
         return None
     if _is_read_by_another(plan, rules_file, name):
         return rules_file
-    _edit(plan, rules_file, lambda text: text and without_rules(text), "; nothing was written")
+    _edit(plan, rules_file, lambda text: text and without_rules(text, name), "; nothing was written")
     return None
 
 
-def bound_to(plan: Plan, agent: Agent, scope: Scope, name: str) -> str:
-    """The project that an entry names; empty where it names none, or there is no entry that could be read.
-
-    Raises:
-        AgentError: the file cannot be read.
-    """
+def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
+    """The entry of a server, whatever it is; None where there is none that can be read."""
     try:
-        entry = servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
-    except TextError:
-        return ""
-    variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
-    return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
+        return servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
+    except (AgentError, TextError):
+        return None
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
@@ -84,44 +78,42 @@ def states(folder: Path, name: str) -> Iterator[State]:
     """Where docindex is configured, agent by agent."""
     for agent in agents().values():
         for scope in agent.scopes():
-            plan, file, rules_file = Plan(folder), agent.file(scope, folder), agent.rules(scope, folder)
-            command = problem = ""
-            try:
-                command = _command(servers_in(plan.read(file), agent).get(name))
-                has_block = rules_file is not None and has_rules(plan.read(rules_file))
-            except (AgentError, TextError) as error:
-                problem, has_block = str(error), False
-            yield State(agent.name, scope, file, command, problem, rules_file, has_block)
+            yield _state(Plan(folder), agent, scope, name)
+
+
+def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
+    file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
+    command, problems, has_block = "", list[str](), False
+    try:
+        command = started_by(servers_in(plan.read(file), agent).get(name))
+    except (AgentError, TextError) as error:
+        problems.append(str(error))
+    try:
+        has_block = rules_file is not None and has_rules(plan.read(rules_file), name)
+    except AgentError as error:
+        problems.append(str(error))
+    return State(agent.name, scope, file, command, "; ".join(problems), rules_file, has_block)
 
 
 def _edit(plan: Plan, file: Path, edit: Callable[[str | None], str | None], advice: str) -> None:
-    text = plan.read(file)
     try:
-        plan.write(file, edit(text))
+        plan.write(file, edit(plan.read(file)))
     except TextError as error:
         raise AgentError(f"{file}: {error}{advice}") from error
+    except AgentError as error:
+        raise AgentError(f"{error}{advice}") from error
 
 
 def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
     """Whether an agent reads a file of instructions that still has docindex, be it the same one in its other file."""
     return any(
-        other.rules(scope, plan.folder) == rules_file and _has(plan, other, scope, name)
+        other.rules(scope, plan.folder) == rules_file and _serves(plan, other, scope, name)
         for other in agents().values()
         for scope in other.scopes()
     )
 
 
-def _has(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
-    try:
-        return name in servers_in(plan.read(agent.file(scope, plan.folder)), agent)
-    except (AgentError, TextError):
-        return False
-
-
-def _command(entry: Any) -> str:
-    """The command line of an entry, or the address that it has."""
-    if not isinstance(entry, dict):
-        return ""
-    command = entry.get("command", entry.get("url", entry.get("httpUrl", entry.get("serverUrl", "?"))))
-    parts = [*(command if isinstance(command, list) else [command]), *(entry.get("args") or ())]
-    return " ".join(map(str, parts))
+def _serves(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
+    """Whether an agent has an entry that answers for this project."""
+    entry = entry_of(plan, agent, scope, name)
+    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder_variable}

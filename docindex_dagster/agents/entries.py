@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docindex_dagster.agents import json_edit, toml_edit
+from docindex_dagster.agents import json_edit, nested, toml_edit
 from docindex_dagster.agents.catalogue import Agent, Server
 from docindex_dagster.agents.json_text import TextError, is_blank, parse
 
 ROOT_VARIABLE = "DOCINDEX_ROOT"
 _ADDRESSES = ("url", "httpUrl", "serverUrl")  # of servers that are not started, but reached
+_CANNOT_BE_EDITED = "it has a form that cannot be edited"
 _OURS = frozenset({"type", "source", "command", "args"})  # what an entry has to have, whatever a user wrote there
 
 
@@ -25,7 +26,7 @@ def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
 
 
 def with_server(text: str | None, agent: Agent, name: str, server: Server) -> str:
-    """A text with the entry of a server. Whatever else a user has written into that entry stays.
+    """A text with the entry of a server. What else a user has written into that entry stays.
 
     Raises:
         TextError: as `servers_in`, the file cannot be edited, or the entry is one of a server that is reached by HTTP.
@@ -37,7 +38,10 @@ def with_server(text: str | None, agent: Agent, name: str, server: Server) -> st
     path = (agent.path, name)
     if agent.format == "toml":
         return toml_edit.set_table(text, path, new)
-    return _checked(_edited(text, path, old, new, has_comments=agent.format == "jsonc"), agent, name, new)
+    edited = _edited(text, path, old, new, has_comments=agent.format == "jsonc")
+    if _data(edited, agent) != nested.with_value(_data(text, agent), path, new):
+        raise TextError(_CANNOT_BE_EDITED)
+    return edited
 
 
 def without_server(text: str, agent: Agent, name: str) -> str | None:
@@ -51,7 +55,30 @@ def without_server(text: str, agent: Agent, name: str) -> str | None:
     path = (agent.path, name)
     if agent.format == "toml":
         return toml_edit.remove_table(text, path)
-    return json_edit.remove_member(text, path, has_comments=agent.format == "jsonc")
+    edited = json_edit.remove_member(text, path, has_comments=agent.format == "jsonc")
+    if not nested.is_only_without(_data(edited, agent), _data(text, agent), path):
+        raise TextError(_CANNOT_BE_EDITED)
+    return edited
+
+
+def started_by(entry: Any) -> str:
+    """The command line that an entry starts, or the address that it has; empty where it is no entry."""
+    if not isinstance(entry, dict):
+        return ""
+    address = next((entry[key] for key in _ADDRESSES if key in entry), "?")
+    parts = [part for key in ("command", "args") for part in _as_list(entry.get(key))]
+    return " ".join(map(str, parts)) if "command" in entry else str(address)
+
+
+def bound_to(entry: Any, agent: Agent) -> str:
+    """The project that an entry names; empty where it names none."""
+    variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
+    return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
+
+
+def _as_list(value: Any) -> list[Any]:
+    """The words of a command, which agents write as one or as several; what is neither is shown as it is."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _data(text: str | None, agent: Agent) -> Mapping[str, Any]:
@@ -73,8 +100,10 @@ def _merged(old: Any, wanted: Mapping[str, Any], environment_key: str) -> dict[s
         raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
     ours = {key: value for key, value in wanted.items() if key in _OURS or key not in old}
     merged = {**old, **ours}
-    variables = old.get(environment_key, {})
-    others = {key: value for key, value in variables.items() if key != ROOT_VARIABLE} if variables else {}
+    variables = old.get(environment_key) or {}
+    if not isinstance(variables, dict):
+        raise TextError(f"{environment_key} of its entry is no group of variables")
+    others = {key: value for key, value in variables.items() if key != ROOT_VARIABLE}
     merged[environment_key] = {**others, **wanted.get(environment_key, {})}
     if not merged[environment_key] and environment_key not in wanted:
         del merged[environment_key]
@@ -93,11 +122,4 @@ def _edited(text: str | None, path: Sequence[str], old: Any, new: Mapping[str, A
                 text = _edited(text, [*path, key], old[key], value, has_comments=has_comments)
             else:
                 text = json_edit.set_member(text, [*path, key], value, has_comments=has_comments)
-    return text
-
-
-def _checked(text: str, agent: Agent, name: str, wanted: Mapping[str, Any]) -> str:
-    """The text, if it can be read again and has the entry."""
-    if servers_in(text, agent).get(name) != wanted:
-        raise TextError("it has a form that cannot be edited")
     return text

@@ -1,6 +1,6 @@
 """Files of agents: read and written whole, in one replacement, never through a link that leads out of a project."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import unified_diff
@@ -68,23 +68,35 @@ class Plan:
         """Those that change something, in the order in which the files were read."""
         return (change for change in self._changes.values() if change.before != change.after)
 
-    def apply(self) -> None:
-        """Write what changed.
+    def apply(self, announce: Callable[[Change], object] = lambda _: None) -> None:
+        """Write what changes.
+
+        Args:
+            announce: called with each change once it is made.
 
         Raises:
-            AgentError: a file was changed since it was read; nothing was written to it.
+            AgentError: a file was changed since it was read; nothing is written to it, nor to those that come after it.
             OSError: a file cannot be written.
         """
-        for change in self.changes():
+        changes = [*self.changes()]
+        for change in changes:  # none is written where one cannot be
+            self._check_unchanged(change)
+        for change in changes:
             target = self._target(change.path)
-            if stamp(target) != self._stamps[target]:
-                raise AgentError(f"{change.path} was changed meanwhile; try again")
             if change.after is None:
+                self._check_unchanged(change)
                 target.unlink()
                 self._remove_empty_folders(target.parent)
             else:
                 with replacing(target) as temporary:
                     temporary.write_bytes(change.after.encode())
+                    self._check_unchanged(change)  # here, since its agent may write into it at any moment
+            announce(change)
+
+    def _check_unchanged(self, change: Change) -> None:
+        target = self._target(change.path)
+        if stamp(target) != self._stamps[target]:
+            raise AgentError(f"{change.path} was changed meanwhile; try again")
 
     def _target(self, path: Path) -> Path:
         """The file that a path leads to, over links."""

@@ -4,8 +4,7 @@ import re
 
 from docindex_dagster.agents.json_text import TextError
 
-_BEGIN, _END = "<!-- docindex: begin -->", "<!-- docindex: end -->"
-_BLOCK = re.compile(rf"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+_DEFAULT = "docindex"  # what a server is called unless a user has a better name
 # Cursor applies a rule whose front matter says so.
 _FRONT_MATTER = "---\ndescription: Searching this project with docindex\nalwaysApply: true\n---\n\n"
 _TEXT = """\
@@ -25,12 +24,13 @@ Results name files and lines: open those before you edit them.
 
 def instruction(name: str) -> str:
     """What an agent is to know of the server that has a name."""
-    return f"{_BEGIN}\n{_TEXT.format(name=name)}{_END}"
+    begin, end = _marks(name)
+    return f"{begin}\n{_TEXT.format(name=name)}{end}"
 
 
-def has_rules(text: str | None) -> bool:
-    """Whether a text has the block."""
-    return text is not None and _BEGIN in text
+def has_rules(text: str | None, name: str) -> bool:
+    """Whether a text has the block of a server."""
+    return text is not None and _marks(name)[0] in text
 
 
 def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
@@ -44,11 +44,9 @@ def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
     Raises:
         TextError: the block has lost one of its marks, or there are several.
     """
-    _check(text)
-    block = instruction(name)
+    block, found = instruction(name), _block(text, name)
     if text is None:
         return (_FRONT_MATTER if has_front_matter else "") + block + "\n"
-    found = _BLOCK.search(text)
     newline = _line_end(text if found is None else found[0])
     block = block.replace("\n", newline)
     if found is not None:
@@ -58,14 +56,13 @@ def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
     return text + newline + block + newline if text.endswith("\n") else text + newline * 2 + block
 
 
-def without_rules(text: str) -> str | None:
+def without_rules(text: str, name: str) -> str | None:
     """A text without the block; None where the file was made for it.
 
     Raises:
         TextError: as `with_rules`.
     """
-    _check(text)
-    found = _BLOCK.search(text)
+    found = _block(text, name)
     if found is None:
         return text
     before, behind = text[: found.start()], text[found.end() :]
@@ -81,7 +78,21 @@ def _line_end(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _check(text: str | None) -> None:
-    begins, ends = (text or "").count(_BEGIN), (text or "").count(_END)
-    if (begins, ends) not in {(0, 0), (1, 1)} or len(_BLOCK.findall(text or "")) != begins:
-        raise TextError(f"{_BEGIN} and {_END} do not stand there once each; mend that by hand")
+def _marks(name: str) -> tuple[str, str]:
+    """The lines between which the block of a server is: each server has a block of its own."""
+    label = _DEFAULT if name == _DEFAULT else f"{_DEFAULT} ({name})"
+    return f"<!-- {label}: begin -->", f"<!-- {label}: end -->"
+
+
+def _block(text: str | None, name: str) -> re.Match[str] | None:
+    """The block of a server in a text.
+
+    Raises:
+        TextError: it has lost one of its marks, or there are several.
+    """
+    begin, end = _marks(name)
+    found = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", text or "", re.DOTALL)
+    marks = (text or "").count(begin), (text or "").count(end)
+    if marks != ((1, 1) if found else (0, 0)):
+        raise TextError(f"{begin} and {end} do not stand there once each; mend that by hand")
+    return found

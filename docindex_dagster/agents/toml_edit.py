@@ -53,7 +53,7 @@ def set_table(text: str | None, path: Sequence[str], data: Mapping[str, Any]) ->
     if before == wanted:
         return text or ""
     is_new = not nested.has(before, path)
-    ways = [_appended(text, path, data)] if is_new else _set_in_its_lines(text or "", path, data)
+    ways = [_appended(text, path, data)] if is_new else [*_set_in_its_lines(text or "", path, data)]
     for new in (*ways, _set_by_tomlkit(text or "", path, data)):
         if new is not None and _holds(new, wanted):
             return new
@@ -120,7 +120,7 @@ def _value(value: Any) -> str:
     return str(tomlkit.item(value).as_string())
 
 
-def _set_in_its_lines(text: str, path: Sequence[str], data: Mapping[str, Any]) -> Iterator[str | None]:
+def _set_in_its_lines(text: str, path: Sequence[str], data: Mapping[str, Any]) -> Iterator[str]:
     """The text with other lines in a table that has a header: for each line that looks like it."""
     import tomlkit
 

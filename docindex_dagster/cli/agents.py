@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from docindex_dagster.cli.project import chosen, is_named
 
 if TYPE_CHECKING:
     from docindex_dagster.agents.catalogue import Agent, Scope, Server
-    from docindex_dagster.agents.files import Plan
+    from docindex_dagster.agents.files import Change, Plan
 
 app = typer.Typer(help="Tell coding agents of docindex mcp, and what to use it for.", no_args_is_help=True)
 
@@ -64,6 +64,8 @@ def agents_add(
     of the folder where an agent starts it; with --project, from that one.
     """
     if remove:
+        if no_rules or command is not None:
+            raise typer.BadParameter("--remove takes out all that was added: it goes without --no-rules and --command")
         agents_remove(names, user=user, dry_run=dry_run, name=name)
         return
     from docindex_dagster.agents import changes
@@ -71,10 +73,9 @@ def agents_add(
     plan = _plan()
     wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
     for agent, scope in wanted:
-        server, before = _server(agent, scope, plan, command), changes.bound_to(plan, agent, scope, name)
-        changes.add(plan, agent, scope, name, server, rules=not no_rules)
-        if before and before not in server.environment.values():
-            console.warning(f"the entry {name} of {agent.name} was for {before}; with another --name, both stay")
+        before = changes.entry_of(plan, agent, scope, name)
+        changes.add(plan, agent, scope, name, _server(agent, scope, plan, command), rules=not no_rules)
+        _warn_of_differences(agent, name, before, changes.entry_of(plan, agent, scope, name))
     if _applied(plan, dry_run=dry_run):
         return
     for agent, scope in wanted:
@@ -89,6 +90,18 @@ def agents_add(
             )
 
 
+def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
+    """Say what an entry that was there did, where it was something else."""
+    from docindex_dagster.agents.entries import bound_to, started_by
+
+    if before is None:
+        return
+    if (root := bound_to(before, agent)) and root != bound_to(after, agent):
+        console.warning(f"the entry {name} of {agent.name} was for {root}; with another --name, both stay")
+    if (old := started_by(before)) != (new := started_by(after)):
+        console.warning(f"the entry {name} of {agent.name} started `{old}`, and starts `{new}` now")
+
+
 @app.command("remove")
 def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, name: Name = _NAME) -> None:
     """Take the entry and the instruction out of the files of agents again."""
@@ -99,7 +112,7 @@ def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, nam
     shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
     _applied(plan, dry_run=dry_run)
     for file in shared - {None}:
-        if file is not None and has_rules(plan.read(file)):
+        if file is not None and has_rules(plan.read(file), name):
             console.err.print(f"the instruction stays in {_shown(file)}: other agents that have docindex read it")
 
 
@@ -210,11 +223,13 @@ def _applied(plan: "Plan", *, dry_run: bool) -> bool:
         for change in changes:
             console.plain(change.diff().rstrip("\n"))
     else:
-        plan.apply()
-        for change in changes:
-            what = "removed" if change.after is None else "wrote" if change.before is None else "changed"
-            console.out.print(f"{what} {_shown(change.path)}")
+        plan.apply(_say_made)
     return dry_run or not changes
+
+
+def _say_made(change: "Change") -> None:
+    what = "removed" if change.after is None else "wrote" if change.before is None else "changed"
+    console.out.print(f"{what} {_shown(change.path)}")
 
 
 def _shown(path: Path) -> str:

@@ -40,7 +40,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
     Raises:
         FullDiskError: there is no space left.
     """
-    # No name that can be told before: in a folder of somebody else, a link could stand there.
+    # A name that cannot be foreseen: in a folder that another user fills, a link could stand there.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.tmp")
     try:
         with reporting_full_disk(path.parent):

@@ -102,6 +102,36 @@ def test_a_file_that_was_changed_meanwhile_is_not_overwritten(folder):
     assert file.read_text() == '{"new": 1}'
 
 
+def test_where_one_file_was_changed_meanwhile_none_is_written(folder):
+    first, second = folder / "a.json", folder / "b.json"
+    plan = Plan(folder)
+    for file in (first, second):
+        plan.read(file)
+        plan.write(file, "{ }")
+    second.write_text('{"new": 1}')
+
+    with pytest.raises(AgentError, match=r"b\.json was changed meanwhile"):
+        plan.apply()
+    assert not first.exists()
+
+
+def test_one_learns_which_files_were_written_before_one_could_not_be(folder):
+    first, second = folder / "a.json", folder / "b.json"
+    plan, written = Plan(folder), []
+    for file in (first, second):
+        plan.read(file)
+        plan.write(file, "{ }")
+
+    def change_the_other(change):
+        written.append(change.path)
+        second.write_text('{"new": 1}')
+
+    with pytest.raises(AgentError, match=r"b\.json was changed meanwhile"):
+        plan.apply(change_the_other)
+    assert written == [first]
+    assert second.read_text() == '{"new": 1}'
+
+
 def test_folders_that_are_empty_then_go_with_a_file_and_no_others(folder):
     file = folder / ".cursor" / "rules" / "docindex.mdc"
     write(folder, file, "a\n")

@@ -17,10 +17,10 @@ def add(text, name="docindex", *, has_front_matter=False):
 def test_what_is_added_is_there_once_and_removed_to_the_byte(text):
     added = add(text)
 
-    assert has_rules(added)
+    assert has_rules(added, "docindex")
     assert added.startswith(text)
     assert add(added) == added
-    assert without_rules(added) == text
+    assert without_rules(added, "docindex") == text
 
 
 @pytest.mark.parametrize("has_front_matter", [False, True])
@@ -28,17 +28,28 @@ def test_a_file_that_is_made_goes_again(has_front_matter):
     made = add(None, has_front_matter=has_front_matter)
 
     assert made.startswith("---\n") is has_front_matter
-    assert without_rules(made) is None
+    assert without_rules(made, "docindex") is None
 
 
 def test_an_older_instruction_is_replaced_where_it_stands():
-    text = f"# Ours\n\n{instruction('old-name')}\n\nMore of ours.\n"
+    older = instruction("docindex").replace("best passages", "passages")
+    text = f"# Ours\n\n{older}\n\nMore of ours.\n"
 
-    assert add(text, "new-name") == text.replace("old-name", "new-name")
+    assert add(text) == f"# Ours\n\n{instruction('docindex')}\n\nMore of ours.\n"
+
+
+def test_each_server_has_an_instruction_of_its_own():
+    both = add(add("Ours.\n", "one"), "two")
+
+    assert has_rules(both, "one")
+    assert has_rules(both, "two")
+    assert not has_rules(both, "docindex")
+    assert without_rules(both, "one") == add("Ours.\n", "two")
+    assert without_rules(both, "three") == both
 
 
 def test_what_was_written_behind_it_stays():
-    assert without_rules(add("Ours.\n") + "\nMore.\n") == "Ours.\n\nMore.\n"
+    assert without_rules(add("Ours.\n") + "\nMore.\n", "docindex") == "Ours.\n\nMore.\n"
 
 
 @pytest.mark.parametrize("lost", ["begin", "end"])
@@ -47,7 +58,7 @@ def test_a_lost_mark_is_not_guessed(lost):
 
     for edit in (add, without_rules):
         with pytest.raises(TextError, match="once each"):
-            edit(broken)
+            edit(broken, "docindex")
 
 
 def test_it_names_tools_that_there_are():

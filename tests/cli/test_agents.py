@@ -143,13 +143,15 @@ def test_what_users_wrote_into_the_entry_stays(project, tmp_path):
         ("codex", ".codex/config.toml", "a = ", "Invalid value"),
         ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
         ("vscode", ".vscode/mcp.json", "[]", "no object"),
+        ("claude", ".mcp.json", '{"mcpServers": {"docindex": {"env": ["A=1"]}}}', "no group of variables"),
         ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
+        ("claude", "CLAUDE.md", "\0\udcff", "no text in UTF-8"),
     ],
 )
 def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case):
     agent, file, text, problem = case
     (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).write_text(text)
+    (tmp_path / file).write_text(text, errors="surrogateescape")
     before = files(tmp_path)
     added = project("agents", "add", "opencode", agent)
 
@@ -158,6 +160,48 @@ def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case
     assert problem in added.err
     assert "By hand" in added.err
     assert files(tmp_path) == before
+
+
+def test_a_warning_has_the_command_that_an_entry_started_before(project, tmp_path):
+    (tmp_path / ".mcp.json").write_text(
+        '{"mcpServers": {"docindex": {"type": "stdio", "command": "docindex", "args": ["--project", "x", "mcp"]}}}'
+    )
+    err = project("agents", "add", "claude", "--command", "docindex").err.replace("\n", " ")
+
+    assert "started `docindex --project x mcp`, and starts `docindex mcp --watch` now" in err
+    assert "started" not in project("agents", "add", "claude", "--command", "docindex").err
+
+
+def test_what_is_removed_together_is_what_was_added_together(project):
+    project("agents", "add", "claude", "--name", "one")
+    project("agents", "add", "claude", "--name", "two")
+
+    assert project("agents", "remove", "claude", "--name", "typo").out == "nothing to do: all is as it should be\n"
+    project("agents", "remove", "claude", "--name", "two")
+    assert set(json_of(".mcp.json")["mcpServers"]) == {"one"}
+    assert "server `one`" in Path("CLAUDE.md").read_text()
+    assert "server `two`" not in Path("CLAUDE.md").read_text()
+
+
+@pytest.mark.parametrize("option", [["--no-rules"], ["--command", "x"]])
+def test_an_option_that_means_nothing_for_a_removal_is_wrong_usage(project, option):
+    project("agents", "add", "claude")
+
+    assert project("agents", "add", "claude", "--remove", *option).code == 2
+    assert Path("CLAUDE.md").exists()
+
+
+def test_an_agent_that_answers_for_another_project_keeps_no_instruction_here(project, home, tmp_path, monkeypatch):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "docindex.toml").write_text("")
+    monkeypatch.chdir(other)
+    project("agents", "add", "cline")
+    monkeypatch.chdir(tmp_path)
+    project("agents", "add", "codex")
+
+    assert project("agents", "remove", "codex").err == ""
+    assert not Path("AGENTS.md").exists()
 
 
 def test_a_dry_run_shows_the_lines_and_writes_nothing(project, tmp_path):
@@ -193,6 +237,20 @@ def test_the_list_says_what_is_configured_where_and_what_cannot_be_read(project,
     table = project("agents", "list").out
     assert "cannot be read" in table
     assert ".mcp.json" in table
+
+
+@pytest.mark.parametrize("args", ["5", '"abc"', "null", '["a", 1]'])
+def test_an_entry_of_an_odd_form_ends_no_list(project, tmp_path, args):
+    (tmp_path / ".mcp.json").write_text(f'{{"mcpServers": {{"docindex": {{"command": "x", "args": {args}}}}}}}')
+    (tmp_path / "CLAUDE.md").write_bytes(b"\xff")
+    [listed] = [
+        one
+        for one in json.loads(project("agents", "list", "--json").out)
+        if (one["agent"], one["scope"]) == ("claude", "project")
+    ]
+
+    assert listed["command"].startswith("x")
+    assert "no text in UTF-8" in listed["problem"]
 
 
 def test_what_belongs_into_a_file_can_be_shown_alone(project):

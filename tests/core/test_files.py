@@ -69,7 +69,7 @@ def test_a_link_that_stands_where_the_new_file_would_is_not_written_through(tmp_
     assert precious.read_text() == "mine"
 
 
-def test_the_name_of_the_new_file_cannot_be_told_before(tmp_path):
+def test_the_name_of_the_new_file_cannot_be_foreseen(tmp_path):
     names = set()
     for _ in range(2):
         with replacing(tmp_path / "settings.json") as temporary:
