@@ -63,7 +63,8 @@ def test_what_is_added_is_there_once_and_removed_to_the_byte(text):
 def texts_with_a_member(draw):
     """The text of an object with objects in it, and the path of one of the members."""
     text = draw(objects())
-    path, data = [], data_of(text)
+    path: list[str] = []
+    data = data_of(text)
     while isinstance(data, dict) and data and (not path or draw(st.booleans())):
         path.append(draw(st.sampled_from(sorted(data))))
         data = data[path[-1]]
