@@ -65,7 +65,7 @@ class Agent:
         project_rules: the file with instructions in a project.
         user_rules: that of the user; None: there is none.
         starts_in_project: whether it starts servers of the user in the folder that it works in.
-        folder_variable: what stands for the folder of the project in `project_file`; empty: nothing has to.
+        folder_variable: what stands for the folder of the project in both files, where it starts servers elsewhere.
         reads_jsonc: whether both files may also be called `.jsonc`.
         note: what the user has to do yet, where the entry stands in a project.
     """

@@ -26,7 +26,7 @@ def server_for(agent: Agent, scope: Scope, root: Path | None, command: tuple[str
         AgentError: a path has bytes that are no UTF-8, which no agent could read.
     """
     program, *arguments = command or own_command(is_shared=scope == "project")
-    place = str(root) if root else agent.folder_variable if scope == "project" else ""
+    place = str(root) if root else agent.folder_variable
     for text in (program, *arguments, place):
         if not _is_utf8(text):
             raise AgentError(f"{text!r} is no UTF-8, so that no agent could read it")

@@ -98,6 +98,13 @@ def test_the_entry_of_the_user_serves_the_project_of_each_folder_unless_one_is_n
     assert "env" not in tomllib.loads(config.read_text())["mcp_servers"]["docindex"]
 
 
+def test_an_agent_that_starts_servers_in_the_home_folder_fills_in_that_of_its_window(project, home):
+    project("agents", "add", "cursor", "--user")
+
+    entry = json_of(home / ".cursor/mcp.json")["mcpServers"]["docindex"]
+    assert entry["env"] == {"DOCINDEX_ROOT": "${workspaceFolder}"}
+
+
 def test_in_a_work_tree_that_another_project_indexes_the_files_are_its_own(run, home, tmp_path, monkeypatch):
     other, tree = tmp_path / "knowledge", tmp_path / "service"
     for folder in (other, tree / ".git", tree / "src"):
