@@ -48,10 +48,12 @@ def without_server(text: str, agent: Agent, name: str) -> str | None:
     """A text without the entry of a server; None where the file was made for it.
 
     Raises:
-        TextError: as `servers_in`, or the file cannot be edited.
+        TextError: as `with_server`.
     """
-    if name not in servers_in(text, agent):
+    servers = servers_in(text, agent)
+    if name not in servers:
         return text
+    _check_starts(servers[name])
     path = (agent.path, name)
     if agent.format == "toml":
         return toml_edit.remove_table(text, path)
@@ -96,8 +98,7 @@ def _merged(old: Any, wanted: Mapping[str, Any], environment_key: str) -> dict[s
     """An entry that starts the server, with what else the old one had."""
     if old is None:
         return dict(wanted)
-    if not isinstance(old, dict) or any(key in old for key in _ADDRESSES):
-        raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
+    _check_starts(old)
     ours = {key: value for key, value in wanted.items() if key in _OURS or key not in old}
     merged = {**old, **ours}
     variables = old.get(environment_key) or {}
@@ -108,6 +109,16 @@ def _merged(old: Any, wanted: Mapping[str, Any], environment_key: str) -> dict[s
     if not merged[environment_key] and environment_key not in wanted:
         del merged[environment_key]
     return merged
+
+
+def _check_starts(entry: Any) -> None:
+    """Refuse an entry that a user wrote for something else.
+
+    Raises:
+        TextError: it starts no server.
+    """
+    if not isinstance(entry, dict) or any(key in entry for key in _ADDRESSES):
+        raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
 
 
 def _edited(text: str | None, path: Sequence[str], old: Any, new: Mapping[str, Any], *, has_comments: bool) -> str:

@@ -75,23 +75,29 @@ class Plan:
             announce: called with each change once it is made.
 
         Raises:
-            AgentError: a file was changed since it was read; nothing is written to it, nor to those that come after it.
-            OSError: a file cannot be written.
+            AgentError: a file was changed since it was read, or cannot be written; those that come after it are not.
+            FullDiskError: there is no space left.
         """
         changes = [*self.changes()]
-        for change in changes:  # none is written where one cannot be
+        for change in changes:  # none is written where one was changed
             self._check_unchanged(change)
         for change in changes:
-            target = self._target(change.path)
-            if change.after is None:
-                self._check_unchanged(change)
-                target.unlink()
-                self._remove_empty_folders(target.parent)
-            else:
-                with replacing(target) as temporary:
-                    temporary.write_bytes(change.after.encode())
-                    self._check_unchanged(change)  # here, since its agent may write into it at any moment
+            try:
+                self._make(change)
+            except OSError as error:
+                raise AgentError(f"{change.path} cannot be written: {error.strerror}") from error
             announce(change)
+
+    def _make(self, change: Change) -> None:
+        target = self._target(change.path)
+        if change.after is None:
+            self._check_unchanged(change)
+            target.unlink()
+            self._remove_empty_folders(target.parent)
+            return
+        with replacing(target) as temporary:
+            temporary.write_bytes(change.after.encode())
+            self._check_unchanged(change)  # here, since its agent may write into it at any moment
 
     def _check_unchanged(self, change: Change) -> None:
         target = self._target(change.path)

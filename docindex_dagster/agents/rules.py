@@ -69,9 +69,12 @@ def without_rules(text: str, name: str) -> str | None:
     if behind in {"\n", "\r\n"} and before in {"", _FRONT_MATTER}:
         return None
     newline = _line_end(found[0])
-    if behind.startswith(newline):
-        return before.removesuffix(newline) + behind.removeprefix(newline)
-    return before.removesuffix(newline).removesuffix(newline) + behind
+    if not behind:
+        return before.removesuffix(newline * 2)
+    if not behind.startswith(newline):
+        return before + behind
+    above = before.removesuffix(newline)
+    return (above if above.endswith("\n") else before) + behind.removeprefix(newline)
 
 
 def _line_end(text: str) -> str:

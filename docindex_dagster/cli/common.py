@@ -31,10 +31,7 @@ Languages = Annotated[
     typer.Option("--language", "-l", help="Only this language.", autocompletion=completion.languages),
 ]
 AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
-TopK = Annotated[
-    int | None,
-    typer.Option("--top-k", "-k", min=0, max=100_000, help="How many at most; 0: all, of literal and regex."),
-]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, help="How many at most.")]
 
 
 def reader_of(settings: Settings) -> "Reader":

@@ -1,4 +1,4 @@
-"""How the process of a command ends: as soon as nothing is left to do.
+"""How the process of a command begins, with streams that take any text, and ends: as soon as nothing is left to do.
 
 The interpreter would free what it holds object by object, which takes up to a second after a run.
 """
@@ -7,9 +7,21 @@ import atexit
 import os
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 
 _FAILED = 1
+_STREAMS = ("stdout", "stderr")
 _OUTPUT_IS_LOST = 120  # what Python gives where the last of the output cannot be written
+
+
+def make_writable() -> None:
+    """Let any text be written: into nothing where a stream is closed, escaped where its encoding lacks characters."""
+    for name in _STREAMS:
+        stream: TextIOWrapper | None = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 as long as the process
+        else:
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(main: Callable[[], None]) -> None:

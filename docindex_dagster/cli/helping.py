@@ -43,6 +43,8 @@ def help_(
     command = None if page else _command(context, topic)
     if command is not None:
         console.plain(command)
+        if len(topic) == 1 and topic[0] in pages.pages():
+            console.err.print(f"`docindex help --page {topic[0]}` shows the page of that name")
     else:
         _show(topic[0], topic[1:])
 
@@ -66,7 +68,7 @@ def _columns(rows: dict[str, str]) -> None:
 
 
 def _command(context: typer.Context, words: Sequence[str]) -> str | None:
-    """The help of a command, or of one of a group; None where the first word names none.
+    """The help of a command, or of one of a group; None where the first word names none, or further ones are of a page.
 
     Raises:
         QuestionError: the group has no such command.
@@ -74,7 +76,7 @@ def _command(context: typer.Context, words: Sequence[str]) -> str | None:
     at: Any = context.parent
     for position, word in enumerate(words):
         found = at.command.get_command(at, word) if hasattr(at.command, "get_command") else None
-        if found is None and position:
+        if found is None and position and words[0] not in pages.pages():
             raise QuestionError(f"`docindex {' '.join(words[:position])}` has no command {word!r}")
         if found is None:
             return None

@@ -123,8 +123,9 @@ def _show(outlook: "Outlook", settings: "Settings") -> None:
     from docindex_dagster.sources import precautions
 
     if not outlook.files:
-        console.warning(f"nothing here would be indexed: {precautions.WHAT_COUNTS}")
-    console.out.print(f"\nwould index {console.count(outlook.files, 'file')}, {outlook.megabytes:,.1f} MB")
+        console.warning(f"nothing here would be indexed but {CONFIG_NAME}: {precautions.WHAT_COUNTS}")
+    size = f"{outlook.megabytes:,.1f} MB"
+    console.out.print(f"\nwould index {console.count(outlook.files, 'file')}, {size}, and {CONFIG_NAME} itself")
     rows = [
         (kind, sum(number for _, number in languages), _languages(languages))
         for kind in _TYPES

@@ -34,14 +34,15 @@ class Place:
 def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
     """The path of a result as it can be typed here, and its source where the path does not lead there.
 
-    It begins at the working directory where the file is below it, else at the root. A commit, and a file of a clone
-    that the index keeps in its `home`, are named by their source.
+    It begins at the working directory where the file is below it or both are in the folder of its source, else at the
+    root. A commit, and a file of a clone that the index keeps in its `home`, are named by their source.
     """
     file = result.file
     if file is None or Path(file).is_relative_to(home):
         return result.path, result.source
-    here = Path.cwd()
-    return (str(Path(file).relative_to(here)) if Path(file).is_relative_to(here) else file), ""
+    here, of_source = Path.cwd(), file.removesuffix(result.path)
+    is_near = Path(file).is_relative_to(here) or (of_source != file and here.is_relative_to(of_source))
+    return (os.path.relpath(file, here) if is_near else file), ""
 
 
 def link(result: "Hit | Match | Place") -> str | None:

@@ -92,7 +92,10 @@ def search(
     granularity: Annotated[
         Granularity, typer.Option("--granularity", "-g", help="The best chunks, or the best chunk of each file.")
     ] = Granularity.CHUNK,
-    top_k: TopK = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", "-k", min=0, max=100_000, help="How many at most; 0: all, of literal and regex."),
+    ] = None,
     language: Languages = None,
     lang_human: HumanLanguages = None,
     source_type: SourceTypes = None,

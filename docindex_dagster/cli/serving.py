@@ -61,7 +61,7 @@ def ui(
     # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.chdir(settings.root)
-    console.out.print(f"the Dagster UI starts at http://{host}:{port}; stop it with Ctrl-C")
+    console.out.print(f"the Dagster UI starts at http://{host}:{port}: ten seconds or more; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     level = "debug" if is_debugging() else "warning"
     levels = ("--log-level", level, "--code-server-log-level", level)

@@ -29,8 +29,6 @@ def similar(
     from docindex_dagster.search.ask import Request, similar_to
     from docindex_dagster.search.scope import Narrowing, filters_of
 
-    if top_k == 0:
-        raise typer.BadParameter("0, for all, is for the modes literal and regex of a search", param_hint="--top-k")
     settings = load_project()
     reader = reader_of(settings)
     narrowing = Narrowing(

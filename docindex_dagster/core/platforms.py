@@ -10,9 +10,12 @@ def refusal() -> str | None:
     """Why docindex does not run on this system; None where it does.
 
     Locks between processes are `flock`'s, and files are read beneath a folder by its descriptor: Windows has neither.
+    Stores have UTF-8 alone.
     """
     if sys.platform in _WINDOWS:
         return "docindex does not run on Windows yet: use it in WSL, the Linux of Windows (`wsl --install`)"
+    if (encoding := sys.getfilesystemencoding()) != "utf-8":
+        return f"names of files are in {encoding} here, and docindex takes UTF-8: set PYTHONUTF8=1, or LANG=C.UTF-8"
     return None
 
 

@@ -72,7 +72,7 @@ def as_indexed(settings: Settings, reference: str) -> str:
 def in_source(settings: Settings, reference: str) -> tuple[str | None, str]:
     """The source of a reference whose path leads to a file on disk, and the reference as the index writes it."""
     path, colon, line = reference.rpartition(":") if not Path(reference).exists() else (reference, "", "")
-    around = registry.containing(settings, Path(path)) if Path(path).exists() else None
+    around = registry.containing(settings, Path(path)) if path and Path(path).exists() else None  # "" would be "."
     if around is None:
         return None, path_to_name(os.fsencode(reference)).removeprefix("./")
     return around.key, path_to_name(os.fsencode(_normal(Path(path)).relative_to(around.path))) + colon + line

@@ -177,6 +177,8 @@ def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_ove
     again = f"are the schedule and the sensors running? `docindex index {key}` looks at it now"
     if entry is None and _is_coming(runs):
         return State.WAITING_FOR_RUN, None
+    if entry is None and runs.outcome is None:
+        return State.NOT_INDEXED, f"no run indexed it yet: `docindex index {key}` does, or `docindex ui`"
     if entry is None:
         return State.NOT_INDEXED, f"no run indexed it: {again}"
     if is_overdue:

@@ -48,8 +48,20 @@ def test_each_server_has_an_instruction_of_its_own():
     assert without_rules(both, "three") == both
 
 
-def test_what_was_written_behind_it_stays():
-    assert without_rules(add("Ours.\n") + "\nMore.\n", "docindex") == "Ours.\n\nMore.\n"
+@pytest.mark.parametrize(
+    ("before", "behind", "left"),
+    [
+        ("Ours.\n\n", "\n\nMore.\n", "Ours.\n\nMore.\n"),
+        ("Ours.\n", "\nMore.\n", "Ours.\nMore.\n"),  # put there by hand
+        ("Ours.\r\n", "\r\nMore.\r\n", "Ours.\r\nMore.\r\n"),
+        ("Ours. ", " More.", "Ours.  More."),
+        ("\n", "\nMore.\n", "\nMore.\n"),
+    ],
+)
+def test_what_was_written_around_it_stays_in_lines_of_its_own(before, behind, left):
+    block = instruction("docindex").replace("\n", "\r\n" if "\r" in before else "\n")
+
+    assert without_rules(before + block + behind, "docindex") == left
 
 
 @pytest.mark.parametrize("lost", ["begin", "end"])

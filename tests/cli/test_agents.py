@@ -9,6 +9,7 @@ import pytest
 
 from docindex_dagster.agents.catalogue import agents
 from docindex_dagster.agents.starting import own_command
+from tests.privileges import as_ordinary_user
 
 ARGUMENTS = ["mcp", "--watch"]
 ALL = tuple(agents())
@@ -188,6 +189,28 @@ def test_what_is_removed_together_is_what_was_added_together(project):
     assert set(json_of(".mcp.json")["mcpServers"]) == {"one"}
     assert "server `one`" in Path("CLAUDE.md").read_text()
     assert "server `two`" not in Path("CLAUDE.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "entry", [{"type": "http", "url": "https://docs.example.com/mcp"}, {"httpUrl": "https://x.example.com"}, "none"]
+)
+def test_an_entry_that_starts_no_server_is_not_taken_out(project, tmp_path, entry):
+    (tmp_path / ".mcp.json").write_text(text := json.dumps({"mcpServers": {"docindex": entry}}))
+    removed = project("agents", "remove", "claude")
+
+    assert removed.code == 1
+    assert "reached by HTTP" in removed.err
+    assert (tmp_path / ".mcp.json").read_text() == text
+
+
+def test_a_file_that_cannot_be_written_is_named_and_so_is_what_was_written_before(project, tmp_path):
+    (tmp_path / ".codex").mkdir(mode=0o500)
+    with as_ordinary_user():
+        added = project("agents", "add", "claude", "codex")
+
+    assert added.code == 1
+    assert "wrote .mcp.json" in added.out
+    assert f"{tmp_path}/.codex/config.toml cannot be written: Permission denied" in added.err
 
 
 @pytest.mark.parametrize("option", [["--no-rules"], ["--command", "x"]])

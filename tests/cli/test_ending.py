@@ -52,3 +52,21 @@ def test_output_that_cannot_be_written_is_no_success():
         process = ended("pass", stdout=full, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONUNBUFFERED": ""})
 
     assert process.returncode == 120
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_stream_that_is_closed_takes_nothing_and_breaks_nothing(closed):
+    command = f'"{sys.executable}" -m docindex_dagster.cli version {closed}>&-'
+    process = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+
+    assert process.returncode == 0
+    assert process.stderr == ""
+
+
+def test_what_an_encoding_lacks_is_escaped():
+    command = [sys.executable, "-m", "docindex_dagster.cli", "help", "operations"]
+    ascii_alone = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    process = subprocess.run(command, env=ascii_alone, capture_output=True, text=True, check=False, timeout=60)
+
+    assert (process.returncode, process.stderr) == (0, "")
+    assert "\\u201c" in process.stdout

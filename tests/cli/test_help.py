@@ -31,6 +31,8 @@ def test_a_topic_is_its_page(run):
 
 def test_the_page_of_a_name_that_is_a_command_too_is_an_option_away(run):
     assert run("help", "--page", "search").out.startswith("# Search")
+    assert "`docindex help --page search` shows the page" in run("help", "search").err
+    assert "# " in run("help", "search", "ranking").out
 
 
 def test_words_choose_sections_by_their_headings(run):
@@ -51,7 +53,8 @@ def test_a_topic_may_be_called_as_users_call_it(run, topic):
         (("nothing",), "there is no command or topic 'nothing'"),
         (("operations", "zebras"), "operations has no section with 'zebras'"),
         (("source", "nothing"), "`docindex source` has no command 'nothing'"),
-        (("search", "nothing"), "`docindex search` has no command 'nothing'"),
+        (("search", "zebras"), "search has no section with 'zebras'"),
+        (("index", "nothing"), "`docindex index` has no command 'nothing'"),
     ],
 )
 def test_what_is_not_there_is_an_error(run, words, message):

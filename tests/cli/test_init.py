@@ -28,6 +28,8 @@ def test_the_file_says_what_it_declares_and_is_indexed_next(run, tmp_path):
     assert begun.code == 0
     assert f"wrote {tmp_path / CONFIG_NAME}, which declares library/{tmp_path.name}" in begun.out
     assert tomllib.loads(Path(CONFIG_NAME).read_text()) == {"source": [{"kind": "library", "path": "."}]}
+    assert "not indexed" in (status := run("status")).out
+    assert f"no run indexed it yet: `docindex index library/{tmp_path.name}` does" in status.out + status.err
     assert run("index").code == 0
     assert "guide.md" in run("search", "prime the pump").out
 
@@ -132,7 +134,7 @@ def test_a_folder_with_nothing_to_index_is_begun_with_a_warning(run, tmp_path):
     begun = run("init", "empty")
 
     assert begun.code == 0
-    assert "nothing here would be indexed" in begun.err
+    assert "nothing here would be indexed but docindex.toml" in begun.err
 
 
 def test_a_folder_that_one_may_not_write_is_refused_before_anything_is_read(run, tmp_path):

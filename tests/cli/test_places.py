@@ -39,7 +39,7 @@ def test_a_result_begins_with_a_path_that_can_be_typed_here(indexed, monkeypatch
     assert indexed("search", "water table", "-k", "1").out.startswith(" 1 well.py:6  ")
     Path("elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")
-    assert indexed("search", "water table", "-k", "1").out.startswith(f" 1 {Path.cwd().parent}/well.py:6  ")
+    assert indexed("search", "water table", "-k", "1").out.startswith(" 1 ../well.py:6  ")
 
 
 def test_the_symbol_is_the_one_at_the_line(indexed):

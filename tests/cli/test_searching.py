@@ -1,5 +1,6 @@
 """`docindex search`, `show` and `why`: what they take and print."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,15 @@ def test_what_a_file_holds_cannot_steer_the_terminal(run):
 @pytest.mark.parametrize("place", ["pump.py:2", "manual/pump.py:2", "./manual/../manual/pump.py:2", "pump.py:1-3"])
 def test_show_takes_a_place_as_it_lies_on_disk_or_as_a_search_prints_it(run_indexed, place):
     assert "Fill the pump" in run_indexed("show", place).out
+
+
+def test_within_a_source_what_is_no_path_is_looked_up_as_it_is(run_indexed, monkeypatch):
+    [hit] = json.loads(run_indexed("search", "fill pump", "--language", "python", "-k", "1", "--json").out)
+    monkeypatch.setenv("DOCINDEX_ROOT", str(Path.cwd()))
+    monkeypatch.chdir("manual")
+
+    assert "Fill the pump" in run_indexed("show", hit["chunk_id"]).out
+    assert "no indexed chunk is named '0123abc'" in run_indexed("show", "0123abc").err
 
 
 def test_why_takes_a_path_as_a_search_prints_it_and_normalises_others(run_indexed):

@@ -34,6 +34,16 @@ def test_on_windows_a_program_gets_the_same_words():
     assert ended.stderr.split("\n")[-2].startswith("ImportError: docindex does not run on Windows yet")
 
 
+def test_where_names_of_files_are_not_in_utf_8_a_command_says_how_they_become_so():
+    ascii_alone = {**os.environ, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    command = [sys.executable, "-m", "docindex_dagster.cli", "version"]
+    ended = subprocess.run(command, env=ascii_alone, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "set PYTHONUTF8=1" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
 def test_where_the_system_does_not_say_which_processors_may_be_used_all_are_counted(monkeypatch):
     monkeypatch.delattr(os, "sched_getaffinity")
     assert platforms.processors() == os.cpu_count()
