@@ -38,10 +38,11 @@ def support(
         bool, typer.Option("--quick", help="Verify no stores: what docindex doctor does, which reads them whole.")
     ] = False,
 ) -> None:
-    """Make a report for a bug: versions, settings, sizes, states, failures. It holds no secret and sends nothing.
+    """Make a report for a bug: versions, settings, sizes, states, failures. It sends nothing.
 
     No text of a file, no name, no path and no value of a variable is in it; --paths adds names and paths. Messages
-    have the words that docindex's own pages have. Read it before you pass it on.
+    have the words that docindex's own pages have, but none behind "password", "user" and the like. Read it before you
+    pass it on.
     """
     from docindex_dagster.cli import launch, project
     from docindex_dagster.status.support_report import Wanted, report
