@@ -1,4 +1,4 @@
-"""Installed from the wheel, without a clone, each command works in an empty folder, with each Python."""
+"""Installed from the wheel, without a clone, docindex works in an empty folder, with each Python."""
 
 import csv
 import json
