@@ -50,4 +50,6 @@ def test_commits_that_are_named_are_taken():
 def test_the_tests_of_upgrades_are_collected_without_git(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     spec = importlib.util.spec_from_file_location("collected", Path(__file__).with_name("test_upgrade.py"))
+    assert spec is not None
+    assert spec.loader is not None
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
