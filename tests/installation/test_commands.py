@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from docindex_dagster.cli.app import app
+from docindex_dagster.cli.usage import Commands
 from docindex_dagster.llm.chat import Delta, Usage
 from tests.installation.installed import LONGEST_S, Installed
 from tests.llm.chats import MODEL, OPENAI, serving
@@ -58,7 +59,7 @@ LINES = {
     "the index of a compiler": (
         ("source add {scip}/python", "added library/python"),
         ("index python", "library/python: "),
-        ("graph import {scip}/python.scip", "of scip-python"),
+        ("graph import {scip}/python.scip library/python", "of scip-python"),
     ),
     "memory": (
         ("memory ingest --session two closed", "memory/main  two"),
@@ -146,6 +147,7 @@ def test_no_command_is_left_out():
 def commands() -> list[str]:
     """All there are; those of groups with the name of the group."""
     top = typer.main.get_command(app)
+    assert isinstance(top, Commands)
     context = typer.Context(top)
     found = []
     for name in top.list_commands(context):
