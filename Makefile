@@ -140,7 +140,7 @@ $(INSTALLED_SCALE): requirements.lock requirements-scale.lock pyproject.toml
 	$(VENV_SCALE)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-test-dist: chromium $(INSTALLED_UI) $(INSTALLED_DIST)  ## Build the wheel and the sdist, check and compare them, install them with each Python, and use all.
+test-dist: chromium $(INSTALLED_UI) $(INSTALLED_DIST)  ## Build the wheel and the sdist, check and compare them, install them with each Python, and run each command.
 	DOCINDEX_TEST_DIST_TOOLS=$(CURDIR)/$(VENV_DIST)/bin $(BIN)/pytest -m dist -rs -s tests/installation
 
 test-upgrade: $(INSTALLED)  ## Let the last three versions make indexes, and take them over.

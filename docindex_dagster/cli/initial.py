@@ -9,7 +9,7 @@ import typer
 from docindex_dagster.cli import INTERRUPTED, console, progress
 from docindex_dagster.cli.common import Json, Yes, normal
 from docindex_dagster.cli.project import chosen
-from docindex_dagster.core.errors import DeclaredError, SourceError
+from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
 
@@ -109,6 +109,11 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
 
 
 def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
+    """What would be indexed.
+
+    Raises:
+        SourceError: as `look_ahead`.
+    """
     from docindex_dagster.sources.outlook import look_ahead
 
     try:
@@ -117,6 +122,11 @@ def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
     except KeyboardInterrupt:
         console.failure("interrupted; nothing was written")
         raise typer.Exit(INTERRUPTED) from None
+    except NoRootError as error:
+        raise SourceError(
+            f"git cannot read the .git of {source.path}: mend it, or index the files without it, by "
+            "`docindex source add . --kind library` in that folder"
+        ) from error
 
 
 def _show(outlook: "Outlook", settings: "Settings") -> None:

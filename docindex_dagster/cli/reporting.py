@@ -1,6 +1,7 @@
 """What this docindex is: `docindex version` and `docindex support`, the report that goes with a bug."""
 
 import json as json_
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +11,7 @@ import typer
 from docindex_dagster import __version__
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.printable import escaped, in_line
 
 _INDENT = "  "
@@ -38,22 +39,35 @@ def support(
         bool, typer.Option("--quick", help="Verify no stores: what docindex doctor does, which reads them whole.")
     ] = False,
 ) -> None:
-    """Make a report for a bug: versions, settings, sizes, states, failures. It holds no secret and sends nothing.
+    """Make a report for a bug: versions, settings, sizes, states, failures. It sends nothing.
 
     No text of a file, no name, no path and no value of a variable is in it; --paths adds names and paths. Messages
-    have the words that docindex's own pages have. Read it before you pass it on.
+    have the words that docindex's own pages have, but none behind "password", "user" and the like. Read it before you
+    pass it on.
+
+    Raises:
+        BadParameter: a folder is where the report is to be written.
     """
     from docindex_dagster.cli import launch, project
     from docindex_dagster.status.support_report import Wanted, report
 
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder: name a file", param_hint="--output")
     found = report(project.load_settings, launch.outcomes, Wanted(__version__, has_paths=paths, is_verified=not quick))
     text = escaped(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))
     if output is None:
         console.plain(text)
         return
-    with replacing(output) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    _write(output, text + "\n")
     console.out.print(f"the report is in {output}: read it before you pass it on")
+
+
+def _write(file: Path, text: str) -> None:
+    """Write into what is there, which may be a link or a device; a new file is for this user alone."""
+    with reporting_full_disk(file.parent):
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
 
 
 def _lines(values: Mapping[str, Any], depth: int = 0) -> Iterator[str]:

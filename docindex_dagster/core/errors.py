@@ -40,6 +40,10 @@ class DeclaredError(SourceError):
     """A source is declared already."""
 
 
+class NoRootError(SourceError):
+    """A folder is not the root of a git work tree, or its `.git` cannot be read as one."""
+
+
 class NotThereError(SourceError):
     """A repository answers, but the branch, tag or commit that is followed is not there."""
 

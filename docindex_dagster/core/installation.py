@@ -1,17 +1,56 @@
-"""How docindex was installed, in a clone or from a wheel, and so how an extra of it is installed."""
+"""How docindex was installed, in a clone or from a wheel, by pip or by uv, and so how an extra of it is installed."""
 
 import json
+import re
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Literal
 
 DISTRIBUTION = "docindex-dagster"
 """Its name on the package index, where `docindex` is another project."""
 
+Way = Literal["uv tool", "uvx", "pip"]
+
+_COMMANDS: dict[Way, str] = {
+    "uv tool": "uv tool install {}",
+    "uvx": "uvx --from {} docindex …",
+    "pip": "pip install {}",
+}
+_IN_CACHE = re.compile(r"archive-v\d+/[^/]+|environments-v\d+/[0-9a-f]+/[0-9a-f]+")
+_MADE_BY_UV = re.compile(r"^uv *=", re.MULTILINE)
+
 
 def needs_extra(what: str, extra: str) -> str:
     """A message for what lacks an optional dependency: how to install it."""
-    if is_clone():
-        return f"{what} needs an extra: pip install '.[{extra}]' in the clone of docindex"
-    return f"{what} needs an extra: pip install '{DISTRIBUTION}[{extra}]'"
+    name, place = (".", " in the clone of docindex") if is_clone() else (DISTRIBUTION, "")
+    wanted = f"'{name}[{extra}]'"
+    return f"{what} needs an extra: {_COMMANDS[way()].format(wanted)}{place}"
+
+
+def way(prefix: Path | None = None) -> Way:
+    """How this program is installed.
+
+    Args:
+        prefix: of the environment, by default that of this process.
+    """
+    prefix = Path(sys.prefix) if prefix is None else prefix
+    if prefix.name == DISTRIBUTION and (prefix / "uv-receipt.toml").is_file():
+        return "uv tool"
+    return "uvx" if is_of_uvx(prefix) else "pip"
+
+
+def is_of_uvx(prefix: Path) -> bool:
+    """Whether an environment is one that `uvx` made in uv's cache, from which `uv cache clean` removes it.
+
+    `uv run` of a script makes one as well, called like the script: that is none.
+    """
+    if not _IN_CACHE.fullmatch("/".join(prefix.parts[-2:])) and not _IN_CACHE.fullmatch("/".join(prefix.parts[-3:])):
+        return False
+    try:
+        return _MADE_BY_UV.search((prefix / "pyvenv.cfg").read_text(encoding="utf-8")) is not None
+    except (OSError, UnicodeDecodeError):
+        return False
 
 
 def is_clone() -> bool:
@@ -20,4 +59,10 @@ def is_clone() -> bool:
         noted = distribution(DISTRIBUTION).read_text("direct_url.json")
     except PackageNotFoundError:
         return True
-    return noted is not None and "dir_info" in json.loads(noted)
+    except UnicodeDecodeError:
+        return False
+    try:
+        origin = json.loads(noted or "{}")
+    except ValueError:  # written in half: an installation was broken off, and says nothing of a folder
+        return False
+    return isinstance(origin, dict) and "dir_info" in origin

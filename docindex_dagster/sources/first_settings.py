@@ -4,9 +4,9 @@ import re
 import tomllib
 from pathlib import Path
 
-from docindex_dagster.core.errors import DeclaredError
+from docindex_dagster.core.errors import DeclaredError, SettingsError
 from docindex_dagster.core.files import reporting_full_disk
-from docindex_dagster.core.settings import CONFIG_NAME, Settings, check_settings
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, SourceSettings, check_settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
@@ -54,9 +54,15 @@ def first_source(folder: Path, text: str) -> tuple[Source, Settings]:
     """The source that a text declares, read by the parser of settings, and all settings.
 
     Raises:
-        SettingsError: a variable sets something that cannot be used.
+        SettingsError: a variable sets something that cannot be used, or other sources than the text.
     """
-    settings = check_settings(folder, tomllib.loads(text))
+    declared = tomllib.loads(text)
+    settings = check_settings(folder, declared)
+    if settings.source != tuple(SourceSettings(**values) for values in declared["source"]):
+        raise SettingsError(
+            "the variable DOCINDEX_SOURCE says which sources there are, whatever docindex.toml says: take it out "
+            "of the environment to begin a project, or index what it names with `docindex index`"
+        )
     [source] = registry.sources(settings).values()
     return source, settings
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import IO
 
-from docindex_dagster.core.errors import NoAnswerError, SourceError
+from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
 from docindex_dagster.core.urls import scrub
 
 # A repository's own settings must not run programs, nor change what is printed.
@@ -123,7 +123,7 @@ def _start(
     if not Path(folder).is_dir():
         raise SourceError(f"{folder} is not a folder; mend its path in docindex.toml or bring it back")
     if not os.path.lexists(os.path.join(root, b".git")):  # noqa: PTH118 bytes
-        raise SourceError(_NO_ROOT.format(folder))
+        raise NoRootError(_NO_ROOT.format(folder))
     # Named here, the work tree is not where the repository's settings say that it is.
     with launch(
         ("-C", root, "--work-tree=.", *arguments), environment(folder) | _SETTINGS, lines, is_apart=True
@@ -188,7 +188,7 @@ def _checked(
 ) -> Iterator[bytes]:
     yield from blocks
     if process.returncode:
-        raise SourceError(_explain(error_lines(errors), os.fsdecode(root)))
+        raise _error(error_lines(errors), os.fsdecode(root))
 
 
 def _blocks(process: subprocess.Popen[bytes], root: bytes, arguments: Sequence[str | bytes]) -> Iterator[bytes]:
@@ -239,10 +239,12 @@ def error_lines(errors: IO[bytes]) -> list[str]:
     return sorted(filter(None, lines), key=lambda line: not line.startswith(("fatal:", "error:")))
 
 
-def _explain(lines: list[str], root: str) -> str:
+def _error(lines: list[str], root: str) -> SourceError:
     everything = "\n".join(lines)
     if "dubious ownership" in everything:
-        return f"{root} belongs to another user, so git refuses it: git config --global --add safe.directory {root}"
+        return SourceError(
+            f"{root} belongs to another user, so git refuses it: git config --global --add safe.directory {root}"
+        )
     if "not a git repository" in everything or "must be run in a work tree" in everything:
-        return _NO_ROOT.format(root)
-    return f"git cannot read {root}: {lines[0] if lines else 'it failed without a message'}"
+        return NoRootError(_NO_ROOT.format(root))
+    return SourceError(f"git cannot read {root}: {lines[0] if lines else 'it failed without a message'}")

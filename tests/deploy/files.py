@@ -30,7 +30,7 @@ def documents(*paths: Path) -> list[dict[str, Any]]:
 
 
 def dagster_yaml(launcher: str) -> str:
-    """The `dagster.yaml` of a launcher, as the image has it."""
+    """The `dagster.yaml` of a launcher, as the image has it; for Ray, as one makes it, since the image has none."""
     return BASE.read_text(encoding="utf-8") + LAUNCHERS[launcher].read_text(encoding="utf-8")
 
 

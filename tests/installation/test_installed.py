@@ -1,4 +1,4 @@
-"""Installed from the wheel, without a clone, each command works in an empty folder, with each Python."""
+"""Installed from the wheel, without a clone, docindex works in an empty folder, with each Python."""
 
 import csv
 import json
@@ -153,7 +153,24 @@ def test_it_works_with_what_macos_has(installed, repository, tmp_path):
     assert "manual.pdf" in found
 
 
-def test_uvx_runs_it_without_installing_it(built, tmp_path):
-    command = [TOOLS / "uv", "tool", "run", "--from", built.wheel, "docindex", "version"]
-    printed = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+def test_uvx_runs_it_without_installing_it_and_it_knows(built, tmp_path):
+    command = [TOOLS / "uv", "tool", "run", "--from", built.wheel]
+    printed = subprocess.run(
+        [*command, "docindex", "version"], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
     assert printed.stdout.strip() == built.wheel.name.split("-")[1]
+    assert way_of([*command, "python"], tmp_path) == "uvx"
+
+
+def test_as_a_tool_of_uv_it_knows_what_it_is(built, tmp_path):
+    variables = {"UV_TOOL_DIR": str(tmp_path / "tools"), "UV_TOOL_BIN_DIR": str(tmp_path / "bin")}
+    command = [TOOLS / "uv", "tool", "install", "--quiet", built.wheel]
+    subprocess.run(command, cwd=tmp_path, check=True, env={**os.environ, **variables})
+    assert way_of([tmp_path / "tools/docindex-dagster/bin/python"], tmp_path) == "uv tool"
+
+
+def way_of(python: list[str | Path], folder: Path) -> str:
+    program = "from docindex_dagster.core.installation import way; print(way())"
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [*python, "-c", program]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=variables).stdout.strip()

@@ -1,6 +1,9 @@
 """What the doctor says of the file of Dagster's instance."""
 
 import pytest
+import yaml
+from dagster import DagsterInvalidConfigError
+from dagster._core.instance.config import dagster_instance_config
 
 from docindex_dagster.status.deployment import problems
 
@@ -40,3 +43,36 @@ def test_the_password_of_a_url_is_not_printed():
     config = {"storage": {"postgres": {"postgres_url": "postgresql://user:secret@host/db"}}}
 
     assert "secret" not in "".join(problems(config, is_shared=False))
+
+
+@pytest.mark.parametrize("value", [None, "x", 3, ["x"]])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("run_coordinator", "storage", "storage.postgres", "storage.postgres.postgres_db"),
+        *("run_storage", "event_log_storage.config", "schedule_storage.config.postgres_db"),
+    ],
+)
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_section_without_settings_is_named(path, value, is_shared):
+    config = value
+    for name in reversed(path.split(".")):
+        config = {name: config}
+    config = {"storage": {"postgres": {"postgres_url": QUALIFIED}}} | config
+    assert problems(config, is_shared=is_shared) == [f"{path} holds no settings: write them below it, or take it out"]
+
+
+@pytest.mark.parametrize("coordinator", [{}, {"class": None}, {"class": 3}])
+def test_a_coordinator_without_a_class_breaks_nothing(coordinator):
+    config = {"storage": {"postgres": {"postgres_url": QUALIFIED}}, "run_coordinator": coordinator}
+    assert all("run_coordinator" in line for line in problems(config, is_shared=True))
+
+
+@pytest.mark.parametrize(
+    "text", ["run_coordinator:", "storage: x", "storage: {postgres: {postgres_db: x}}", "run_storage:"]
+)
+def test_dagster_refuses_such_a_file_as_well(text, tmp_path):
+    (tmp_path / "dagster.yaml").write_text(text)
+    with pytest.raises(DagsterInvalidConfigError):
+        dagster_instance_config(str(tmp_path))
+    assert problems(yaml.safe_load(text), is_shared=False)

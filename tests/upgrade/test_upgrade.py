@@ -14,31 +14,21 @@ from pathlib import Path
 
 import pytest
 
+from tests.upgrade.history import NoHistoryError, git, number, older
+
 pytestmark = pytest.mark.upgrade
 ROOT = Path(__file__).parents[2]
-_VERSIONS = 3
-_BACK = (50, 200, 400)  # commits before this one
-
-
-def _git(*arguments: str) -> bytes:
-    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True).stdout
-
-
-def older() -> list[str]:
-    """The commits or tags whose indexes are taken over."""
-    if named := os.environ.get("DOCINDEX_TEST_COMMITS"):
-        return named.split()
-    tags = _git("tag", "--list", "v[0-9]*", "--sort=-version:refname", "--no-contains", "HEAD").decode().split()
-    if len(tags) >= _VERSIONS:
-        return tags[:_VERSIONS]
-    number = int(_git("rev-list", "--count", "HEAD"))
-    return [*tags, *(f"HEAD~{back}" for back in _BACK if back < number)][:_VERSIONS]
 
 
 def docindex(code: Path, folder: Path, *arguments: str) -> str:
     """What a command of the version whose code lies there prints."""
+    return python(code, folder, "-m", "docindex_dagster.cli", *arguments)
+
+
+def python(code: Path, folder: Path, *arguments: str) -> str:
+    """What Python prints, for which the code of a version comes before that which is installed."""
     variables = {**os.environ, "PYTHONPATH": str(code), "DOCINDEX_CEILING_DIRECTORIES": str(folder.parent)}
-    command = [sys.executable, "-m", "docindex_dagster.cli", *arguments]
+    command = [sys.executable, *arguments]
     ended = subprocess.run(
         command, cwd=folder, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -46,10 +36,14 @@ def docindex(code: Path, folder: Path, *arguments: str) -> str:
     return ended.stdout
 
 
-@pytest.fixture(params=older())
+@pytest.fixture(params=range(number()))
 def code(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The code of an older version."""
-    with tarfile.open(fileobj=BytesIO(_git("archive", request.param, "docindex_dagster"))) as archive:
+    try:
+        version = older(ROOT)[request.param]
+    except NoHistoryError as error:
+        pytest.fail(str(error))
+    with tarfile.open(fileobj=BytesIO(git(ROOT, "archive", version, "docindex_dagster"))) as archive:
         archive.extractall(tmp_path / "code", filter="data")
     return tmp_path / "code"
 
@@ -64,6 +58,8 @@ def test_an_index_of_an_older_version_answers_and_is_brought_up_to_date(code, tm
     (project / "manual/pumps.md").write_text("# Pumps\n\nThe pump moves water from the well to the tank.\n")
     (project / "manual/pump.py").write_text('def prime_pump(litres):\n    """Fill the pump."""\n    return litres\n')
     (project / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "manual"\n')
+    ran = python(code, project, "-c", "import docindex_dagster; print(docindex_dagster.__file__)")
+    assert Path(ran.strip()).is_relative_to(code)
     docindex(code, project, "index")
 
     assert paths(docindex(ROOT, project, "search", "water from the well", "--json"))[0] == "pumps.md"
