@@ -106,8 +106,9 @@ def deployment(tmp_path, monkeypatch):
 @pytest.fixture
 def clock(monkeypatch) -> Callable[[float], None]:
     """Move the time that the sensors see by so many seconds."""
-    now, moved = time.time, [0.0]
+    now, now_ns, moved = time.time, time.time_ns, [0.0]
     monkeypatch.setattr(time, "time", lambda: now() + moved[0])
+    monkeypatch.setattr(time, "time_ns", lambda: now_ns() + int(moved[0] * 1e9))  # the logs' from Python 3.13 on
 
     def forward(seconds: float) -> None:
         moved[0] += seconds
