@@ -143,8 +143,8 @@ $(INSTALLED_SCALE): requirements.lock requirements-scale.lock pyproject.toml
 test-dist: chromium $(INSTALLED_UI) $(INSTALLED_DIST)  ## Build the wheel and the sdist, check and compare them, install them with each Python, and run each command.
 	DOCINDEX_TEST_DIST_TOOLS=$(CURDIR)/$(VENV_DIST)/bin $(BIN)/pytest -m dist -rs -s tests/installation
 
-test-upgrade: $(INSTALLED)  ## Let the last three versions make indexes, and take them over.
-	$(BIN)/pytest -m upgrade -rs -s tests/upgrade
+test-upgrade: $(INSTALLED) $(INSTALLED_DIST)  ## Let the last three versions make indexes, and take them over.
+	DOCINDEX_TEST_DIST_TOOLS=$(CURDIR)/$(VENV_DIST)/bin $(BIN)/pytest -m upgrade -rs -s tests/upgrade
 
 test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, run by hand, fail, read why.
 	$(BIN)/pytest -m ui -x tests/ui

@@ -8,6 +8,7 @@ from pathlib import Path
 from docindex_dagster.agents.catalogue import Agent, Scope, Server
 from docindex_dagster.agents.entries import ROOT_VARIABLE
 from docindex_dagster.core.errors import AgentError
+from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
 
 _PROGRAM = "docindex"
 _ARGUMENTS = ("mcp", "--watch")
@@ -34,7 +35,12 @@ def server_for(agent: Agent, scope: Scope, root: Path | None, command: tuple[str
 
 
 def own_command(*, is_shared: bool) -> tuple[str, ...]:
-    """How to call this program: by its name where that is shared and on the PATH for good, else by its path."""
+    """How to call this program: by its name where that is shared and on the PATH for good, else by its path.
+
+    Where `uvx` runs it, by that: the path would be gone with uv's cache.
+    """
+    if is_of_uvx(Path(sys.prefix)):
+        return ("uvx", "--from", DISTRIBUTION, _PROGRAM)
     own = Path(sys.executable).with_name(_PROGRAM)
     found = shutil.which(_PROGRAM)
     is_ours = found is not None and own.exists() and own.samefile(found)

@@ -266,7 +266,7 @@ def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str])
 def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
     """The row of one hit."""
     row: dict[str, Any] = orjson.loads(bytes(searcher.doc(address)[_ROW][0]))
-    return row if len(row) >= len(CHUNKS) else _NULLS | row  # an earlier version of docindex had fewer columns
+    return row if row.keys() >= _NULLS.keys() else _NULLS | row  # an earlier version of docindex had other columns
 
 
 def _with_writer(index: "Index", change: Any) -> None:

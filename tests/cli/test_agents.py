@@ -333,3 +333,13 @@ def test_a_program_that_is_on_the_path_for_good_is_shared_by_its_name(tmp_path, 
 
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
     assert own_command(is_shared=True) == (str(own),)
+
+
+def test_a_program_that_uvx_runs_is_started_by_uvx(tmp_path, monkeypatch):
+    environment = tmp_path / "archive-v0" / "f00"
+    environment.mkdir(parents=True)
+    (environment / "pyvenv.cfg").write_text("home = /usr/bin\nuv = 0.9\n")
+    monkeypatch.setattr(sys, "prefix", str(environment))
+
+    for is_shared in (True, False):
+        assert own_command(is_shared=is_shared) == ("uvx", "--from", "docindex-dagster", "docindex")
