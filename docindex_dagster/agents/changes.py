@@ -24,6 +24,7 @@ class State:
     problem: str  # why the file cannot be read; empty where it can
     rules_file: Path | None
     has_rules: bool
+    rules_problem: str  # why the file with instructions cannot be read
 
 
 def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, rules: bool) -> None:
@@ -83,16 +84,17 @@ def states(folder: Path, name: str) -> Iterator[State]:
 
 def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
-    command, problems, has_block = "", list[str](), False
+    command = problem = rules_problem = ""
+    has_block = False
     try:
         command = started_by(servers_in(plan.read(file), agent).get(name))
     except (AgentError, TextError) as error:
-        problems.append(str(error))
+        problem = str(error)
     try:
         has_block = rules_file is not None and has_rules(plan.read(rules_file), name)
     except AgentError as error:
-        problems.append(str(error))
-    return State(agent.name, scope, file, command, "; ".join(problems), rules_file, has_block)
+        rules_problem = str(error)
+    return State(agent.name, scope, file, command, problem, rules_file, has_block, rules_problem)
 
 
 def _edit(plan: Plan, file: Path, edit: Callable[[str | None], str | None], advice: str) -> None:

@@ -46,6 +46,7 @@ Command = Annotated[
 NoRules = Annotated[bool, typer.Option("--no-rules", help="Without an instruction in the agent's file of rules.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show what would change.")]
 _NAME = "docindex"
+_CANNOT_BE_READ = "cannot be read"
 
 
 @app.command("add")
@@ -146,10 +147,10 @@ def agents_list(name: Name = _NAME, json: Json = False) -> None:
         (
             state.agent,
             state.scope,
-            "cannot be read" if state.problem else "yes" if state.command else "",
-            "yes" if state.has_rules else "",
+            _CANNOT_BE_READ if state.problem else "yes" if state.command else "",
+            _CANNOT_BE_READ if state.rules_problem else "yes" if state.has_rules else "",
             _shown(state.file),
-            state.problem or state.command,
+            "; ".join(filter(None, (state.command, state.problem, state.rules_problem))),
         )
         for state in found
     ]

@@ -17,7 +17,7 @@ _COMMANDS: dict[Way, str] = {
     "uvx": "uvx --from {} docindex …",
     "pip": "pip install {}",
 }
-_IN_CACHE = re.compile(r"archive-v\d+/[^/]+|environments-v\d+/[0-9a-f]+/[0-9a-f]+")
+_IN_CACHE = re.compile(r"/(?:archive-v\d+/[^/]+|environments-v\d+/[0-9a-f]+/[0-9a-f]+)$")
 _MADE_BY_UV = re.compile(r"^uv *=", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def is_of_uvx(prefix: Path) -> bool:
 
     `uv run` of a script makes one as well, called like the script: that is none.
     """
-    if not _IN_CACHE.fullmatch("/".join(prefix.parts[-2:])) and not _IN_CACHE.fullmatch("/".join(prefix.parts[-3:])):
+    if not _IN_CACHE.search(prefix.as_posix()):
         return False
     try:
         return _MADE_BY_UV.search((prefix / "pyvenv.cfg").read_text(encoding="utf-8")) is not None

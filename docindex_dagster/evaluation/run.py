@@ -92,11 +92,8 @@ def find_questions(settings: Settings, reader: Reader, wanted: Wanted, warn: Cal
 def _advice(settings: Settings) -> str:
     """What else can be asked."""
     noted = Layout(settings.home).questions
-    return (
-        f"name a file of questions, as {noted}, which has those that were noted"
-        if noted.exists()
-        else ("name a file of questions")
-    )
+    such_as = f", as {noted}, which has those that were noted" if noted.exists() else ""
+    return f"name a file of questions{such_as}"
 
 
 def questions_of_file(

@@ -280,7 +280,14 @@ def test_an_entry_of_an_odd_form_ends_no_list(project, tmp_path, args):
     ]
 
     assert listed["command"].startswith("x")
-    assert "no text in UTF-8" in listed["problem"]
+    assert listed["problem"] == ""
+    assert "no text in UTF-8" in listed["rules_problem"]
+    [row] = [
+        line
+        for line in project("agents", "list").out.splitlines()
+        if line.startswith("claude  ") and ".mcp.json" in line
+    ]
+    assert row.split()[:6] == ["claude", "project", "yes", "cannot", "be", "read"]
 
 
 def test_what_belongs_into_a_file_can_be_shown_alone(project):

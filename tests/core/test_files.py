@@ -29,23 +29,16 @@ def test_what_a_killed_process_left_behind_goes_away_with_the_next_write(tmp_pat
     assert left == {"rows[1].parquet", of_the_living.name, of_another_file.name}
 
 
-def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path):
+def test_a_file_that_is_replaced_keeps_its_permissions_and_meanwhile_nobody_else_reads_the_new_one(tmp_path):
     file = tmp_path / "docindex.toml"
-    file.touch(mode=0o600)
-
-    with replacing(file) as temporary:
-        temporary.write_text("new")
-
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_nobody_else_reads_what_is_written_into_a_file_of_ones_own(tmp_path):
-    file = tmp_path / "settings.json"
-    file.touch(mode=0o600)
+    file.touch()
+    file.chmod(0o644)
 
     with replacing(file) as temporary:
         temporary.write_text("a key")
         assert temporary.stat().st_mode & 0o777 == 0o600
+
+    assert file.stat().st_mode & 0o777 == 0o644
 
 
 def test_a_new_file_has_the_permissions_that_are_asked_for(tmp_path):
