@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, untrusted
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
@@ -72,12 +72,15 @@ def open_index(
     if start is not None and not start.exists():
         raise SourceError(f"there is no {well_formed(str(start))}")
     settings = choose(start).settings()
+    report = warn or (lambda note: warnings.warn(note, DocindexWarning, stacklevel=3))
+    if note := untrusted(settings):
+        report(note)
     if home is not None:
         settings = settings.model_copy(update={"home": Path(home).expanduser().absolute()})
     if settings.storage.url is not None:
         from docindex_dagster.objects.replica import follow
 
-        follow(settings, warn or (lambda note: warnings.warn(note, DocindexWarning, stacklevel=2)))
+        follow(settings, report)
     return Index(settings, warn)
 
 

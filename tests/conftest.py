@@ -72,6 +72,7 @@ def _no_folder_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
             patch.setenv(name, str(tmp_path_factory.mktemp(name.lower())))
         for name in ("DOCINDEX_ROOT", "DOCINDEX_PROJECT"):
             patch.delenv(name, raising=False)
+        patch.setenv("DOCINDEX_TRUST", "1")  # tests write their own projects; those of trust take it away
         yield
 
 

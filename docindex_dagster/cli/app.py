@@ -11,6 +11,7 @@ from docindex_dagster import __version__
 from docindex_dagster.cli import completion, console, project
 from docindex_dagster.cli.usage import Commands
 from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
+from docindex_dagster.core.trust import VARIABLE
 
 
 class _Commands(Commands):
@@ -40,6 +41,7 @@ class _Commands(Commands):
             "memory": "memory:app",
             "project": "projects:app",
             "agents": "agents:app",
+            "trust": "trust:trust",
             "version": "reporting:version",
             "support": "reporting:support",
             "help": "helping:help_",
@@ -61,7 +63,7 @@ def main() -> None:
     if "--debug" in sys.argv[1:]:
         sys.argv.remove("--debug")
         start_debugging()
-    sys.argv[1:] = _with_project_first(sys.argv[1:])
+    sys.argv[1:] = _with_options_first(sys.argv[1:])
     try:
         app()
     except BrokenPipeError:
@@ -73,15 +75,19 @@ def main() -> None:
         _fail(f"{error.filename or 'file system'}: {error.strerror or error}", error)
 
 
-def _with_project_first(arguments: list[str]) -> list[str]:
-    """Arguments with `--project NAME` before the command, wherever it stood; behind `--` it is none."""
+def _with_options_first(arguments: list[str]) -> list[str]:
+    """Arguments with `--project NAME` and `--trust` before the command, wherever they stood; not behind `--`."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    for position, argument in enumerate(arguments[:end]):
-        width = 2 if argument == "--project" else 1 if argument.startswith("--project=") else 0
-        if width:
-            given = arguments[position : position + width]
-            return [*given, *arguments[:position], *arguments[position + width :]]
-    return arguments
+    first: list[str] = []
+    rest: list[str] = []
+    position = 0
+    while position < end:
+        argument = arguments[position]
+        width = 2 if argument == "--project" else 1
+        is_first = argument in {"--project", "--trust"} or argument.startswith("--project=")
+        (first if is_first else rest).extend(arguments[position : min(position + width, end)])
+        position += width
+    return [*first, *rest, *arguments[end:]]
 
 
 def _fail(message: str, error: Exception) -> None:
@@ -105,9 +111,15 @@ def _options(
             autocompletion=completion.projects,
         ),
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Trust the project for this command, as docindex trust does for good."),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands
 ) -> None:
     """One fresh, searchable index of the code and documentation that a team works with."""
+    if trust:
+        os.environ[VARIABLE] = "1"
     project.begin(project_)
     if version:
         console.out.print(__version__)

@@ -5,7 +5,7 @@ import sys
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.serving.jobs.queue import Jobs
 
-_COMMAND = (sys.executable, "-m", "docindex_dagster.cli.job")
+_COMMAND = (sys.executable, "-P", "-m", "docindex_dagster.cli.job")
 
 
 def jobs_of(settings: Settings, *, is_on: bool = True) -> Jobs:

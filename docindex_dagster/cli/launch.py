@@ -20,6 +20,7 @@ from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.garbage import loading
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.privileges import INSTANCE_FILE
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
-_INSTANCE_FILE = "dagster.yaml"
 _OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
 _QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
@@ -59,7 +59,7 @@ class RunOutcome:
 def dagster_home(settings: Settings) -> Path:
     """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
 
-    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none.
+    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none that is trusted.
 
     Raises:
         SettingsError: `DAGSTER_HOME` is no folder, or the file is not YAML.
@@ -69,8 +69,9 @@ def dagster_home(settings: Settings) -> Path:
             raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
         return Path(chosen)
     layout = Layout(settings.home)
-    own = settings.root / _INSTANCE_FILE
-    template = own if own.is_file() else Path(__file__).parents[1] / "defs" / _INSTANCE_FILE
+    own = settings.root / INSTANCE_FILE
+    has_own = own.is_file() and not settings.ignores(INSTANCE_FILE)
+    template = own if has_own else Path(__file__).parents[1] / "defs" / INSTANCE_FILE
     try:
         config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
     except yaml.YAMLError as error:
@@ -78,7 +79,7 @@ def dagster_home(settings: Settings) -> Path:
     if "sqlite" in config.get("storage", {"sqlite": {}}):
         config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
     text = yaml.safe_dump(config)
-    target = layout.dagster / _INSTANCE_FILE
+    target = layout.dagster / INSTANCE_FILE
     if not target.exists() or target.read_text(encoding="utf-8") != text:
         with replacing(target) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -102,7 +103,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
                 opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
             except DagsterInvalidConfigError as error:
                 problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
-                raise SettingsError(f"{home / _INSTANCE_FILE}: {problems}") from error
+                raise SettingsError(f"{home / INSTANCE_FILE}: {problems}") from error
         with opened:
             connections.hold(opened)
             yield opened
@@ -114,7 +115,7 @@ def _overrides(home: Path) -> dict[str, Any]:
 
     # A command shows its own output: capturing it would cost two watching processes a run.
     uncaptured = {"compute_logs": NO_COMPUTE_LOGS}
-    file = home / _INSTANCE_FILE
+    file = home / INSTANCE_FILE
     config = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
     if any(key in config for key in _OWN_STORAGE):
         return uncaptured

@@ -4,18 +4,20 @@ from contextvars import ContextVar
 
 from docindex_dagster.cli import console
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, untrusted
 from docindex_dagster.core.settings import load_settings as load_settings_at
 from docindex_dagster.sources.choice import Choice, choose
 
 _named: ContextVar[str | None] = ContextVar("docindex_project_named", default=None)
 _chosen: ContextVar[Choice | None] = ContextVar("docindex_project_chosen", default=None)
+_reported: ContextVar[str] = ContextVar("docindex_project_reported", default="")
 
 
 def begin(named: str | None) -> None:
     """Begin a command, with the project that `--project` names."""
     _named.set(named)
     _chosen.set(None)
+    _reported.set("")
 
 
 def is_named() -> bool:
@@ -29,7 +31,7 @@ def settings_of(choice: Choice) -> Settings:
     Raises:
         SettingsError: as `core.settings.load_settings`.
     """
-    return load_settings_at(choice.root)
+    return _reporting(load_settings_at(choice.root))
 
 
 def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
@@ -57,7 +59,7 @@ def load_project() -> Settings:
         SettingsError: as `core.settings.load_settings`.
         ObjectStoreError: its index is published elsewhere, where nobody answers, and none is here.
     """
-    return up_to_date(chosen().settings())
+    return up_to_date(_reporting(chosen().settings()))
 
 
 def up_to_date(settings: Settings) -> Settings:
@@ -81,3 +83,12 @@ def load_settings(*, by_url: bool = True) -> Settings:
         SettingsError: as `core.settings.load_settings`.
     """
     return settings_of(chosen(by_url=by_url))
+
+
+def _reporting(settings: Settings) -> Settings:
+    """The same settings; what is ignored of them is reported once."""
+    note = untrusted(settings)
+    if note and note != _reported.get():
+        _reported.set(note)
+        console.warning(note)
+    return settings

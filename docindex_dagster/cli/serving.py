@@ -1,6 +1,7 @@
 """Serving others: `docindex ui` for people, `docindex mcp` for agents."""
 
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -14,6 +15,9 @@ from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.locks import hold_for_life
+from docindex_dagster.core.privileges import ENVIRONMENT_FILE, environment_privileges
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.trust import trust_in
 
 Domain = Annotated[
     str | None,
@@ -35,6 +39,7 @@ MayRead = Annotated[
 ]
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
+_EMPTY = "empty"  # likewise, the working folder of its processes
 
 
 def ui(
@@ -56,17 +61,35 @@ def ui(
     _refuse_busy_port(host, port)
     os.environ["DAGSTER_HOME"] = str(home)
     os.environ["DOCINDEX_ROOT"] = str(settings.root)
+    # Dagster imports modules from its working folder and reads the .env in it: that must not be one of the project's.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    os.environ |= _environment_of(settings)
     # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
     # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    os.chdir(settings.root)
     console.out.print(f"the Dagster UI starts at http://{host}:{port}: ten seconds or more; stop it with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     level = "debug" if is_debugging() else "warning"
     levels = ("--log-level", level, "--code-server-log-level", level)
     with writing(settings):
+        empty = home / _EMPTY
+        empty.mkdir(exist_ok=True)
+        os.chdir(empty)
         os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 there is no shell in between
+
+
+def _environment_of(settings: Settings) -> dict[str, str]:
+    """The variables of the project's `.env`, if it has one and the user trusts it, but for those that are set."""
+    from dotenv import dotenv_values
+
+    asked, given = environment_privileges(settings.root), trust_in(settings.root)
+    if not all(given.grants(privilege) for privilege in asked):
+        root = shlex.quote(str(settings.root))
+        console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with `docindex trust {root}`")
+        return {}
+    values = dotenv_values(settings.root / ENVIRONMENT_FILE) if asked else {}
+    return {name: value for name, value in values.items() if value is not None and name not in os.environ}
 
 
 def mcp(

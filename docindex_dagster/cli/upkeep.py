@@ -17,6 +17,7 @@ from docindex_dagster.core import access
 from docindex_dagster.core.errors import StoreError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.privileges import INSTANCE_FILE
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources import registry
@@ -78,7 +79,9 @@ def _of_instance(settings: Settings) -> list[str]:
     """What is wrong with the file of Dagster's instance; nothing where there is none."""
     from docindex_dagster.status.deployment import problems
 
-    file = Path(os.environ.get("DAGSTER_HOME") or settings.root) / "dagster.yaml"
+    file = Path(os.environ.get("DAGSTER_HOME") or settings.root) / INSTANCE_FILE
+    if settings.ignores(INSTANCE_FILE):
+        return []
     try:
         config = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -32,6 +32,10 @@ class SettingsError(DocindexError):
     """`docindex.toml` or a `DOCINDEX_*` variable holds something that cannot be used."""
 
 
+class OwnershipError(SettingsError):
+    """A project, home or cache belongs to another user, or other users may write it."""
+
+
 class SourceError(DocindexError):
     """A source is unknown, missing on disk, or cannot be read as what it claims to be."""
 

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
+from docindex_dagster.core.trust import adopt_home, is_new_home
 
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
@@ -35,8 +36,16 @@ class Layout:
     home: Path
 
     def prepare(self) -> None:
-        """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in."""
+        """Make the home folder, and remember that docindex made it.
+
+        It is kept out of git: an index is no part of the work tree that it lies in.
+
+        Raises:
+            OSError: It cannot be made, or not be remembered.
+        """
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if is_new_home(self.home):
+            adopt_home(self.home)
         ignore = self.home / ".gitignore"
         if not ignore.exists():
             ignore.touch(mode=0o600)

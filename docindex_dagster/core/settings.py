@@ -3,9 +3,12 @@
 `DOCINDEX_SECTION__NAME` sets any value (`DOCINDEX_SEARCH__TOP_K=20`), `DOCINDEX_HOME` says where the index lives.
 """
 
+import json
 import os
 import re
+import shlex
 import tomllib
+from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -19,6 +22,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SecretStr,
     ValidationError,
     ValidationInfo,
@@ -28,13 +32,17 @@ from pydantic import (
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
-from docindex_dagster.core import plugins
-from docindex_dagster.core.errors import SettingsError, first_line
+from docindex_dagster.core import plugins, trust
+from docindex_dagster.core.errors import OwnershipError, SettingsError, first_line
+from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.ownership import check_owner
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, privileges_of, without
+from docindex_dagster.core.trust import Privilege, Trust, trust_in
 from docindex_dagster.core.urls import check_url, scrub
 
 CONFIG_NAME = "docindex.toml"
-# The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
-LIBRARY_PLACEHOLDER = "{library}"
+HOME_NAME = ".docindex"
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # What git refuses in the name of a branch or tag.
 _NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
@@ -49,8 +57,14 @@ _EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
 _LLMS = ("none", "openai", "anthropic", "ollama", "codex")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
+# Those of them that neither send texts nor load a model that the file names.
+_LOCAL_EMBEDDERS = ("static", "minilm")
+_LOCAL_EXTRACTORS = ("patterns", "spacy", "none")
+_LOCAL_RERANKERS = ("none", "mmr")
+_CHUNKERS = ("code", "markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf", "lines", "messages")
 _SHORTEST_TOKEN = 16
 _BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
+_LISTED = "projects.json"  # of the projects that the user indexed, beside the store of trust
 _MOST_PARSED = 8  # settings that are remembered, of one project or another
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
@@ -194,7 +208,7 @@ class DiscoverySettings(_Section):
     """Which files are taken at all."""
 
     max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)  # one of 16 MiB takes 0.6 to 1.6 GB
-    secrets: Literal["skip", "index"] = "skip"
+    secrets: Annotated[Literal["skip", "index"], Privileged(unless=["skip"])] = "skip"
 
 
 def _file_glob(value: str) -> str:
@@ -212,8 +226,9 @@ class ChunkingSettings(_Section):
     min_tokens: int = Field(default=128, ge=0)
     code_chars: int = Field(default=1500, ge=100)
     parse_timeout_s: float = Field(default=10, gt=0)
-    workers: int = Field(default=0, ge=0)  # 0: one a core, at most four
-    chunkers: dict[Annotated[str, AfterValidator(_file_glob)], str] = {}  # by globs; the last that matches decides
+    workers: int = Field(default=0, ge=0, le=256)  # 0: one a core, at most four
+    # By globs; the last that matches decides.
+    chunkers: Annotated[dict[Annotated[str, AfterValidator(_file_glob)], str], Privileged(unless=_CHUNKERS)] = {}
 
     @model_validator(mode="after")
     def _sizes_are_ordered(self) -> Self:
@@ -239,12 +254,13 @@ def _one_of(ours: tuple[str, ...], group: str) -> AfterValidator:
 class EmbeddingSettings(_Section):
     """Which model turns text into vectors. What a provider has no use for, it does not look at."""
 
-    provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS)] = "static"
+    provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS), Privileged(unless=_LOCAL_EMBEDDERS)] = "static"
     # A name that the provider knows, or the path of a folder, which begins with "/", "./", "../" or "~/".
-    model: Annotated[str, AfterValidator(_path)] | None = None
+    model: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
     dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
     device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
-    base_url: Annotated[str, AfterValidator(_endpoint)] | None = None  # openai: of another endpoint that speaks its API
+    # openai: of another endpoint that speaks its API
+    base_url: Annotated[Annotated[str, AfterValidator(_endpoint)] | None, Privileged()] = None
     batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts that are embedded together
     concurrency: int = Field(default=4, ge=1, le=64)  # openai: requests at once
     timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: for one answer
@@ -259,9 +275,10 @@ class EmbeddingSettings(_Section):
 class LLMSettings(_Section):
     """Which language model is asked, where something asks one."""
 
-    provider: Annotated[str, _one_of(_LLMS, plugins.LLMS)] = "none"
-    model: str | None = Field(default=None, min_length=1)
-    base_url: Annotated[str, AfterValidator(_http)] | None = None  # of another endpoint that speaks the provider's API
+    provider: Annotated[str, _one_of(_LLMS, plugins.LLMS), Privileged(unless=["none"])] = "none"
+    model: Annotated[str | None, Field(min_length=1), Privileged()] = None
+    # Of another endpoint that speaks the provider's API.
+    base_url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
     timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer, and so for its first word
     retries: int = Field(default=3, ge=0, le=100)  # of one request, with longer and longer waits between
     concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
@@ -290,7 +307,7 @@ class LLMSettings(_Section):
 class SummarySettings(_Section):
     """Summaries of chunks, which the language model writes."""
 
-    enabled: bool = False
+    enabled: Annotated[bool, Privileged(unless=[False])] = False
     max_tokens: int = Field(default=120, ge=16, le=1000)  # of a summary
     budget_tokens: int = Field(default=1_000_000, ge=0)  # of a run of a source, in and out
     min_chars: int = Field(default=200, ge=0)  # a shorter chunk says itself what it is
@@ -308,7 +325,10 @@ class GraphSettings(_Section):
 
     enabled: bool = True
     code: bool = True  # what code defines, imports and calls
-    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in documents
+    # Who finds them in documents.
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS), Privileged(unless=_LOCAL_EXTRACTORS)] = (
+        "patterns"
+    )
     max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
     file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
     timeout_s: float = Field(default=600, gt=0, le=86_400)  # for those of all files of a source
@@ -326,12 +346,13 @@ class SearchSettings(_Section):
 class RerankSettings(_Section):
     """What looks at the best results once more."""
 
-    provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS)] = "none"
+    provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS), Privileged(unless=_LOCAL_RERANKERS)] = "none"
     candidates: int = Field(default=50, ge=2, le=1000)  # how many of the best it looks at
     weight: float = Field(default=0.5, ge=0, le=1)  # of its opinion, beside the score of the search
     relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper
-    model: str | None = None  # of cross-encoder and remote
-    url: Annotated[str, AfterValidator(_http)] | None = None  # remote: where to post, with its path
+    model: Annotated[str | None, Privileged()] = None  # of cross-encoder and remote
+    # remote: where to post, with its path
+    url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
     timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the whole answer
     # A secret, from the environment alone.
     api_key: SecretStr | None = None
@@ -348,7 +369,8 @@ class EvaluationSettings(_Section):
 
     questions: int = Field(default=100, ge=0, le=10_000)  # of each source; 0: none, and no night evaluates
     commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, of which the questions are made
-    file: Annotated[str, AfterValidator(_path)] | None = None  # questions of the user's, .csv or .jsonl, asked as well
+    # Questions of the user's, .csv or .jsonl, asked as well.
+    file: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
     collect: bool = False  # whether the page, the API and agents may note which place answered a question
 
 
@@ -368,7 +390,7 @@ class ScheduleSettings(_Section):
 class AccessSettings(_Section):
     """Who may read what lies below `DOCINDEX_HOME`, beside its user."""
 
-    group: bool = False  # the home's group
+    group: Annotated[bool, Privileged(unless=[False])] = False  # the home's group
 
 
 def _token(value: SecretStr) -> SecretStr:
@@ -381,12 +403,15 @@ def _token(value: SecretStr) -> SecretStr:
 class ServeSettings(_Section):
     """The HTTP server, `docindex serve`."""
 
-    hosts: tuple[str, ...] = ()  # further names by which clients may call it, as those of a reverse proxy
+    # Further names by which clients may call it, as those of a reverse proxy.
+    hosts: Annotated[tuple[str, ...], Privileged()] = ()
     concurrency: int = Field(default=64, ge=1, le=10_000)  # requests at once; more are asked to come again
     max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # of a request
     queue: int = Field(default=50, ge=1, le=10_000)  # jobs that wait
-    cells: tuple[Annotated[str, AfterValidator(_http)], ...] = ()  # servers that each have a cell of the index
-    trace_texts: bool = False  # whether traces hold what users ask for, and the paths and queries of addresses
+    # Servers that each have a cell of the index.
+    cells: Annotated[tuple[Annotated[str, AfterValidator(_http)], ...], Privileged()] = ()
+    # Whether traces hold what users ask for, and the paths and queries of addresses.
+    trace_texts: Annotated[bool, Privileged(unless=[False])] = False
     # A secret, from the environment alone.
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
 
@@ -469,7 +494,7 @@ class Settings(BaseSettings):
     )
 
     root: Path  # the folder of docindex.toml; relative paths start here
-    home: Path = Path(".docindex")
+    home: Path = Path(HOME_NAME)
     source: tuple[SourceSettings, ...] = ()
     discovery: DiscoverySettings = DiscoverySettings()
     chunking: ChunkingSettings = ChunkingSettings()
@@ -482,12 +507,14 @@ class Settings(BaseSettings):
     rerank: RerankSettings = RerankSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     schedule: ScheduleSettings = ScheduleSettings()
-    memory: MemorySettings = MemorySettings()
+    memory: Annotated[MemorySettings, Privileged()] = MemorySettings()
     retention: RetentionSettings = RetentionSettings()
     alerts: AlertSettings = AlertSettings()
     serve: ServeSettings = ServeSettings()
     access: AccessSettings = AccessSettings()
-    storage: StorageSettings = StorageSettings()
+    storage: Annotated[StorageSettings, Privileged()] = StorageSettings()
+
+    _ignored: tuple[Privilege, ...] = PrivateAttr(default=())
 
     @field_validator("summaries")
     @classmethod
@@ -529,6 +556,27 @@ class Settings(BaseSettings):
         """The file that holds these settings; it may not exist yet."""
         return self.root / CONFIG_NAME
 
+    @property
+    def ignored(self) -> tuple[Privilege, ...]:
+        """What the project asks for and does not get, since the user does not trust it."""
+        return self._ignored
+
+    def ignores(self, file: str) -> bool:
+        """Whether a file of the project, such as `dagster.yaml`, is not trusted."""
+        return any(privilege.name == file for privilege in self._ignored)
+
+
+def untrusted(settings: Settings) -> str:
+    """Say what is ignored of a project, and how to trust it; empty if nothing is."""
+    if not settings.ignored:
+        return ""
+    names = ", ".join(
+        f"{privilege.name} {privilege.value}" if privilege.name == "source" else privilege.name
+        for privilege in settings.ignored
+    )
+    place = shlex.quote(str(settings.root))
+    return f"{settings.root} is not trusted, so docindex ignores: {names}; review with `docindex trust {place}`"
+
 
 def find_root(start: Path | None = None) -> Path:
     """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
@@ -545,22 +593,105 @@ def find_root(start: Path | None = None) -> Path:
 def load_settings(root: Path | None = None) -> Settings:
     """Read the settings of the project at `root` (default: found from the working directory).
 
+    What needs the user's trust and does not have it is left out; `Settings.ignored` lists it.
+
     Raises:
-        SettingsError: the file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
+        SettingsError: The file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
+        OwnershipError: The project or its home belongs to another user, or other users may write it.
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
+    if not trust.store().exists():
+        _trust_earlier_projects()
+    given = trust_in(root)
     try:
-        text = file.read_text(encoding="utf-8") if file.is_file() else ""
-        return _parsed(root, text, frozenset(os.environ.items()))
+        text = _text_of(root, given)
+        asked = () if given.is_full else privileges_of(Settings, root, _values(text))
+        ignored = tuple(privilege for privilege in asked if privilege.digest not in given.granted)
+        settings = _parsed(root, text, frozenset(os.environ.items()), ignored)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
+    return _at_home(settings, given)
+
+
+def _text_of(root: Path, given: Trust) -> str:
+    file = root / CONFIG_NAME
+    if not file.is_file():
+        return ""
+    if not given.is_full:
+        check_owner(root, given.owner)
+        check_owner(file, given.owner)
+    return file.read_text(encoding="utf-8")
 
 
 @lru_cache(_MOST_PARSED)
-def _parsed(root: Path, text: str, environment: frozenset[tuple[str, str]]) -> Settings:  # noqa: ARG001 it is read
+def _values(text: str) -> dict[str, Any]:
+    """The content of a file, not to be changed."""
+    return tomllib.loads(text)
+
+
+@lru_cache(_MOST_PARSED)
+def _parsed(
+    root: Path,
+    text: str,
+    environment: frozenset[tuple[str, str]],  # noqa: ARG001 it is read
+    ignored: tuple[Privilege, ...],
+) -> Settings:
     """The settings that the text of a file gives in this environment; each part of a run asks for them."""
-    return check_settings(root, tomllib.loads(text))
+    settings = check_settings(root, without(Settings, root, _values(text), ignored))
+    settings._ignored = ignored  # noqa: SLF001 our own
+    return settings
+
+
+def _at_home(settings: Settings, given: Trust) -> Settings:
+    """The settings with a home that docindex may open: the project's if it made that, else one in the cache."""
+    home, ignored = settings.home, settings.ignored
+    if given.is_full:
+        return settings
+    if not home.is_relative_to(settings.root):  # the user chose it
+        check_owner(home, trust_in(home).owner)
+        return settings
+    check_owner(home, given.owner)
+    if os.path.lexists(home):
+        if is_trusted_home(home, given):
+            return settings
+        ignored = (*ignored, Privilege(home.name, "an index that docindex did not make for you", ""))
+    if not ignored:
+        return settings
+    cached = settings.model_copy(update={"home": untrusted_home(settings.root)})
+    cached._ignored = ignored  # noqa: SLF001 our own
+    return cached
+
+
+def is_trusted_home(home: Path, given: Trust) -> bool:
+    """Whether docindex opens a home below a project: it made it for this user, or for another owner who is trusted."""
+    if is_tracked(home):  # whoever pushes could change it
+        return False
+    is_theirs = given.owner not in {None, os.geteuid()} and home.exists() and home.stat().st_uid == given.owner
+    return is_theirs or trust.knows_home(home)
+
+
+def untrusted_home(root: Path) -> Path:
+    """Where the index of a project lies while the user does not trust it."""
+    return trust.cache() / "untrusted" / f"{root.name}-{digest(os.fsencode(root))}"
+
+
+def _trust_earlier_projects() -> None:
+    """Trust the projects that this user indexed before there was trust, as they are now; once, and not those since."""
+    try:
+        listed = json.loads((trust.store().parent / _LISTED).read_bytes())["projects"]
+        roots = [Path(project["root"]) for project in listed]
+    except (OSError, ValueError, TypeError, KeyError):
+        roots = []
+    for root in roots:
+        with suppress(OSError, ValueError, OwnershipError):
+            check_owner(root)
+            values = _values((root / CONFIG_NAME).read_text(encoding="utf-8"))
+            trust.grant(root, privileges_of(Settings, root, values))
+            if (root / HOME_NAME).is_dir():
+                trust.adopt_home(root / HOME_NAME)
+    with suppress(OSError):
+        trust.begin()
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:

@@ -14,7 +14,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
-from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.core.settings import Settings, load_settings, untrusted
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
@@ -81,6 +81,8 @@ class RunResource(Project):
             raise dg.Failure("choose one partition: a run indexes one source")
         key = self._tags[PARTITION_TAG]
         self._settings, self._source, self._ahead = self.read_settings(), None, Ahead()
+        if context.log and (distrust := untrusted(self._settings)):
+            context.log.warning(distrust)
         run_id = context.run.run_id if context.run else ""
         if context.instance and run_id:
             dead_runs.begin(context.instance, self._settings, run_id)

@@ -139,7 +139,7 @@ class _Folder:
             if self._is_over.is_set():
                 return ""
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "docindex_dagster.serving.fold_process", str(self.settings.root), key],
+                [sys.executable, "-P", "-m", "docindex_dagster.serving.fold_process", str(self.settings.root), key],
                 cwd=self.settings.root,
                 env=environment(self.settings),
                 stdin=subprocess.DEVNULL,

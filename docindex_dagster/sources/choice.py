@@ -2,10 +2,11 @@
 
 import os
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.errors import OwnershipError, SourceError
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.projects import Project
@@ -107,8 +108,12 @@ def _by_contents(folder: Path, known: list[Project], *, by_url: bool) -> Choice 
 
 
 def _as_they_are(listed: list[Project]) -> list[Project]:
-    """Listed projects with what their settings declare now."""
-    return [projects.of(load_settings(project.root)) for project in listed]
+    """Listed projects with what their settings declare now, but for those that another user took over."""
+    current = []
+    for project in listed:
+        with suppress(OwnershipError):
+            current.append(projects.of(load_settings(project.root)))
+    return current
 
 
 def _roots(found: list[Project]) -> str:

@@ -12,17 +12,20 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 from tomlkit.items import AoT
 
+from docindex_dagster.core import trust
 from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, privileges_of, source_privilege
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
-    LIBRARY_PLACEHOLDER,
+    Settings,
     check_settings,
     is_parent_of_libraries,
     load_settings,
+    untrusted,
 )
 from docindex_dagster.core.urls import check_url, is_url
 from docindex_dagster.sources import guard, registry
@@ -41,7 +44,7 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
 
     Raises:
         DeclaredError: it is declared already.
-        SourceError: there is no such folder, or it is not what `kind` says.
+        SourceError: there is no such folder, or it is not what `kind` says; or the file declares it, untrusted.
         SettingsError: as `add`, or the URL is not one that can be followed.
     """
     if is_url(place) and not Path(place).exists():
@@ -49,6 +52,7 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
         kind = kind or "git"
     else:
         where, kind = _local(root, place, kind, is_followed=branch is not None)
+    _refuse_untrusted(root, where)
     given = [name for name, value in values.items() if value is not None]
     if branch is not None and (keys := _add_branch(root, where, branch, given)) is not None:
         return keys
@@ -87,6 +91,14 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     written = folder.relative_to(root) if folder.is_relative_to(root) else folder
     where = {"path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written)}
     return where, kind or ("git" if is_repository and not is_parent else "library")
+
+
+def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:
+    """Refuse a place that the file declares in a table that the user does not trust: it would be declared twice."""
+    settings = load_settings(root)
+    tables = _read(root).get("source", ()) if settings.ignored else ()
+    if any(_is_at(root, table, where) and source_privilege(root, table) in settings.ignored for table in tables):
+        raise SourceError(f"{where.get('url') or where['path']} is declared already, but {untrusted(settings)}")
 
 
 def _refuse_again(root: Path, where: dict[str, str]) -> None:
@@ -272,18 +284,23 @@ def _forget_default(document: Any, keys: Collection[str] | None) -> None:
 def _editing(root: Path) -> Iterator[Any]:
     """The document, to be changed; it is written when the block ends well and its text gives right settings.
 
-    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other.
+    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other. The user trusts
+    the sources that an edit adds.
     """
     layout = Layout(load_settings(root).home)
     layout.prepare()
     with exclusive(layout.config_lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
         document = _read(root)
+        before = privileges_of(Settings, root, document.unwrap())
         yield document
         text = tomlkit.dumps(document)
         try:
-            registry.sources(check_settings(root, tomllib.loads(text)))
+            values = tomllib.loads(text)
+            registry.sources(check_settings(root, values))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
+        if added := [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]:
+            trust.grant(root, added)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")
 

@@ -14,7 +14,7 @@ from threading import Thread
 
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
+from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted
 from docindex_dagster.pipeline.current import settled
 from docindex_dagster.sources import noise, registry, withdrawn
 from docindex_dagster.status.summary import summary_of_settled
@@ -204,6 +204,8 @@ class Watch:
             self._is_config_wrong = True
             self._report(f"{error}; what changes is indexed when this is mended")
             return
+        if settings.ignored != self._settings.ignored and (note := untrusted(settings)):
+            self._report(note)
         if is_sure or self._is_config_wrong or settings != self._settings:
             self._settings, self._is_config_wrong = settings, False
             self._declare()

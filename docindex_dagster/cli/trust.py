@@ -1,0 +1,94 @@
+"""`docindex trust`: show what a project asks for beyond reading its own files, and grant it."""
+
+import os
+import shutil
+import sys
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from docindex_dagster.cli import console
+from docindex_dagster.cli.common import Json, normal
+from docindex_dagster.cli.project import chosen
+from docindex_dagster.core import trust as trusted
+from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
+from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.ownership import check_owner
+from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.privileges import environment_privileges, privileges_of
+from docindex_dagster.core.settings import CONFIG_NAME, HOME_NAME, Settings, find_root, is_trusted_home, untrusted_home
+
+
+def trust(
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder of the project; default: the project of the working directory.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Grant it without asking.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take back what was granted.")] = False,
+    json: Json = False,
+) -> None:
+    """Trust a project: its settings may then reach outside its folder, send texts, and run programs.
+
+    Shows what the project asks for, and asks. The decision is kept for you, outside the project, and holds until one of
+    these things changes. Untrusted, a project is indexed by the local model, from its own folder alone.
+    """
+    root = _root(folder)
+    if revoke:
+        was_granted = trusted.revoke(root)
+        console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
+        return
+    values = _values(root)
+    asked = [*privileges_of(Settings, root, values), *environment_privileges(root)]
+    home, owner = root / HOME_NAME, root.stat().st_uid
+    has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
+    rows = [(privilege.name, privilege.value) for privilege in asked]
+    if has_foreign_home:
+        rows.append((HOME_NAME, "an index that docindex did not make for you"))
+    try:
+        check_owner(root)
+        check_owner(root / CONFIG_NAME)
+    except OwnershipError as error:
+        rows.append(("owner", str(error).partition(";")[0]))
+    if json:
+        console.as_json({"root": str(root), "asks": [{"name": name, "value": value} for name, value in rows]})
+    elif rows:
+        console.out.print(in_line(f"{root} asks for:"))
+        console.table(("what", "value"), rows)
+    else:
+        console.out.print(in_line(f"{root} asks for nothing that needs trust"))
+    if has_foreign_home and is_tracked(home):
+        raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+    if not rows or not _confirmed(yes=yes):
+        return
+    trusted.grant(root, asked, owner=owner)
+    if has_foreign_home:
+        trusted.adopt_home(home)
+    shutil.rmtree(untrusted_home(root), ignore_errors=True)
+    console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+
+
+def _root(folder: Path | None) -> Path:
+    if folder is None:
+        return chosen().root
+    root = find_root(normal(folder))
+    if not root.is_dir():
+        raise SourceError(f"{root} not found")
+    return root
+
+
+def _values(root: Path) -> dict[str, Any]:
+    file = root / CONFIG_NAME
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{file} cannot be read: {first_line(error)}") from error
+
+
+def _confirmed(*, yes: bool) -> bool:
+    if yes:
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise SettingsError("nothing was trusted: there is no terminal to ask on; pass --yes")
+    return typer.confirm("Trust it?", err=True)

@@ -1,0 +1,61 @@
+"""Ownership of projects, homes and caches: whoever can write them decides what docindex does for its user.
+
+git's `safe.directory` is the model: a folder of another user is refused until this user trusts it (CVE-2022-24765).
+"""
+
+import os
+import pwd
+import stat
+from pathlib import Path
+
+from docindex_dagster.core.errors import OwnershipError
+
+_SUDO_UID = "SUDO_UID"
+
+
+def check_owner(path: Path, trusted_owner: int | None = None) -> None:
+    """Check that nobody but this user, or root, decides what lies at a path. A path without a file is fine.
+
+    Args:
+        path: A file or folder.
+        trusted_owner: The user id of an owner whom this user trusts. That of the path's owner lifts every check.
+
+    Raises:
+        OwnershipError: The path belongs to another user, or every user may write it or a folder above it.
+    """
+    try:
+        found = path.stat()
+    except OSError:  # whoever opens it reports why that fails
+        return
+    if found.st_uid == trusted_owner:
+        return
+    if found.st_uid not in _own_ids():
+        raise OwnershipError(
+            f"{path} belongs to {_name_of(found.st_uid)}; if you trust that user, run `docindex trust {_folder(path)}`"
+        )
+    real = path.resolve()
+    for place in (real, *real.parents):
+        mode = place.stat().st_mode
+        # In a folder with the sticky bit, such as /tmp, users cannot replace what belongs to others.
+        if mode & stat.S_IWOTH and (place == real or not mode & stat.S_ISVTX):
+            raise OwnershipError(
+                f"every user may write {place} and so replace {path}; run `chmod o-w {place}`, or "
+                f"`docindex trust {_folder(path)}` if you trust all users of this machine"
+            )
+
+
+def _own_ids() -> set[int]:
+    """The user ids whose files are as good as this user's own: root can do anything, and sudo keeps its caller's."""
+    sudo = os.environ.get(_SUDO_UID, "") if os.geteuid() == 0 else ""
+    return {os.geteuid(), 0, *([int(sudo)] if sudo.isdecimal() else [])}
+
+
+def _name_of(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
+
+
+def _folder(path: Path) -> Path:
+    return path if path.is_dir() else path.parent

@@ -1,0 +1,149 @@
+"""Privileges that the files of a project ask for: to reach outside the checkout, to run something, or to send texts.
+
+`core/settings.py` marks each setting that does so with `Privileged`; all others always hold.
+"""
+
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from docindex_dagster.core.hashing import digest
+from docindex_dagster.core.trust import Privilege
+from docindex_dagster.core.urls import scrub
+
+INSTANCE_FILE = "dagster.yaml"
+ENVIRONMENT_FILE = ".env"
+# The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
+LIBRARY_PLACEHOLDER = "{library}"
+_LONGEST_FILE = 1 << 20  # bytes that are hashed
+
+
+@dataclass(frozen=True, slots=True)
+class Privileged:
+    """Marks a setting that holds only if the user trusts the project, unless it has one of these values."""
+
+    unless: Collection[Any] = ()
+
+    def applies_to(self, value: Any) -> bool:
+        """Whether a value, as the file has it, needs trust; of a table, whether one of its values does."""
+        if isinstance(value, dict) and self.unless:
+            return any(self.applies_to(one) for one in value.values())
+        return not any(type(value) is type(harmless) and value == harmless for harmless in self.unless)
+
+
+def privileged_paths(model: type[BaseModel], values: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Yield the path of each value that needs trust, such as `("embedding", "base_url")`."""
+    for name, field in model.model_fields.items():
+        if name not in values:
+            continue
+        mark = next((item for item in field.metadata if isinstance(item, Privileged)), None)
+        section = field.annotation
+        if mark is not None:
+            if mark.applies_to(values[name]):
+                yield (name,)
+        elif isinstance(section, type) and issubclass(section, BaseModel) and isinstance(values[name], dict):
+            yield from ((name, *path) for path in privileged_paths(section, values[name]))
+
+
+def privileges_of(model: type[BaseModel], root: Path, values: Mapping[str, Any]) -> list[Privilege]:
+    """List what the settings and the `dagster.yaml` of a project ask for.
+
+    Args:
+        model: The class of the settings.
+        root: The folder of the project.
+        values: The content of its `docindex.toml`.
+    """
+    sources = [privilege for table in tables_of(values) if (privilege := source_privilege(root, table)) is not None]
+    asked = {".".join(path): _at(values, path) for path in privileged_paths(model, values)}
+    # They are trusted together: an endpoint that is trusted for one model is not for another.
+    together = json.dumps(asked, sort_keys=True, default=str)
+    settings = [Privilege.of(name, scrub(json.dumps(value, default=str)), together) for name, value in asked.items()]
+    return [*sources, *settings, *_file_privileges(root, INSTANCE_FILE)]
+
+
+def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
+    """Return what a `[[source]]` table needs trust for: a URL, a folder outside the checkout, or a clone.
+
+    None if it needs none. A clone of a local repository runs the user's git filters, and may fetch submodules.
+    """
+    place = table.get("url", table.get("path"))
+    if not isinstance(place, str):
+        return None
+    outside = [] if "url" in table else _outside(root, place)
+    cloned = {name: table[name] for name in ("branch", "branches", "url") if table.get(name)}
+    if not outside and not cloned:
+        return None
+    asked = json.dumps([cloned, table.get("submodules")], sort_keys=True, default=str)
+    return Privilege.of("source", scrub(place), place, asked, *outside)
+
+
+def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The `[[source]]` tables of a `docindex.toml`."""
+    declared = values.get("source")
+    return [table for table in declared if isinstance(table, dict)] if isinstance(declared, list) else []
+
+
+def environment_privileges(root: Path) -> list[Privilege]:
+    """What the `.env` of a project asks for: variables of the processes that `docindex ui` starts."""
+    return _file_privileges(root, ENVIRONMENT_FILE)
+
+
+def without(
+    model: type[BaseModel], root: Path, values: Mapping[str, Any], ignored: Collection[Privilege]
+) -> dict[str, Any]:
+    """Return the content of a `docindex.toml` without what needs one of some privileges."""
+    kept = dict(values)
+    if not ignored:
+        return kept
+    ignored_names = {privilege.name for privilege in ignored}
+    for section, *names in privileged_paths(model, values):
+        if ".".join((section, *names)) not in ignored_names:
+            continue
+        if names:
+            kept[section] = {name: value for name, value in kept[section].items() if name != names[0]}
+        else:
+            del kept[section]
+    if tables := tables_of(values):
+        kept["source"] = [table for table in tables if source_privilege(root, table) not in ignored]
+    return kept
+
+
+def _outside(root: Path, path: str) -> list[str]:
+    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home."""
+    try:
+        folder = root / Path(path).expanduser()
+        home, real_root = Path.home().resolve(), root.resolve()
+        is_parent = folder.name == LIBRARY_PLACEHOLDER
+        places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
+        reals = [Path(os.path.realpath(place)) for place in places]
+    except (RuntimeError, ValueError):  # the path holds a NUL, or names a home that is not there: settings report it
+        return []
+    return sorted(str(real) for real in reals if not real.is_relative_to(real_root) or home.is_relative_to(real))
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _file_privileges(root: Path, name: str) -> list[Privilege]:
+    file = root / name
+    if not file.is_file():
+        return []
+    with file.open("rb") as content:
+        data = content.read(_LONGEST_FILE)
+    return [Privilege.of(name, f"{len(data):,} bytes", digest(data))]
+
+
+def _at(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    found: Any = values
+    for name in path:
+        found = found[name]
+    return found

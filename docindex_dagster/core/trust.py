@@ -1,0 +1,223 @@
+"""Trust in projects: what their files ask for beyond reading the project itself, and what the user granted.
+
+People clone first and read later, so a checkout may hold anything. What the user grants is kept in the user's
+configuration folder, never in the project. direnv, git and VS Code are the models.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from platformdirs import user_cache_path, user_config_path
+
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.files import replacing, stamp
+from docindex_dagster.core.hashing import digest, digest_parts
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.ownership import check_owner
+
+VARIABLE = "DOCINDEX_TRUST"
+"""Trusts every project if it is 1, or those in the folders that it names, without asking or storing anything."""
+
+_EVERYTHING, _NOTHING = {"1", "true", "yes"}, {"", "0", "false", "no"}
+_FIRST = {".gitignore", "locks"}
+_ID, _ID_BYTES = "id", 16  # the file in a home that tells it from those that docindex did not make
+
+
+@dataclass(frozen=True, slots=True)
+class Privilege:
+    """Something that files of a project ask for, and that holds only once the user trusts them.
+
+    Attributes:
+        name: What asks, such as `embedding` or `dagster.yaml`.
+        value: What it asks for, to be shown to the user.
+        digest: A hash that changes with what is asked for.
+    """
+
+    name: str
+    value: str
+    digest: str
+
+    @classmethod
+    def of(cls, name: str, value: str, *identity: str) -> "Privilege":
+        """Make a privilege; `identity` tells it from others of its name where the value alone does not."""
+        return cls(name, value, digest_parts(name, value, *identity))
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """What a user has granted to one project.
+
+    Attributes:
+        is_full: Whether everything is granted.
+        granted: The digests of the privileges.
+        owner: The user id of another owner of the folder, whom the user trusts.
+    """
+
+    is_full: bool = False
+    granted: frozenset[str] = frozenset()
+    owner: int | None = None
+
+    def grants(self, privilege: Privilege) -> bool:
+        """Whether a privilege holds."""
+        return self.is_full or privilege.digest in self.granted
+
+
+def store() -> Path:
+    """The file that keeps what this user granted; it may not exist yet."""
+    return user_config_path("docindex", appauthor=False) / "trust.json"
+
+
+def cache() -> Path:
+    """The folder of the caches of this user; it may not exist yet."""
+    return user_cache_path("docindex", appauthor=False)
+
+
+def trust_in(root: Path) -> Trust:
+    """Return what the user has granted to the project at `root`.
+
+    Raises:
+        OwnershipError: The user's own configuration or cache folder is in the hands of another user.
+        SettingsError: The store is damaged.
+    """
+    place = Path(os.path.realpath(root))
+    if _is_covered(place):
+        return Trust(is_full=True)
+    file, own_cache = store(), cache()
+    _check_own(file.parent, file, own_cache)
+    if place.is_relative_to(os.path.realpath(own_cache)):
+        return Trust(is_full=True)
+    entry = _stored_at(file, stamp(file)).get("projects", {}).get(str(place), {})
+    return Trust(granted=frozenset(entry.get("granted", ())), owner=entry.get("owner"))
+
+
+def begin() -> None:
+    """Make the store, if there is none.
+
+    Raises:
+        OSError: It cannot be written.
+        SettingsError: The store is damaged.
+    """
+    with _changing():
+        pass
+
+
+def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = None) -> None:
+    """Add privileges to those that are granted to the project at `root`, and trust another owner of the folder.
+
+    Raises:
+        OSError: They cannot be stored.
+        SettingsError: The store is damaged.
+    """
+    added = {privilege.digest for privilege in privileges}
+    with _changing() as stored:
+        entry = stored.setdefault("projects", {}).setdefault(os.path.realpath(root), {})
+        entry["granted"] = sorted({*entry.get("granted", ()), *added})
+        if owner is not None:
+            entry["owner"] = owner
+
+
+def revoke(root: Path) -> bool:
+    """Take back all that is granted to the project at `root`; False if nothing was.
+
+    Raises:
+        OSError: This cannot be stored.
+        SettingsError: The store is damaged.
+    """
+    with _changing() as stored:
+        return stored.get("projects", {}).pop(os.path.realpath(root), None) is not None
+
+
+def knows_home(home: Path) -> bool:
+    """Whether docindex made a home for this user, or the user trusted it, or there is nothing in it to distrust.
+
+    Raises:
+        OwnershipError: As `trust_in`.
+        SettingsError: As `trust_in`.
+    """
+    if trust_in(home).is_full:
+        return True
+    try:
+        return digest(_read_id(home)) in _stored_at(store(), stamp(store())).get("homes", ())
+    except OSError:
+        return is_new_home(home)
+
+
+def is_new_home(home: Path) -> bool:
+    """Whether a folder holds nothing but what processes write first while they make a home of it."""
+    try:
+        return all(entry.name in _FIRST or entry.name.startswith(f".{_ID}.") for entry in home.iterdir())
+    except OSError:
+        return False
+
+
+def adopt_home(home: Path) -> None:
+    """Give a home a new secret id and remember it, so that this user's later processes open the home.
+
+    Raises:
+        OSError: The id cannot be stored.
+        OwnershipError: As `trust_in`.
+        SettingsError: The store is damaged.
+    """
+    secret = secrets.token_hex(_ID_BYTES)
+    if not home.is_relative_to(cache()):
+        try:
+            with _changing() as stored:
+                stored["homes"] = sorted({*stored.get("homes", ()), digest(secret.encode())})
+        except OSError:
+            if not trust_in(home).is_full:
+                raise
+    with replacing(home / _ID, 0o600) as temporary:
+        temporary.write_text(secret, encoding="ascii")
+
+
+@lru_cache(maxsize=4)
+def _check_own(*places: Path) -> None:
+    """Check once in a process that the user's own files are nobody else's."""
+    for place in places:
+        check_owner(place)
+
+
+def _is_covered(place: Path) -> bool:
+    """Whether `DOCINDEX_TRUST` names a project, or all of them."""
+    text = os.environ.get(VARIABLE, "")
+    if text.lower() in _NOTHING | _EVERYTHING:
+        return text.lower() in _EVERYTHING
+    return any(place.is_relative_to(os.path.realpath(folder)) for folder in text.split(os.pathsep) if folder)
+
+
+def _read_id(home: Path) -> bytes:
+    descriptor = os.open(home / _ID, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(2 * _ID_BYTES)
+
+
+@contextmanager
+def _changing() -> Iterator[dict[str, Any]]:
+    """The content of the store, to be changed; it is written when the block ends well."""
+    with exclusive(store().with_suffix(".lock"), f"process {os.getpid()}", on_wait=lambda _: None):
+        stored = _read_store()
+        yield stored
+        with replacing(store(), 0o600) as temporary:
+            temporary.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+@lru_cache(maxsize=2)
+def _stored_at(_file: Path, _stamp: tuple[int, ...] | None) -> dict[str, Any]:
+    """The content of the store, not to be changed; it is read anew when the file is another one."""
+    return _read_store()
+
+
+def _read_store() -> dict[str, Any]:
+    try:
+        return dict(json.loads(store().read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError) as error:
+        raise SettingsError(f"{store()} is damaged; remove it, and run `docindex trust` in your projects") from error
