@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.settings import untrusted
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
@@ -323,7 +324,7 @@ class Tools:
         )
 
         change = source_status.change_of_model(self._live.settings)
-        warnings = [overview.sentence(change)] if change else []
+        warnings = [note for note in (untrusted(self._live.settings), change and overview.sentence(change)) if note]
         found = freshness.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
         return answers.of_sources(found, warnings, budget.start_of(cursor), max_tokens)
 

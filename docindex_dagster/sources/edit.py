@@ -97,7 +97,8 @@ def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:
     """Refuse a place that the file declares in a table that the user does not trust: it would be declared twice."""
     settings = load_settings(root)
     tables = _read(root).get("source", ()) if settings.ignored else ()
-    if any(_is_at(root, table, where) and source_privilege(root, table) in settings.ignored for table in tables):
+    ignored = [table for table in tables if source_privilege(root, table) in settings.ignored]
+    if any(_is_same_place(root, table, where) for table in ignored):
         raise SourceError(f"{where.get('url') or where['path']} is declared already, but {untrusted(settings)}")
 
 
@@ -136,10 +137,14 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collectio
 
 
 def _is_at(root: Path, table: Any, where: dict[str, str]) -> bool:
+    is_main = str(table["kind"]) == "git" and "@" not in str(table.get("name", ""))
+    return ("url" in where or is_main) and _is_same_place(root, table, where)
+
+
+def _is_same_place(root: Path, table: Any, where: dict[str, str]) -> bool:
     if "url" in where or "path" not in table:
         return "url" in where and str(table.get("url")) == where["url"]
-    is_main = str(table["kind"]) == "git" and "@" not in str(table.get("name", ""))
-    return is_main and registry.folder(root, str(table["path"])) == registry.folder(root, where["path"])
+    return registry.folder(root, str(table["path"])) == registry.folder(root, where["path"])
 
 
 def _work_tree_name(root: Path, folder: Path) -> str | None:

@@ -1,0 +1,143 @@
+"""Which settings need trust: each one is listed here, so that a new one has to be put on one side or the other."""
+
+from collections.abc import Iterator
+
+import pytest
+from pydantic import BaseModel
+
+from docindex_dagster.core.privileges import Privileged, privileges_of, without
+from docindex_dagster.core.settings import Settings, check_settings
+
+NEEDS_TRUST = """
+access.group chunking.chunkers discovery.secrets embedding.base_url embedding.model embedding.provider evaluation.file
+graph.concepts llm.base_url llm.model llm.provider memory rerank.model rerank.provider rerank.url serve.cells
+serve.hosts serve.trace_texts storage summaries.enabled
+"""
+HARMLESS = """
+chunking.code_chars chunking.max_tokens chunking.min_tokens chunking.overlap_tokens chunking.parse_timeout_s
+chunking.target_tokens chunking.workers discovery.max_file_bytes embedding.batch_size embedding.concurrency
+embedding.device embedding.dimensions embedding.price embedding.requests_per_minute embedding.retries
+embedding.timeout_s embedding.tokens_per_minute evaluation.collect evaluation.commits evaluation.questions graph.code
+graph.enabled graph.file_timeout_s graph.max_triples_per_chunk graph.timeout_s history.commits llm.concurrency
+llm.context_tokens llm.max_answer_tokens llm.price_in llm.price_out llm.question_dollars llm.question_tokens
+llm.retries llm.timeout_s rerank.candidates rerank.relevance rerank.timeout_s rerank.weight retention.days
+schedule.max_age_hours schedule.nightly schedule.remote_interval_s schedule.timezone schedule.verify
+search.candidates search.default_source search.look_s search.top_k serve.concurrency serve.max_body_bytes serve.queue
+summaries.budget_tokens summaries.max_tokens summaries.min_chars summaries.source_types
+"""
+# From the environment alone, or decided table by table.
+ELSEWHERE = {
+    "root",
+    "home",
+    "source",
+    "alerts.webhook",
+    "embedding.api_key",
+    "llm.api_key",
+    "rerank.api_key",
+    "serve.token",
+}
+
+
+def _settings(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, bool]]:
+    for name, field in model.model_fields.items():
+        is_privileged = any(isinstance(mark, Privileged) for mark in field.metadata)
+        section = field.annotation
+        if not is_privileged and isinstance(section, type) and issubclass(section, BaseModel):
+            yield from _settings(section, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", is_privileged
+
+
+def test_each_setting_is_known_to_need_trust_or_not():
+    found = dict(_settings(Settings))
+
+    assert {name for name, is_privileged in found.items() if is_privileged} == set(NEEDS_TRUST.split())
+    assert {name for name, is_privileged in found.items() if not is_privileged} - ELSEWHERE == set(HARMLESS.split())
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ({"embedding": {"provider": "static"}}, []),
+        ({"embedding": {"provider": "minilm", "batch_size": 3}}, []),
+        ({"embedding": {"provider": "openai"}}, ["embedding.provider"]),
+        ({"embedding": {"base_url": "https://x.example/v1"}}, ["embedding.base_url"]),
+        ({"discovery": {"secrets": "skip"}}, []),
+        ({"summaries": {"enabled": False}}, []),
+        ({"summaries": {"enabled": "true"}}, ["summaries.enabled"]),
+        ({"chunking": {"chunkers": {"*.feature": "lines"}}}, []),
+        ({"chunking": {"chunkers": {"*.feature": "lines", "*": "theirs"}}}, ["chunking.chunkers"]),
+        ({"memory": {"per_second": 1}}, ["memory"]),
+        ({"storage": {"url": "s3://bucket/prefix"}}, ["storage"]),
+        ({"serve": {"hosts": ["evil.example"], "queue": 3}}, ["serve.hosts"]),
+        ({"embedding": "static"}, []),  # it is refused for what it is
+    ],
+)
+def test_a_value_needs_trust_unless_it_stays_on_this_machine(tmp_path, values, names):
+    asked = privileges_of(Settings, tmp_path, values)
+
+    assert [privilege.name for privilege in asked] == names
+    assert privileges_of(Settings, tmp_path, without(Settings, tmp_path, values, asked)) == []
+
+
+def test_what_is_left_are_settings_that_can_be_used(tmp_path):
+    values = {
+        "llm": {"provider": "openai", "model": "m", "timeout_s": 5},
+        "summaries": {"enabled": True, "max_tokens": 50},
+        "rerank": {"provider": "remote", "url": "https://x.example", "weight": 0.1},
+        "embedding": {"provider": "openai", "model": "m", "dimensions": 64},
+    }
+    kept = check_settings(tmp_path, without(Settings, tmp_path, values, privileges_of(Settings, tmp_path, values)))
+
+    assert (kept.llm.provider, kept.llm.timeout_s) == ("none", 5)
+    assert (kept.summaries.enabled, kept.summaries.max_tokens) == (False, 50)
+    assert (kept.rerank.provider, kept.rerank.weight) == ("none", 0.1)
+    assert (kept.embedding.provider, kept.embedding.base_url) == ("static", None)
+
+
+def test_settings_are_trusted_together_and_sources_one_by_one(tmp_path):
+    table = {"kind": "git", "url": "https://x.example/a"}
+    first = {"embedding": {"provider": "openai"}, "llm": {"provider": "openai", "model": "m"}, "source": [table]}
+    second = {**first, "llm": {"provider": "openai", "model": "n"}}
+    before, after = (privileges_of(Settings, tmp_path, values) for values in (first, second))
+
+    assert set(before) & set(after) == {privilege for privilege in before if privilege.name == "source"}
+
+
+@pytest.mark.parametrize(
+    ("table", "needs_trust"),
+    [
+        ({"path": "."}, False),
+        ({"path": "docs", "submodules": True}, False),
+        ({"path": "missing"}, False),
+        ({"path": ".."}, True),
+        ({"path": "docs/../../other"}, True),
+        ({"path": "~"}, True),
+        ({"path": "/etc"}, True),
+        ({"path": "out"}, True),
+        ({"path": "folders/{library}"}, True),
+        ({"path": ".", "branch": "main"}, True),
+        ({"path": ".", "branches": ["main"]}, True),
+        ({"url": "https://x.example/a"}, True),
+        ({"url": "", "path": "."}, False),
+    ],
+)
+def test_a_source_needs_trust_unless_it_is_a_folder_of_the_checkout(tmp_path, table, needs_trust):
+    root = tmp_path / "checkout"
+    (root / "folders").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    (root / "docs").mkdir()
+    (root / "out").symlink_to(tmp_path / "other")
+    (root / "folders" / "evil").symlink_to(tmp_path / "other")
+
+    asked = privileges_of(Settings, root, {"source": [{"kind": "git", **table}]})
+
+    assert bool(asked) == needs_trust
+
+
+def test_the_users_home_needs_trust_even_as_a_project(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "user"))
+    (tmp_path / "user").mkdir()
+
+    for root in (tmp_path, tmp_path / "user"):
+        assert privileges_of(Settings, root, {"source": [{"kind": "library", "path": "."}]})

@@ -1,0 +1,225 @@
+"""What a user grants to a project, where it is kept, and whose folders docindex works in."""
+
+import json
+import os
+import stat
+import threading
+
+import pytest
+
+from docindex_dagster.core import trust
+from docindex_dagster.core.errors import OwnershipError, SettingsError
+from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.ownership import check_owner
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.core.trust import Privilege, adopt_home, grant, knows_home, revoke, trust_in
+
+OTHER = 54_321  # a user id that nobody has
+ASKED = Privilege.of("embedding.base_url", "https://x.example/v1")
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+
+
+@pytest.fixture(autouse=True)
+def _untrusting(monkeypatch, tmp_path_factory):
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.delenv("DOCINDEX_HOME", raising=False)
+    user = tmp_path_factory.mktemp("user")
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(user / name))
+
+
+def test_what_is_granted_holds_until_it_is_revoked(tmp_path):
+    assert not trust_in(tmp_path).grants(ASKED)
+    grant(tmp_path, [ASKED])
+
+    assert trust_in(tmp_path).grants(ASKED)
+    assert not trust_in(tmp_path / "below").grants(ASKED)
+    assert not trust_in(tmp_path).grants(Privilege.of("embedding.base_url", "https://y.example/v1"))
+    assert stat.S_IMODE(trust.store().stat().st_mode) == 0o600
+    assert revoke(tmp_path)
+    assert not revoke(tmp_path)
+    assert not trust_in(tmp_path).grants(ASKED)
+
+
+def test_a_project_is_the_same_by_a_link(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    grant(tmp_path / "link", [ASKED])
+
+    assert trust_in(tmp_path / "real").grants(ASKED)
+
+
+def test_grants_at_once_all_count(tmp_path):
+    asked = [Privilege.of("source", str(number)) for number in range(12)]
+    threads = [threading.Thread(target=grant, args=(tmp_path, [one])) for one in asked]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert all(trust_in(tmp_path).grants(one) for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_trusted"),
+    [
+        ("1", True),
+        ("true", True),
+        ("0", False),
+        ("", False),
+        ("{here}", True),
+        ("/nowhere:{here}/..", True),
+        ("{here}/below", False),
+        ("{here}x", False),
+    ],
+)
+def test_the_variable_trusts_all_projects_or_those_in_its_folders(tmp_path, monkeypatch, value, is_trusted):
+    monkeypatch.setenv("DOCINDEX_TRUST", value.format(here=tmp_path))
+
+    assert trust_in(tmp_path).grants(ASKED) == is_trusted
+
+
+def test_a_damaged_store_is_an_error_and_grants_nothing(tmp_path):
+    trust.store().parent.mkdir(parents=True)
+    trust.store().write_text("[1, 2")
+
+    with pytest.raises(SettingsError, match="is damaged"):
+        trust_in(tmp_path)
+
+
+def test_a_home_is_known_by_the_secret_that_docindex_gave_it(tmp_path):
+    home = tmp_path / ".docindex"
+    Layout(home).prepare()
+    (home / "tables").mkdir()
+
+    assert knows_home(home)
+    moved = home.rename(tmp_path / "moved")
+    assert knows_home(moved)
+    (moved / "id").write_text("0" * 32)
+    assert not knows_home(moved)
+    (moved / "id").unlink()
+    assert not knows_home(moved)
+    adopt_home(moved)
+    assert knows_home(moved)
+
+
+def test_a_link_in_the_place_of_the_secret_is_not_followed(tmp_path):
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    Layout(mine).prepare()
+    theirs.mkdir()
+    (theirs / "id").symlink_to(mine / "id")
+
+    assert not knows_home(theirs)
+
+
+def test_several_processes_that_begin_a_home_at_once_know_it(tmp_path):
+    home = tmp_path / ".docindex"
+    threads = [threading.Thread(target=Layout(home).prepare) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (home / "tables").mkdir()
+
+    assert knows_home(home)
+
+
+def test_a_home_below_a_project_is_opened_only_if_it_is_known(tmp_path):
+    (tmp_path / ".docindex").mkdir()
+    assert load_settings(tmp_path).home == tmp_path / ".docindex"
+    (tmp_path / ".docindex" / "catalog.json").write_text("{}")
+
+    foreign = load_settings(tmp_path)
+    assert foreign.home.is_relative_to(trust.cache())
+    assert [privilege.name for privilege in foreign.ignored] == [".docindex"]
+    adopt_home(tmp_path / ".docindex")
+    assert load_settings(tmp_path).home == tmp_path / ".docindex"
+
+
+def test_a_home_that_the_user_chose_elsewhere_is_opened(tmp_path, monkeypatch):
+    (tmp_path / "index").mkdir()
+    (tmp_path / "index" / "catalog.json").write_text("{}")
+    (tmp_path / "project").mkdir()
+    monkeypatch.setenv("DOCINDEX_HOME", str(tmp_path / "index"))
+
+    assert load_settings(tmp_path / "project").home == tmp_path / "index"
+
+
+@pytest.mark.parametrize("options", [[], ["--index-version", "4"], ["--split-index"]])
+def test_a_home_that_git_tracks_is_not_opened(tmp_path, git, options):
+    root = tmp_path / "project"
+    Layout(root / ".docindex").prepare()
+    git(tmp_path, "init")
+    for name in (".dockerignore", "project/.docs", "project/a.md", "z.md"):
+        (tmp_path / name).write_text("text\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "update-index", *options)
+
+    assert not is_tracked(root / ".docindex")
+    assert load_settings(root).home == root / ".docindex"
+    git(tmp_path, "add", "--force", "project/.docindex/id")
+    assert is_tracked(root / ".docindex")
+    assert load_settings(root).home.is_relative_to(trust.cache())
+
+
+@needs_root
+@pytest.mark.parametrize("name", [".", "docindex.toml", ".docindex"])
+def test_what_belongs_to_another_user_is_refused_until_that_user_is_trusted(tmp_path, name):
+    (tmp_path / "docindex.toml").write_text("")
+    Layout(tmp_path / ".docindex").prepare()
+    os.chown(tmp_path / name, OTHER, -1)
+
+    with pytest.raises(OwnershipError, match=f"belongs to user {OTHER}"):
+        load_settings(tmp_path)
+    grant(tmp_path, [], owner=OTHER)
+    load_settings(tmp_path)
+
+
+@needs_root
+def test_a_project_above_is_refused_as_well(tmp_path, monkeypatch):
+    (tmp_path / "docindex.toml").write_text("")
+    os.chown(tmp_path / "docindex.toml", OTHER, -1)
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path / "below")
+    monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path.parent))
+
+    with pytest.raises(OwnershipError, match="docindex trust"):
+        load_settings()
+
+
+@needs_root
+def test_the_caches_of_another_user_are_refused(tmp_path):
+    trust.cache().mkdir(parents=True)
+    os.chown(trust.cache(), OTHER, -1)
+
+    with pytest.raises(OwnershipError, match="belongs to"):
+        load_settings(tmp_path)
+
+
+def test_a_folder_that_every_user_may_write_is_refused_but_for_one_with_the_sticky_bit(tmp_path):
+    (folder := tmp_path / "open" / "project").mkdir(parents=True)
+    (folder / "docindex.toml").write_text("")
+    folder.parent.chmod(0o1777)
+    load_settings(folder)
+    folder.parent.chmod(0o777)
+
+    with pytest.raises(OwnershipError, match="every user may write"):
+        load_settings(folder)
+
+
+@needs_root
+def test_sudo_works_in_the_folders_of_its_caller(tmp_path, monkeypatch):
+    os.chown(tmp_path, OTHER, -1)
+    with pytest.raises(OwnershipError):
+        check_owner(tmp_path)
+    monkeypatch.setenv("SUDO_UID", str(OTHER))
+
+    check_owner(tmp_path)
+
+
+def test_the_store_names_no_secret(tmp_path):
+    Layout(tmp_path / "home").prepare()
+
+    assert (tmp_path / "home" / "id").read_text() not in json.dumps(json.loads(trust.store().read_text()))

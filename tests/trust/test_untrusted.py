@@ -1,0 +1,298 @@
+"""A checkout that nobody has read: it is indexed and searched, and can run, send, read and delete nothing."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import untrusted_home
+from tests.trust.conftest import LONGEST_S, PRIVATE
+
+
+def test_it_is_indexed_by_the_local_model_from_its_own_folder_into_the_cache(hostile):
+    done = hostile.run("index")
+
+    assert done.returncode == 0, done.stderr
+    assert "library/own: 3 files" in done.stdout
+    assert done.stderr.count(f"{hostile.root} is not trusted") == 1
+    for name in ("embedding.base_url", "llm.provider", "rerank.url", "discovery.secrets", "memory", "serve.hosts"):
+        assert name in done.stderr
+    assert f"source {hostile.private.parent}" in done.stderr
+    assert f"docindex trust {hostile.root}" in done.stderr
+    assert not (hostile.root / ".docindex").exists()
+    assert (hostile.user / "cache/docindex/untrusted").is_dir()
+    hostile.check()
+
+
+def test_it_is_searched_asked_and_looked_at(hostile):
+    hostile.run("index")
+
+    assert "guide.md" in hostile.run("search", "prime a pump").stdout
+    assert "guide.md" in hostile.run("ask", "how is a pump primed?").stdout
+    assert "basalt" not in hostile.run("search", "combination of the safe").stdout
+    assert "library/own" in hostile.run("status").stdout
+    assert hostile.run("doctor").returncode == 0
+    hostile.check()
+
+
+def test_harmless_settings_hold(hostile):
+    hostile.run("index")
+    for number in range(5):
+        (hostile.root / f"pump-{number}.md").write_text(f"# Pump {number}\n\nHow pump {number} is primed.\n")
+    (hostile.root / "large.md").write_text("A pump.\n" * 20_000)
+    hostile.run("index")
+
+    hits = json.loads(hostile.run("search", "how is a pump primed", "--json").stdout)
+    assert len(hits) == 3
+    assert "over-size" in hostile.run("why", "large.md").stdout.replace("too-large", "over-size")
+
+
+def test_watching_and_agents_do_no_more(hostile):
+    watch = subprocess.Popen(
+        [sys.executable, "-P", "-m", "docindex_dagster.cli", "watch"],
+        cwd=hostile.root,
+        env=hostile.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    lines = iter(watch.stdout.readline, "")
+    assert any("library/own" in line and "files" in line for line in lines)
+    watch.send_signal(signal.SIGINT)
+    watch.wait(LONGEST_S)
+    hostile.check()
+
+    async def session() -> None:
+        shell = f"exec '{sys.executable}' -P -m docindex_dagster.cli mcp --watch 2>'{hostile.user}/errors'"
+        server = StdioServerParameters(command="/bin/sh", args=["-c", shell], cwd=hostile.root, env=hostile.environment)
+        async with Client(stdio_client(server)) as client:
+            found = await client.call_tool("search", {"query": "prime a pump"})
+            assert "guide.md" in found.content[0].text
+            status = await client.call_tool("status", {})
+            assert "is not trusted" in status.content[0].text
+
+    anyio.run(session)
+    assert "is not trusted" in (hostile.user / "errors").read_text()
+    hostile.check()
+
+
+def test_the_python_api_warns_and_does_no_more(hostile):
+    hostile.run("index")
+    program = f"from docindex_dagster import open_index\nprint(open_index({str(hostile.root)!r}).search('combination'))"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program], env=hostile.environment, capture_output=True, text=True, check=True
+    )
+
+    assert "DocindexWarning" in done.stderr
+    assert "is not trusted" in done.stderr
+    assert "basalt" not in done.stdout
+    hostile.check()
+
+
+def test_runs_in_dagster_do_no_more(hostile):
+    program = """
+import os
+import dagster as dg
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import Project
+root = os.getcwd()
+with dg.DagsterInstance.ephemeral() as instance:
+    definitions = build_definitions()
+    repository = definitions.get_repository_def()
+    for name in ("sources_changed", "library_files_changed"):
+        resources = {"project": Project(root=root)}
+        with dg.build_sensor_context(instance=instance, repository_def=repository, resources=resources) as context:
+            repository.get_sensor_def(name)(context)
+    instance.add_dynamic_partitions(SOURCES_NAME, ["library/own", "library/private"])
+    job = definitions.resolve_job_def("index_source")
+    for key in ("library/own", "library/private"):
+        print(job.execute_in_process(instance=instance, partition_key=key, raise_on_error=False).success)
+"""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        cwd=hostile.root,
+        env=hostile.environment,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["True", "False"]
+    assert "is not trusted" in done.stderr
+    hostile.check()
+
+
+def test_an_index_that_came_with_it_is_not_opened(hostile):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    (hostile.root / "dagster.yaml").unlink()
+    hostile.run("index", XDG_CONFIG_HOME=str(hostile.user / "author"))
+    home = hostile.root / ".docindex"
+    before = {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+    assert before
+
+    searched = hostile.run("search", "pump")
+    assert searched.returncode == 1
+    assert ".docindex; review with" in searched.stderr
+    assert hostile.run("index").returncode == 0
+    assert "guide.md" in hostile.run("search", "pump").stdout
+    assert {file: file.read_bytes() for file in home.rglob("*") if file.is_file()} == before
+    hostile.run("trust", "--yes")
+    assert "not trusted" not in (searched := hostile.run("search", "pump")).stderr
+    assert "guide.md" in searched.stdout
+
+
+def test_an_index_that_git_tracks_is_not_opened_even_if_docindex_made_it(hostile, git):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    (hostile.root / "dagster.yaml").unlink()
+    assert "not trusted" not in hostile.run("index").stderr
+    git(hostile.root, "init")
+    git(hostile.root, "add", "--force", ".docindex/stores/CURRENT")
+
+    assert ".docindex; review with" in hostile.run("search", "pump").stderr
+    refused = hostile.run("trust", "--yes")
+    assert refused.returncode == 1
+    assert "git tracks files in" in refused.stderr
+
+
+def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_the_ui(hostile):
+    for name in ("docindex_dagster", "sitecustomize", "dagster"):
+        (hostile.root / f"{name}.py").write_text(f"open({str(hostile.pwned)!r}, 'w').close()\n")
+    (hostile.root / ".env").write_text(f"DOCINDEX_EMBEDDING__BASE_URL={hostile.url}\nEVIL=1\n")
+    printed = hostile.user / "printed"
+    with printed.open("w") as output:
+        ui = subprocess.Popen(
+            [sys.executable, "-P", "-m", "docindex_dagster.cli", "ui", "--port", "3917"],
+            cwd=hostile.root,
+            env=hostile.environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        until = time.monotonic() + LONGEST_S
+        while time.monotonic() < until and not _code_servers(ui.pid):
+            time.sleep(0.2)
+        time.sleep(5)
+        servers = _code_servers(ui.pid)
+        assert servers
+        for process in servers:
+            assert b"EVIL=1" not in (process / "environ").read_bytes()
+            assert not (process / "cwd").readlink().is_relative_to(hostile.root)
+    finally:
+        os.killpg(ui.pid, signal.SIGKILL)
+        ui.wait()
+    assert ".env is ignored" in printed.read_text()
+    hostile.check()
+
+
+def _code_servers(session: int) -> list[Path]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getsid(int(process.name)) == session and b"code-server" in (process / "cmdline").read_bytes():
+                found.append(process)
+        except OSError:
+            continue
+    return found
+
+
+def test_what_its_user_declares_is_trusted_and_nothing_else(hostile):
+    (wanted := hostile.user / "wanted").mkdir()
+    (wanted / "valve.md").write_text("# Valves\n\nHow a valve is opened.\n")
+
+    done = hostile.run("index", str(wanted))
+
+    assert done.returncode == 0, done.stderr
+    assert "valve.md" in hostile.run("search", "open a valve").stdout
+    again = hostile.run("index", str(hostile.private.parent))
+    assert again.returncode == 1
+    assert "declared already, but" in again.stderr
+    hostile.check()
+
+
+@pytest.mark.parametrize("how", ["docindex trust", "--trust", "DOCINDEX_TRUST", "DOCINDEX_TRUST of a folder"])
+def test_with_trust_everything_holds(hostile, how):
+    settings = hostile.root / "docindex.toml"
+    settings.write_text("\n".join(line for line in settings.read_text().splitlines() if hostile.url not in line))
+    settings.write_text(settings.read_text().replace("enabled = true", "enabled = false"))
+    (hostile.root / "dagster.yaml").unlink()
+    variables = {}
+    if how == "docindex trust":
+        assert hostile.run("trust", "--yes").returncode == 0
+    elif how.startswith("DOCINDEX_TRUST"):
+        variables = {"DOCINDEX_TRUST": str(hostile.root.parent) if "folder" in how else "1"}
+    more = ["--trust"] if how == "--trust" else []
+
+    done = hostile.run("index", *more, **variables)
+
+    assert done.returncode == 0, done.stderr
+    assert "not trusted" not in done.stderr
+    assert "library/private" in done.stdout
+    assert (hostile.root / ".docindex/stores/CURRENT").exists()
+    assert "private.md" in hostile.run("search", "combination of the safe", "--mode", "bm25", *more, **variables).stdout
+
+
+def test_what_changes_is_asked_for_again(hostile):
+    (hostile.root / "dagster.yaml").unlink()
+    hostile.run("trust", "--yes")
+    settings = hostile.root / "docindex.toml"
+    assert "not trusted" not in hostile.run("source", "list").stderr
+
+    settings.write_text(settings.read_text() + "\n[history]\ncommits = 3\n")
+    assert "not trusted" not in hostile.run("source", "list").stderr
+    settings.write_text(settings.read_text().replace(hostile.url, "http://127.0.0.1:9/v1"))
+    changed = hostile.run("source", "list")
+    assert "embedding.base_url" in changed.stderr
+    assert "library/private" in changed.stdout
+    assert hostile.run("trust", "--revoke").returncode == 0
+    assert "library/private" not in hostile.run("source", "list").stdout
+
+
+def test_trust_shows_what_is_asked_for_and_needs_an_answer(hostile):
+    shown = hostile.run("trust")
+
+    assert shown.returncode == 1
+    assert str(hostile.private.parent) in shown.stdout
+    assert hostile.url in shown.stdout
+    assert "dagster.yaml" in shown.stdout
+    assert "pass --yes" in shown.stderr
+    assert "not trusted" in hostile.run("source", "list").stderr
+
+
+def test_a_source_of_a_link_that_leads_out_is_left_out(hostile):
+    (hostile.root / "docs").symlink_to(hostile.private.parent)
+    (hostile.root / "libraries").mkdir()
+    (hostile.root / "libraries" / "evil").symlink_to(hostile.private.parent)
+    (hostile.root / "docindex.toml").write_text(
+        '[[source]]\nkind = "library"\npath = "docs"\n[[source]]\nkind = "library"\npath = "libraries/{library}"\n'
+        '[[source]]\nkind = "library"\npath = "."\n'
+    )
+
+    hostile.run("index")
+
+    hostile.check()
+    assert PRIVATE not in hostile.run("search", "combination of the safe").stdout
+
+
+def test_a_project_that_was_indexed_before_there_was_trust_needs_no_step(hostile):
+    (hostile.root / "docindex.toml").write_text(f'[[source]]\nkind = "library"\npath = "{hostile.private.parent}"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    hostile.run("index", DOCINDEX_TRUST="1")
+    (hostile.user / "config/docindex/trust.json").unlink()
+    Layout(hostile.root / ".docindex").home.joinpath("id").unlink()
+
+    done = hostile.run("search", "combination of the safe")
+
+    assert "not trusted" not in done.stderr
+    assert "private.md" in done.stdout
+    assert untrusted_home(hostile.root).name not in done.stderr
