@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core import arrow_files
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name
@@ -165,19 +166,15 @@ def remove_unused(layout: Layout, used: Iterable[str]) -> None:
 
 def _write(layout: Layout, name: str, tables: Iterable[pa.Table]) -> None:
     """Write tables, each by path and chunk_index, so that no batch has rows of two of them."""
-    with (
-        replacing(layout.texts / name) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, _STORED) as out,
-    ):
-        for rows in tables:
-            out.write_table(rows.replace_schema_metadata(None).cast(_STORED).combine_chunks(), _ROWS_A_BATCH)
+    stored = (rows.replace_schema_metadata(None).cast(_STORED).combine_chunks() for rows in tables)
+    with replacing(layout.texts / name) as temporary:
+        batches = (batch for rows in stored for batch in rows.to_batches(max_chunksize=_ROWS_A_BATCH))
+        arrow_files.write(temporary, batches, _STORED)
 
 
 def _read(layout: Layout, name: str) -> pa.Table | None:
     try:
-        with pa.memory_map(str(layout.texts / name)) as file:
-            table = pa.ipc.open_file(file).read_all()
+        table = arrow_files.read(layout.texts / name)
         table.validate()
     except _DAMAGE:
         return None
