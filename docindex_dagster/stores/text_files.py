@@ -5,7 +5,7 @@ out. So an edit costs what it changed, until there are many: then the files are 
 the oldest first; where it names none, or one is missing or cannot be read, the table is asked instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,6 +150,14 @@ def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     name = _name(key, source.version)
     _write(layout, name, (pa.Table.from_batches([part.batch]).take(pa.array(part.rows)) for part in parts))
     return (name,)
+
+
+def all_rows(layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all files, also of chunks that were taken out, and of other generations."""
+    for file in layout.texts.glob("*"):
+        table = _read(layout, file.name)
+        if table is not None:
+            yield from table.to_batches()
 
 
 def names(generation: Generation) -> set[str]:
