@@ -6,6 +6,7 @@ and Tantivy compress is found where they store it as literals.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from zipfile import BadZipFile
@@ -113,7 +114,7 @@ class Erased:
     def load(cls, file: Path) -> "Erased":
         """Read what an unfinished erasure saved; empty where there is none, or the file is damaged."""
         try:
-            with np.load(file, allow_pickle=False) as arrays:
+            with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
                 return cls(Windows(arrays["ids"]), Windows(arrays["texts"]))
         except (OSError, ValueError, KeyError, EOFError, BadZipFile):
             return cls()
@@ -156,7 +157,7 @@ def _search(file: Path, wanted: Windows) -> Iterator[int]:
             end = (end + piece)[1 - WINDOW :]
             yield len(piece)
     if file.suffix == ".parquet":
-        for batch in batches_of(file):
+        for batch in _batches(file):
             _check(file, BREAK.join(strings(batch)), wanted)
 
 
@@ -166,10 +167,12 @@ def _check(file: Path, data: bytes, wanted: Windows) -> None:
 
 
 def batches_of(file: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file.
+    """Yield the rows of a Parquet file, as far as it is there and can be read."""
+    with suppress(FileNotFoundError, pa.ArrowException):
+        yield from _batches(file)
 
-    Raises OSError or pa.ArrowException where it is damaged.
-    """
+
+def _batches(file: Path) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(file) as opened:
         yield from opened.iter_batches()
 

@@ -144,9 +144,7 @@ def _shown(layout: Layout) -> Iterator[bytes]:
         for part in text_files.read(layout, source) or ():
             yield b"".join(strings(part.batch))
     for file in (layout.home / "tables").rglob("*.parquet"):
-        with suppress(FileNotFoundError):
-            for batch in batches_of(file):
-                yield b"".join(strings(batch))
+        yield from (b"".join(strings(batch)) for batch in batches_of(file))
     yield layout.current.read_bytes()
 
 
@@ -158,9 +156,8 @@ def _ids_in_use(layout: Layout) -> Iterator[bytes]:
         for rows in lance_table.chunks(table):
             yield from _strings_of(rows, _IDS)
     for file in layout.tables("chunks"):
-        with suppress(FileNotFoundError):
-            for batch in batches_of(file):
-                yield from _strings_of(batch, _IDS)
+        for batch in batches_of(file):
+            yield from _strings_of(batch, _IDS)
 
 
 def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:

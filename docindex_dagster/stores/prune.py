@@ -67,7 +67,7 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
     else:
         clean_up.compact(layout, keep_previous=keep_previous)
     orphans = [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=True)]
-    if layout.erased.exists() and erase:
+    if erase and layout.erased.exists():
         busy = {orphan.path for orphan in orphans if orphan.is_busy}
         erasure.verify(layout, Erased.load(layout.erased), spared=busy)
     return orphans
