@@ -14,7 +14,7 @@ from docindex_dagster.core.files import replacing, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.residue import Erased, batches_of, strings
-from docindex_dagster.memory.folded import remove_unused
+from docindex_dagster.memory.folded import read_folded, remove_unused
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message
 from docindex_dagster.memory.position import Offsets
@@ -50,7 +50,7 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
         ErasureError: a file still holds some of it; the next fold tries again.
         FullDiskError: there is no space for a second copy of the stores.
     """
-    _save_erased(home, log)
+    _save_erased(home, domain, log)
     erasure.erase(home)
     remove_unused(home, domain)
     log.rewrite(lambda entry: not folded.covers(entry.position))
@@ -73,11 +73,13 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
     return receipt
 
 
-def _save_erased(home: Layout, log: Log) -> None:
-    """Add all that files hold to what an unfinished erasure saved; `verify` leaves out what stays."""
+def _save_erased(home: Layout, domain: str, log: Log) -> None:
+    """Add the texts that are not in the published generation to what an unfinished erasure saved."""
     erased = Erased.load(home.erased)
+    published = {each.message.text.encode() for each in read_folded(home, domain).messages}
     for text in _texts(home, log):
-        erased.texts.add(text)
+        if text not in published:
+            erased.texts.add(text)
     erased.save(home.erased)
 
 
