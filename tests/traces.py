@@ -16,7 +16,7 @@ from docindex_dagster.stores.lance_table import load_library
 def traces(home: Path, *words: str) -> set[str]:
     """The files, stores and versions below a home that hold, or are named by, one of the words."""
     sought = [word.encode() for word in words]
-    return {place for place, content in _contents(home) if any(word in content for word in sought)}
+    return {place for place, content in contents(home) if any(word in content for word in sought)}
 
 
 def hiding_places(home: Path) -> list[Path]:
@@ -33,7 +33,8 @@ def hiding_places(home: Path) -> list[Path]:
     return found
 
 
-def _contents(home: Path) -> Iterator[tuple[str, bytes]]:
+def contents(home: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the files, stores and versions below a home with their bytes, and with their values as text."""
     for file in sorted(path for path in home.rglob("*") if path.is_file()):
         name = str(file.relative_to(home))
         yield name, file.read_bytes() + name.encode()

@@ -112,6 +112,6 @@ def show_receipt(one: "Receipt") -> None:
     """Print what was erased, and what was read to prove it."""
     what = console.count(len(one.forgotten), "message") if one.forgotten else "nothing that was forgotten"
     console.out.print(
-        f"{one.domain}: erased {what}; read {console.count(one.files, 'file')} ({one.bytes:,} bytes), and none has "
-        f"the id of one; {one.erased_at}"
+        f"{one.domain}: erased {what}; read {console.count(one.files, 'file')} ({one.bytes:,} bytes), and none holds "
+        f"an id or a text of them; {one.erased_at}"
     )

@@ -96,6 +96,10 @@ class DamagedStoreError(StoreError):
         super().__init__(f"{problem}; {advice}" if advice else problem)
 
 
+class ErasureError(StoreError):
+    """A file still holds text that was erased, or cannot be searched for it."""
+
+
 class CellError(StoreError):
     """A cell of the index, at the address `url`, does not answer; the others can be searched without it."""
 

@@ -206,6 +206,11 @@ class Layout:
         return self.home / "erasure.json"
 
     @property
+    def erased(self) -> Path:
+        """What an unfinished erasure searches files for, as hashes of runs of a few bytes."""
+        return self.home / "erased.npz"
+
+    @property
     def receipts(self) -> Path:
         """What was erased in the domain whose home this is, and when."""
         return self.home / "receipts.jsonl"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from docindex_dagster.core import files
+from docindex_dagster.core import arrow_files, files
 from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.hashing import digest, digest_parts
 
@@ -178,8 +178,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
     with reporting_full_disk(folder.parent):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as file:
-                file.write_table(table)
+            arrow_files.write(temporary, table.to_batches(), table.schema)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -188,8 +187,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
 def read_part(path: Path) -> pa.Table | None:
     """What `write_part` wrote; None where it is gone or damaged."""
     try:
-        with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
-            table = file.read_all()
+        table = arrow_files.read(path)
         table.validate(full=True)
     except (OSError, pa.ArrowException):
         return None

@@ -4,31 +4,23 @@ It is the end of a fold, which has published what stays. A file says that it was
 erasure that was stopped anywhere. Blocks of a disk that files had before, and back-ups, are out of reach.
 """
 
-import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import replacing, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory.folded import remove_unused
+from docindex_dagster.core.residue import Erased, batches_of, strings
+from docindex_dagster.memory.folded import read_folded, remove_unused
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message
 from docindex_dagster.memory.position import Offsets
 from docindex_dagster.memory.results import Receipt
 from docindex_dagster.stores import erasure
 from docindex_dagster.stores.generation import read_generation
-
-_ID = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-_PIECE = 8 << 20  # bytes that are looked at together
-_LONGEST = 34  # bytes of an id with what bounds it
 
 
 def is_unfinished(home: Layout) -> bool:
@@ -55,17 +47,16 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
         folded: how far it was folded; what came later stays.
 
     Raises:
-        StoreError: something of them is left.
+        ErasureError: a file still holds some of it; the next fold tries again.
         FullDiskError: there is no space for a second copy of the stores.
     """
+    _save_erased(home, domain, log)
     erasure.erase(home)
     remove_unused(home, domain)
     log.rewrite(lambda entry: not folded.covers(entry.position))
     written_again = {entry.record.id for entry in log.read().entries if isinstance(entry.record, Message)}
     gone = set(_begun(home)) - written_again
-    files, size, left = scan(home, gone)
-    if left:
-        raise StoreError(f"{left[0]} still holds messages that were forgotten; the next fold tries again")
+    files, size = erasure.verify(home, _load_erased(home, log, gone))
     generation = read_generation(home)
     receipt = Receipt(
         domain,
@@ -82,30 +73,35 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
     return receipt
 
 
-def scan(home: Layout, ids: Collection[str]) -> tuple[int, int, list[Path]]:
-    """How many files there are below a home, their bytes, and which of them hold the id of a message.
-
-    All bytes are looked at, and the values of Parquet files, which are compressed.
-    """
-    wanted = {each.encode() for each in ids}
-    files = [path for path in sorted(home.home.rglob("*")) if path.is_file() and path != home.erasure]
-    left = [path for path in files if any(not wanted.isdisjoint(_ID.findall(piece)) for piece in _pieces(path))]
-    return len(files), sum(path.stat().st_size for path in files), left
-
-
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        end = b""
-        while piece := file.read(_PIECE):
-            yield end + piece
-            end = piece[-_LONGEST:]
-    if path.suffix == ".parquet":
-        for batch in pq.ParquetFile(path).iter_batches():
-            yield from map(_as_bytes, batch.columns)
+def _save_erased(home: Layout, domain: str, log: Log) -> None:
+    """Add the texts that are not in the published generation to what an unfinished erasure saved."""
+    erased = Erased.load(home.erased)
+    published = {each.message.text.encode() for each in read_folded(home, domain).messages}
+    for text in _texts(home, log):
+        if text not in published:
+            erased.texts.add(text)
+    erased.save(home.erased)
 
 
-def _as_bytes(column: pa.Array) -> bytes:
-    return "\n".join(map(str, column.to_pylist())).encode("utf-8", "replace")
+def _load_erased(home: Layout, log: Log, gone: Collection[str]) -> Erased:
+    """Return the ids of messages that are gone, and what was saved but for what stays."""
+    erased = Erased.load(home.erased)
+    for message_id in gone:
+        erased.ids.add(message_id.encode())
+    for text in _texts(home, log):
+        erased.texts.discard(text)
+        erased.texts.discard(orjson.dumps(text.decode()))
+    return erased
+
+
+def _texts(home: Layout, log: Log) -> Iterator[bytes]:
+    """Yield the texts of all messages, in files and in the log."""
+    for file in home.messages.glob("*"):
+        for batch in batches_of(file):
+            yield from strings(batch.select(["text"]))
+    for entry in log.read().entries:
+        if isinstance(entry.record, Message):
+            yield entry.record.text.encode()
 
 
 def _begun(home: Layout) -> list[str]:

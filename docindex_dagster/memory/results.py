@@ -106,7 +106,7 @@ class Receipt:
 
     Attributes:
         forgotten: hashes of the ids of the messages.
-        files: how many files were read to the end, and have none of the ids.
+        files: how many files were read to the end, and hold neither the ids nor the texts.
         bytes: of them.
         erased_at: UTC in ISO 8601.
     """

@@ -3,24 +3,48 @@
 A store that takes a row out only marks it as deleted, and what was published before stays for a rollback. So the
 published generation is written anew from its rows, and all else goes: older versions, the generation before it, and
 one that is to take over, which the next runs make again from the tables.
+
+At the end, `verify` searches the files for what was erased, byte by byte.
 """
 
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 
-from docindex_dagster.core.errors import StoreError
+import orjson
+import pyarrow as pa
+
+from docindex_dagster.core import arrow_files
+from docindex_dagster.core.errors import ErasureError
 from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import clean_up, doctor, lance_table, packing, takeover, text_files
+from docindex_dagster.core.residue import BREAK, Erased, batches_of, strings
+from docindex_dagster.stores import (
+    clean_up,
+    doctor,
+    lance_table,
+    link_files,
+    packing,
+    takeover,
+    text_files,
+    vector_files,
+)
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
 from docindex_dagster.stores.staging import Model, Staged
+
+_IDS = ("chunk_id", "row_hash", "embed_text_hash")
+_TEXTS = ("text", "summary")
 
 
 def erase(layout: Layout) -> None:
     """Leave nothing in the stores but the rows of the published generation. The caller holds the publication lock.
 
     Stopped anywhere, it leaves the generation published, in its old form or its new one; a second call does the rest. A
-    reader that is open has to open anew.
+    reader that is open has to open anew. What is erased is saved for `verify`.
 
     Raises:
         StoreError: what is published cannot be read, or is damaged; nothing was removed.
@@ -31,6 +55,8 @@ def erase(layout: Layout) -> None:
         return
     doctor.check(layout, current)
     clean_up.stop_maintenance(layout)
+    with reading_stores():
+        _save_erased(layout, current)
     model = Model(current.model, 0, current.endpoint)
     with reading_stores():
         with Staged.opened(layout, model, current, rewritten=True) as staged:
@@ -41,7 +67,97 @@ def erase(layout: Layout) -> None:
         lance_table.remove_unnamed(layout)
     left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
     if left:
-        raise StoreError(f"{left[0]} cannot be removed; it may hold what was to be erased")
+        raise ErasureError(f"{left[0]} cannot be removed; it may hold what was to be erased")
+
+
+def verify(layout: Layout, erased: Erased, *, spared: Collection[Path] = ()) -> tuple[int, int]:
+    """Search all files below the home for what was erased; return how many there are, and their bytes.
+
+    Clones, checkouts, Dagster's record, domains, feedback and questions are not searched. Of what readers of the stores
+    and tables show, ids alone are: a text may occur in one that stays.
+
+    Args:
+        layout: where the index lives.
+        erased: what `Erased.load` found after the erasure.
+        spared: files and folders that a run uses, and that another erasure will remove.
+
+    Raises:
+        ErasureError: a file still holds some of it, or cannot be read.
+        StoreError: the stores or tables cannot be read.
+    """
+    if not erased.is_empty:
+        with reading_stores():
+            for data in _shown(layout):
+                erased.texts.discard(data)
+                erased.texts.discard(data.lower())  # as the full-text index has it
+            erased.ids.discard(BREAK.join(_ids_in_use(layout)))
+    unsearched = {
+        *(layout.repositories, layout.home / "checkouts", layout.dagster, layout.memory),
+        *(layout.feedback, layout.older_feedback, layout.questions, layout.erasure, layout.erased),
+        *spared,
+    }
+    found = erased.search(_files(layout.home, unsearched))
+    layout.erased.unlink(missing_ok=True)
+    return found
+
+
+def _files(home: Path, unsearched: Collection[Path]) -> Iterator[Path]:
+    """Yield the files below a folder, but for some files and folders."""
+    for folder, folders, names in os.walk(home):
+        folders[:] = [name for name in folders if Path(folder, name) not in unsearched]
+        files = (Path(folder, name) for name in names)
+        yield from (file for file in files if file.is_file() and file not in unsearched)
+
+
+def _save_erased(layout: Layout, current: Generation) -> None:
+    """Add what is not published any more to what an unfinished erasure saved."""
+    erased = Erased.load(layout.erased)
+    published = lance_table.open_for_reading(layout, current.table, current.table_version)
+    known = {
+        hash(value) for key in current.sources for rows in lance_table.texts(published, key) for value in strings(rows)
+    }
+    others = lance_table.other_rows(layout, published, (*_IDS, *_TEXTS))
+    for rows in chain(others, text_files.all_rows(layout)):
+        for windows, columns in ((erased.ids, _IDS), (erased.texts, _TEXTS)):
+            for value in _strings_of(rows, columns):
+                if hash(value) not in known:
+                    windows.add(value)
+    if not erased.is_empty:
+        erased.save(layout.erased)
+
+
+def _strings_of(rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[bytes]:
+    """Yield the strings of those of some columns that rows have."""
+    return strings(rows.select([name for name in names if name in rows.schema.names]))
+
+
+def _shown(layout: Layout) -> Iterator[bytes]:
+    """Yield the strings that readers of the stores and tables see, in the order in which files hold them."""
+    current = read_generation(layout)
+    if current is None:
+        return
+    table = lance_table.open_for_reading(layout, current.table, current.table_version)
+    for rows in lance_table.chunks(table):
+        yield b"".join(strings(rows))
+        yield b"".join(map(orjson.dumps, rows.to_pylist()))  # as the full-text index stores them
+    for source in current.sources.values():
+        for part in text_files.read(layout, source) or ():
+            yield b"".join(strings(part.batch))
+    for file in (layout.home / "tables").rglob("*.parquet"):
+        yield from (b"".join(strings(batch)) for batch in batches_of(file))
+    yield layout.current.read_bytes()
+
+
+def _ids_in_use(layout: Layout) -> Iterator[bytes]:
+    """Yield the ids of the chunks that are published, or will be by the next runs."""
+    current = read_generation(layout)
+    if current is not None:
+        table = lance_table.open_for_reading(layout, current.table, current.table_version)
+        for rows in lance_table.chunks(table):
+            yield from _strings_of(rows, _IDS)
+    for file in layout.tables("chunks"):
+        for batch in batches_of(file):
+            yield from _strings_of(batch, _IDS)
 
 
 def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
@@ -64,6 +180,7 @@ def _packed_anew(layout: Layout, current: Generation) -> dict[str, PublishedSour
 
 def _publish_alone(layout: Layout, generation: Generation) -> None:
     """Publish a generation, once it is known to be whole, and give up all others."""
+    _rewrite_files(layout, generation)
     doctor.check(layout, generation)
     expected = sum(source.chunks for source in generation.sources.values())
     table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
@@ -72,3 +189,15 @@ def _publish_alone(layout: Layout, generation: Generation) -> None:
     written = replace(generation, previous="", optimized_version=generation.table_version, changed_rows=0)
     replace_generation(layout, written)
     takeover.drop(layout)
+
+
+def _rewrite_files(layout: Layout, generation: Generation) -> None:
+    """Rewrite the files that keep their names: earlier versions of docindex wrote other bytes behind the values."""
+    named = (
+        *(layout.texts / name for name in text_files.names(generation)),
+        *(layout.vectors / name for name in vector_files.names(generation)),
+        *(layout.links / name for name in link_files.names(generation)),
+    )
+    for file in named:
+        with suppress(FileNotFoundError, pa.ArrowException):  # where a file is damaged, the table is asked
+            arrow_files.rewrite(file)

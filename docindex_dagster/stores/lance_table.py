@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.deferred import defer
+from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
@@ -289,6 +290,33 @@ def chunks(table: "LanceTable") -> Iterator[pa.Table]:
     """The rows of the table as chunks, without their vectors."""
     for batch in table.search().select(CHUNKS.names).limit(None).to_batches(_ROWS_A_BATCH):
         yield pa.Table.from_batches([batch])
+
+
+def other_rows(layout: Layout, published: "LanceTable", columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns of the rows that other versions and tables hold and the published one does not, each once.
+
+    A version that cannot be read any more yields none.
+    """
+    known = _row_hashes(published)["row_hash"].combine_chunks()
+    database = _connect(layout)
+    for folder in sorted(layout.lance.glob(f"*{_SUFFIX}")):
+        with suppress(StoreError), reading_stores():
+            table = _opened(database.open_table(folder.name.removesuffix(_SUFFIX)))
+            for version in table.list_versions():
+                with suppress(StoreError), reading_stores():
+                    table.checkout(version["version"])
+                    rows = _row_hashes(table)
+                    rows = rows.filter(pc.invert(pc.is_in(rows["row_hash"], known)))
+                    known = pa.concat_arrays([known, *rows["row_hash"].chunks])
+                    for start in range(0, rows.num_rows, _ROWS_A_BATCH):
+                        ids = rows[_ROW_ID][start : start + _ROWS_A_BATCH].to_pylist()
+                        named = [name for name in columns if name in table.schema.names]
+                        yield table.take_row_ids(ids).select(named).to_arrow()
+
+
+def _row_hashes(table: "LanceTable") -> pa.Table:
+    """Return the row_hash of each row, and its id in the table."""
+    return table.search().select(["row_hash"]).with_row_id(with_row_id=True).limit(None).to_arrow()
 
 
 def texts(table: "LanceTable", source: str) -> Iterator[pa.RecordBatch]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from docindex_dagster.core import arrow_files
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest_parts
@@ -51,8 +52,7 @@ def read(layout: Layout, generation: Generation) -> Links | None:
     if path is None:
         return None
     try:
-        with pa.memory_map(str(path)) as file:
-            table = pa.ipc.open_file(file).read_all()
+        table = arrow_files.read(path)
         table.validate(full=True)
     except (OSError, pa.ArrowException):
         return None
@@ -86,12 +86,8 @@ def _path(layout: Layout, generation: Generation) -> Path | None:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, table.schema) as out,
-    ):
-        out.write_table(table)
+    with replacing(path) as temporary:
+        arrow_files.write(temporary, table.to_batches(), table.schema)
 
 
 def _table(linked: Links) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core import arrow_files
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.matrix import Part
 
@@ -74,8 +75,7 @@ def write(folder: Path, pack: str, sources: Sequence[Small]) -> None:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
-        out.write_table(table.combine_chunks())
+    arrow_files.write(path, table.combine_chunks().to_batches(), table.schema)
 
 
 def graphs(layout: Layout, pack: str) -> dict[str, pa.Buffer]:
@@ -107,8 +107,7 @@ def vectors(layout: Layout, pack: str, column: str) -> Part | None:
 
 def _read(path: Path) -> pa.Table | None:
     try:
-        with pa.memory_map(str(path)) as file:
-            return pa.ipc.open_file(file).read_all()
+        return arrow_files.read(path)
     except _DAMAGE:
         return None
 

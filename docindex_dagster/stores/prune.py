@@ -9,6 +9,7 @@ from pathlib import Path
 from docindex_dagster.core.files import folder_bytes, is_running, writer
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.core.residue import Erased
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.disposal import dispose
 from docindex_dagster.stores import clean_up, doctor, erasure, takeover
@@ -56,6 +57,7 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
     Raises:
         StoreError: what is published cannot be read, or is damaged while the generation before it, which may not be, is
             to go; nothing was removed.
+        ErasureError: with `erase`, a file still holds text that is not published any more.
     """
     generation = read_generation(layout)
     if generation is not None and not keep_previous and not erase:
@@ -64,7 +66,11 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
         erasure.erase(layout)
     else:
         clean_up.compact(layout, keep_previous=keep_previous)
-    return [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=True)]
+    orphans = [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=True)]
+    if erase and layout.erased.exists():
+        busy = {orphan.path for orphan in orphans if orphan.is_busy}
+        erasure.verify(layout, Erased.load(layout.erased), spared=busy)
+    return orphans
 
 
 def _candidates(layout: Layout, keys: Collection[str], *, erase: bool) -> list[_Candidate]:

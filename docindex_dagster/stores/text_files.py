@@ -5,13 +5,14 @@ out. So an edit costs what it changed, until there are many: then the files are 
 the oldest first; where it names none, or one is missing or cannot be read, the table is asked instead.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core import arrow_files
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name
@@ -151,6 +152,14 @@ def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     return (name,)
 
 
+def all_rows(layout: Layout) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all files, also of chunks that were taken out, and of other generations."""
+    for file in layout.texts.glob("*"):
+        table = _read(layout, file.name)
+        if table is not None:
+            yield from table.to_batches()
+
+
 def names(generation: Generation) -> set[str]:
     """The names of the files of a generation."""
     return {name for source in generation.sources.values() for name in source.texts}
@@ -165,19 +174,15 @@ def remove_unused(layout: Layout, used: Iterable[str]) -> None:
 
 def _write(layout: Layout, name: str, tables: Iterable[pa.Table]) -> None:
     """Write tables, each by path and chunk_index, so that no batch has rows of two of them."""
-    with (
-        replacing(layout.texts / name) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, _STORED) as out,
-    ):
-        for rows in tables:
-            out.write_table(rows.replace_schema_metadata(None).cast(_STORED).combine_chunks(), _ROWS_A_BATCH)
+    stored = (rows.replace_schema_metadata(None).cast(_STORED).combine_chunks() for rows in tables)
+    with replacing(layout.texts / name) as temporary:
+        batches = (batch for rows in stored for batch in rows.to_batches(max_chunksize=_ROWS_A_BATCH))
+        arrow_files.write(temporary, batches, _STORED)
 
 
 def _read(layout: Layout, name: str) -> pa.Table | None:
     try:
-        with pa.memory_map(str(layout.texts / name)) as file:
-            table = pa.ipc.open_file(file).read_all()
+        table = arrow_files.read(layout.texts / name)
         table.validate()
     except _DAMAGE:
         return None

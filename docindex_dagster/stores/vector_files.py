@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from docindex_dagster.core import arrow_files
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.stores.generation import Generation
@@ -43,12 +44,8 @@ def write(
     rows = rows.append_column(embeddings.schema.field(VECTOR), embeddings[VECTOR])
     if is_signed:
         rows = with_signs(rows)
-    with (
-        replacing(path) as temporary,
-        pa.OSFile(str(temporary), "wb") as sink,
-        pa.ipc.new_file(sink, rows.schema) as out,
-    ):
-        out.write_table(rows.combine_chunks())
+    with replacing(path) as temporary:
+        arrow_files.write(temporary, rows.combine_chunks().to_batches(), rows.schema)
 
 
 def complete(layout: Layout, generation: Generation, table: "LanceTable") -> None:
@@ -92,8 +89,7 @@ def read(layout: Layout, source: str, version: str) -> Part | None:
 def read_rows(layout: Layout, source: str, version: str) -> pa.Table | None:
     """The same as they lie in the file."""
     try:
-        with pa.memory_map(str(_path(layout, source, version))) as file:
-            return pa.ipc.open_file(file).read_all()
+        return arrow_files.read(_path(layout, source, version))
     except (OSError, pa.ArrowException):
         return None
 

@@ -3,16 +3,18 @@
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.chunking.summary_cache import SummaryCache
-from docindex_dagster.core import tables
-from docindex_dagster.core.errors import DamagedStoreError, StoreError
+from docindex_dagster.core import arrow_files, tables
+from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.embedding.cache import VectorCache, VectorSpill
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
+from docindex_dagster.stores import prune as prune_module
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.latest import LatestReader
@@ -175,3 +177,58 @@ def test_what_a_run_uses_is_reported_to_be_left(removed):
         found = prune(removed, {KEY, OTHER}, erase=True)
 
     assert [(orphan.path, orphan.is_busy) for orphan in found] == [(removed.spilled_vectors(KEY), True)]
+
+
+@pytest.mark.parametrize("left", [f"{SECRET} = 'hunter2'", SECRET, ids_of_secret()[0]])
+def test_a_file_that_still_holds_erased_text_is_an_error_until_it_is_gone(removed, left):
+    stray = removed.home / "copy.txt"
+    stray.write_text(f"by hand: {left}")
+
+    for _ in range(2):  # the second erasure finds no other trace of the text
+        with pytest.raises(ErasureError, match=r"copy\.txt still holds erased text"):
+            prune(removed, {KEY, OTHER}, erase=True)
+
+    stray.unlink()
+    prune(removed, {KEY, OTHER}, erase=True)
+    assert not removed.erased.exists()
+
+
+def test_an_erasure_after_one_that_was_stopped_searches_for_the_same_texts(removed, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(prune_module, "_candidates", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            prune(removed, {KEY, OTHER}, erase=True)
+    (removed.home / "copy.txt").write_text(SECRET)
+
+    with pytest.raises(ErasureError, match=r"copy\.txt"):
+        prune(removed, {KEY, OTHER}, erase=True)
+
+
+def test_a_text_that_another_file_still_holds_is_not_erased(removed):
+    publish_files(removed, {"b.py": [f"omega quotes {SECRET} = 'hunter2'"]}, OTHER)
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert {Path(place).parts[1] for place in traces(removed.home, SECRET) if place.startswith("stores/")} >= {"texts"}
+    assert traces(removed.home, *ids_of_secret()) == set()
+
+
+def test_what_an_earlier_version_wrote_behind_the_values_goes_as_well(removed):
+    generation = read_generation(removed)
+    for folder, [name] in (
+        (removed.texts, generation.sources[KEY].texts),
+        (removed.vectors, [file.name for file in removed.vectors.glob(f"*.{generation.sources[KEY].version[:16]}.*")]),
+    ):
+        rows = arrow_files.read(folder / name)
+        first = rows.slice(0, 1).to_pylist()[0] | {"path": SECRET * 4}
+        whole = pa.concat_tables([rows, pa.Table.from_pylist([first], rows.schema)]).combine_chunks()
+        temporary = folder / "rows"
+        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as out:
+            out.write_table(whole.slice(0, rows.num_rows))
+        temporary.replace(folder / name)
+        assert traces(folder, SECRET) >= {name}
+    assert list(examine(removed)) == []
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert traces(removed.home, SECRET) == set()

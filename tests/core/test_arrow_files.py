@@ -1,0 +1,53 @@
+"""Arrow files hold the values of their rows, and no byte of what lay beside these in memory."""
+
+import pyarrow as pa
+import pytest
+
+from docindex_dagster.core import arrow_files
+
+SECRET = "xkqzvwjhpfmbtrgd"
+HALVES = pa.list_(pa.field("item", pa.float16(), nullable=False), 4)
+
+
+def strings(texts):
+    return pa.array(texts, pa.string())
+
+
+def lists(texts):
+    return pa.array([[text] for text in texts], pa.list_(pa.string()))
+
+
+def structs(texts):
+    return pa.array([{"name": text} for text in texts])
+
+
+def vectors(texts):
+    """Return vectors whose bytes are those of the texts."""
+    values = pa.Array.from_buffers(pa.float16(), 4 * len(texts), [None, pa.py_buffer("".join(texts).encode())])
+    return pa.FixedSizeListArray.from_arrays(values, type=HALVES)
+
+
+@pytest.mark.parametrize("make", [strings, lists, structs, vectors])
+@pytest.mark.parametrize("neighbors", [(1, 1), (0, 2), (2, 0)])
+def test_a_slice_is_written_without_its_neighbors(tmp_path, make, neighbors):
+    before, after = neighbors
+    table = pa.table({"value": make([*[SECRET[:8]] * before, "whatever", *[SECRET[:8]] * after])}).slice(before, 1)
+    file = tmp_path / "rows.arrow"
+
+    arrow_files.write(file, table.to_batches(), table.schema)
+
+    assert SECRET[:4].encode() not in file.read_bytes()
+    assert arrow_files.read(file).equals(table)
+
+
+def test_rewriting_a_file_removes_the_neighbors_that_another_version_wrote(tmp_path):
+    table = pa.table({"text": ["a text that stays", SECRET]}).slice(0, 1)
+    file = tmp_path / "rows.arrow"
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+        out.write_table(table)
+    assert SECRET.encode() in file.read_bytes()
+
+    arrow_files.rewrite(file)
+
+    assert SECRET[:4].encode() not in file.read_bytes()
+    assert arrow_files.read(file).equals(table)

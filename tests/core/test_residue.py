@@ -1,0 +1,90 @@
+"""Erased texts are found in every byte of a file, and texts that stay are not taken for them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from docindex_dagster.core import residue
+from docindex_dagster.core.errors import ErasureError
+from docindex_dagster.core.residue import WINDOW, Erased, Windows
+
+SECRET = b"the launch code is 4711-Quetzal"
+
+
+@pytest.fixture
+def erased() -> Erased:
+    found = Erased()
+    found.texts.add(SECRET)
+    return found
+
+
+@pytest.mark.parametrize("start", [0, 1, 7, 99, residue._PIECE - WINDOW, residue._PIECE - 3, residue._PIECE])
+@pytest.mark.parametrize("end", [WINDOW, len(SECRET)])
+def test_a_run_of_a_text_is_found_at_every_place_of_a_file(tmp_path, erased, start, end):
+    file = tmp_path / "file"
+    file.write_bytes(b"a" * start + SECRET[:end] + b"b" * 9)
+
+    with pytest.raises(ErasureError, match="still holds erased text"):
+        erased.search([file])
+
+
+def test_a_file_without_it_is_read_to_the_end_and_counted(tmp_path, erased):
+    file = tmp_path / "file"
+    file.write_bytes(SECRET[: WINDOW - 1] + b"c" * residue._PIECE)
+
+    assert erased.search([file, tmp_path / "gone"]) == (1, WINDOW - 1 + residue._PIECE)
+
+
+@pytest.mark.parametrize(
+    "value", [SECRET.decode(), [SECRET.decode()], {"name": SECRET.decode()}, [{"names": [SECRET.decode(), None]}]]
+)
+def test_values_of_compressed_tables_are_searched(tmp_path, erased, value):
+    file = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"value": [value] * 100}), file, compression="zstd")
+
+    with pytest.raises(ErasureError):
+        erased.search([file])
+
+
+def test_a_table_that_cannot_be_decoded_is_an_error(tmp_path, erased):
+    file = tmp_path / "table.parquet"
+    file.write_bytes(b"PAR1 and nothing else")
+
+    with pytest.raises(ErasureError, match="cannot search"):
+        erased.search([file])
+
+
+def test_what_a_text_shares_with_one_that_stays_is_not_searched_for():
+    texts = Windows()
+    texts.add(SECRET)
+
+    texts.discard(b"of old, " + SECRET[:-5])
+
+    assert not texts.occur_in(SECRET[:-5])
+    assert texts.occur_in(SECRET)
+
+
+def test_of_too_many_windows_a_sample_is_kept_whatever_their_order(monkeypatch):
+    monkeypatch.setattr(residue, "_MOST", 1000)
+    pieces = [np.random.default_rng(number).bytes(500) for number in range(9)]
+    one, other = Windows(), Windows()
+    for piece in pieces:
+        one.add(piece)
+    for piece in reversed(pieces):
+        other.add(piece)
+
+    assert len(one.hashes) == 1000
+    assert one.hashes.tolist() == other.hashes.tolist()
+    assert sum(one.occur_in(piece) for piece in pieces) == 9
+
+
+def test_it_is_saved_for_the_next_erasure_and_a_damaged_file_holds_nothing(tmp_path, erased):
+    file = tmp_path / "erased.npz"
+
+    erased.save(file)
+
+    assert Erased.load(file).texts.occur_in(SECRET)
+    assert file.stat().st_mode & 0o077 == 0
+    file.write_bytes(file.read_bytes()[:100])
+    assert Erased.load(file).is_empty
