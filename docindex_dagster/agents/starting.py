@@ -46,7 +46,8 @@ def own_command(*, is_shared: bool) -> tuple[str, ...]:
     is_ours = found is not None and own.exists() and own.samefile(found)
     if found is not None and is_ours and not _is_for_now(Path(found)):
         return (_PROGRAM,) if is_shared else (os.path.abspath(found),)  # noqa: PTH100 a link stays one
-    return (str(own),) if own.exists() else (sys.executable, "-m", "docindex_dagster.cli")
+    # Agents start it in a checkout: without -P, Python would import modules from there.
+    return (str(own),) if own.exists() else (sys.executable, "-P", "-m", "docindex_dagster.cli")
 
 
 def _is_for_now(program: Path) -> bool:

@@ -1,6 +1,7 @@
 """`docindex agents`: entries of docindex in the files of agents, and the instruction in their rules."""
 
 import json
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -340,6 +341,18 @@ def test_a_program_that_is_on_the_path_for_good_is_shared_by_its_name(tmp_path, 
 
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path))
     assert own_command(is_shared=True) == (str(own),)
+
+
+def test_a_python_without_the_program_imports_nothing_from_the_folder_that_it_starts_in(tmp_path, monkeypatch):
+    python = sys.executable
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    _, *arguments = own_command(is_shared=False)
+    (tmp_path / "typer.py").write_text("raise SystemExit('imported from the checkout')")
+    installed = Path(python).with_name("docindex")
+
+    for command in ([python, *arguments], [python, str(installed)]):
+        ended = subprocess.run([*command, "version"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_a_program_that_uvx_runs_is_started_by_uvx(tmp_path, monkeypatch):
