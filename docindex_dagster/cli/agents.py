@@ -61,7 +61,7 @@ def agents_add(
 ) -> None:
     """Write the entry that starts docindex mcp, and an instruction, into the files of agents.
 
-    All else in these files stays, and what is there already is not written again. The server answers from the project
+    Other entries in these files stay; an entry of that name is replaced whole. The server answers from the project
     of the folder where an agent starts it; with --project, from that one.
     """
     if remove:
@@ -92,8 +92,8 @@ def agents_add(
 
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
-    """Say what an entry that was there did, where it was something else."""
-    from docindex_dagster.agents.entries import bound_to, started_by
+    """Report what an entry did that was replaced. Values may be secrets, so only their keys are shown."""
+    from docindex_dagster.agents.entries import bound_to, replaced_keys, started_by
 
     if before is None:
         return
@@ -101,6 +101,8 @@ def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> 
         console.warning(f"the entry {name} of {agent.name} was for {root}; with another --name, both stay")
     if (old := started_by(before)) != (new := started_by(after)):
         console.warning(f"the entry {name} of {agent.name} started `{old}`, and starts `{new}` now")
+    if keys := replaced_keys(before, after):
+        console.warning(f"the entry {name} of {agent.name} had other contents, which were replaced: {', '.join(keys)}")
 
 
 @app.command("remove")
