@@ -3,7 +3,8 @@
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,13 +72,14 @@ def agents_add(
         return
     from docindex_dagster.agents import changes
 
-    plan = _plan()
     wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
+    with _editing(dry_run=dry_run) as plan:
+        for agent, scope in wanted:
+            changes.add(plan, agent, scope, name, _server(agent, scope, plan, command), rules=not no_rules)
+        is_changed = _applied(plan, dry_run=dry_run)
     for agent, scope in wanted:
-        before = changes.entry_of(plan, agent, scope, name)
-        changes.add(plan, agent, scope, name, _server(agent, scope, plan, command), rules=not no_rules)
-        _warn_of_differences(agent, name, before, changes.entry_of(plan, agent, scope, name))
-    if _applied(plan, dry_run=dry_run):
+        _warn_of_differences(agent, name, *changes.entries_of(plan, agent, scope, name))
+    if dry_run or not is_changed:
         return
     for agent, scope in wanted:
         if scope == "project" and agent.note:
@@ -111,9 +113,9 @@ def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, nam
     from docindex_dagster.agents import changes
     from docindex_dagster.agents.rules import has_rules
 
-    plan = _plan()
-    shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
-    _applied(plan, dry_run=dry_run)
+    with _editing(dry_run=dry_run) as plan:
+        shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
+        _applied(plan, dry_run=dry_run)
     for file in shared - {None}:
         if file is not None and has_rules(plan.read(file), name):
             console.err.print(f"the instruction stays in {_shown(file)}: other agents that have docindex read it")
@@ -188,6 +190,20 @@ def _plan() -> "Plan":
     return Plan(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
 
 
+@contextmanager
+def _editing(*, dry_run: bool) -> Iterator["Plan"]:
+    """Yield a plan; unless it is only shown, other processes of this user that edit files of agents wait meanwhile."""
+    from docindex_dagster.core.locks import exclusive
+    from docindex_dagster.sources.projects import list_file
+
+    with ExitStack() as stack:
+        if not dry_run:
+            with suppress(OSError):  # the home folder is read-only: the files are compared all the same
+                lock = list_file().with_name("agents.lock")
+                stack.enter_context(exclusive(lock, f"process {os.getpid()}", on_wait=lambda _: None))
+        yield _plan()
+
+
 def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -> "Server":
     """The server that an entry starts. It is bound to a project where that would not be found from the folder."""
     from docindex_dagster.agents.starting import server_for
@@ -218,7 +234,7 @@ def _words(command: str | None) -> tuple[str, ...] | None:
 
 
 def _applied(plan: "Plan", *, dry_run: bool) -> bool:
-    """Write what is planned and say so, or only show it; returns whether nothing was written."""
+    """Write what is planned and say so, or only show it; return whether there is anything to change."""
     changes = list(plan.changes())
     if not changes:
         console.out.print("nothing to do: all is as it should be")
@@ -227,7 +243,7 @@ def _applied(plan: "Plan", *, dry_run: bool) -> bool:
             console.plain(change.diff().rstrip("\n"))
     else:
         plan.apply(_say_made)
-    return dry_run or not changes
+    return bool(changes)
 
 
 def _say_made(change: "Change") -> None:
