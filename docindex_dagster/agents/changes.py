@@ -131,4 +131,4 @@ def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
 def _serves(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
     """Whether an agent has an entry that answers for this project."""
     entry = entry_of(plan, agent, scope, name)
-    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder_variable}
+    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder}

@@ -62,8 +62,8 @@ def agents_add(
 ) -> None:
     """Write the entry that starts docindex mcp, and an instruction, into the files of agents.
 
-    Other entries in these files stay; an entry of that name is replaced whole. The server answers from the project
-    of the folder where an agent starts it; with --project, from that one.
+    Other entries in these files stay; an entry of that name is replaced whole. An entry in a project serves that
+    project. With --user, it serves the project of the folder where an agent starts it, or the one that --project names.
     """
     if remove:
         if no_rules or command is not None:
@@ -205,17 +205,25 @@ def _editing(*, dry_run: bool) -> Iterator["Plan"]:
 
 
 def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -> "Server":
-    """The server that an entry starts. It is bound to a project where that would not be found from the folder."""
+    """The server that an entry starts, bound to its project.
+
+    An entry of a project names the folder that its agent works in, and a path only if the project is elsewhere. An
+    entry of the user serves each folder, unless a project is named or the agent starts servers elsewhere.
+    """
     from docindex_dagster.agents.starting import server_for
 
     choice = chosen()
-    if scope == "project":
-        is_bound = not choice.because and plan.folder != choice.root
+    if scope == "project" and plan.folder == choice.root:
+        root = agent.folder
+    elif scope == "project" and choice.because and not agent.starts_at_home:
+        root = ""  # found by what it indexes, which others have elsewhere
+    elif scope == "project" or is_named() or not agent.starts_in_project:
+        root = str(choice.root)
     else:
-        is_bound = is_named() or not agent.starts_in_project
-    if scope == "project" or is_bound:
+        root = agent.folder if agent.starts_at_home else ""
+    if scope == "project" or root == str(choice.root):
         choice.settings()  # there has to be a project
-    return server_for(agent, scope, choice.root if is_bound else None, _words(command))
+    return server_for(scope, root, _words(command))
 
 
 def _words(command: str | None) -> tuple[str, ...] | None:

@@ -95,6 +95,5 @@ def test_what_another_program_writes_meanwhile_stays(file, write):
         time.sleep(chance.uniform(PAUSE_S / 5, PAUSE_S))
     end([process])
 
-    print(f"{edits} edits of another program")
     assert edits > 20
     assert json.loads(file.read_text())["edits"] == edits

@@ -11,6 +11,8 @@ import tomlkit
 
 from docindex_dagster.agents.catalogue import agents
 from docindex_dagster.agents.starting import own_command
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.sources.choice import choose
 from tests.privileges import as_ordinary_user
 
 ARGUMENTS = ["mcp", "--watch"]
@@ -49,7 +51,14 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
     assert added.out.splitlines() == ["wrote .mcp.json", "wrote CLAUDE.md"]
     assert "asks when it starts here" in added.err
     assert json_of(".mcp.json") == {
-        "mcpServers": {"docindex": {"type": "stdio", "command": "docindex", "args": ARGUMENTS}}
+        "mcpServers": {
+            "docindex": {
+                "type": "stdio",
+                "command": "docindex",
+                "args": ARGUMENTS,
+                "env": {"DOCINDEX_ROOT": "."},
+            }
+        }
     }
     assert "`search`" in Path("CLAUDE.md").read_text()
     assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do: all is as it should be\n"
@@ -70,14 +79,33 @@ def test_what_is_added_to_all_agents_is_taken_out_of_all(project, home, tmp_path
     assert "nothing to do" in project("agents", "remove", *ALL, *scope).out
 
 
-def test_a_file_of_a_project_names_no_folder_of_this_machine(project, tmp_path):
+def test_an_entry_of_a_project_is_bound_to_it_and_names_no_folder_of_this_machine(project, tmp_path):
     project("agents", "add", *ALL, "--command", "docindex")
 
-    for name in ALL:
-        agent = agents()[name]
+    for agent in agents().values():
         if agent.project_file:
-            assert str(tmp_path) not in (tmp_path / agent.project_file).read_text()
-    assert json_of(".cursor/mcp.json")["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": "${workspaceFolder}"}
+            text = (tmp_path / agent.project_file).read_text()
+            entry = (tomllib.loads if agent.format == "toml" else json.loads)(text)[agent.path]["docindex"]
+            assert str(tmp_path) not in text
+            assert entry[agent.environment_key] == {
+                "DOCINDEX_ROOT": "${workspaceFolder}" if agent.name in {"cursor", "vscode"} else "."
+            }
+
+
+def test_a_bound_entry_serves_no_other_project_than_that_of_the_folder(project, tmp_path, monkeypatch):
+    other, known = tmp_path / "elsewhere", tmp_path / "known"
+    for folder in (other, known):
+        folder.mkdir()
+    (known / "docindex.toml").write_text("")
+    project("agents", "add", "claude")
+    monkeypatch.setenv("DOCINDEX_ROOT", json_of(".mcp.json")["mcpServers"]["docindex"]["env"]["DOCINDEX_ROOT"])
+    monkeypatch.setenv("DOCINDEX_PROJECT", str(known))  # of the shell in which the agent was started
+
+    assert choose().root == tmp_path
+    monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path))
+    monkeypatch.chdir(other)
+    with pytest.raises(SourceError, match=r"DOCINDEX_ROOT=\. has no docindex\.toml"):
+        choose().settings()
 
 
 def test_an_agent_that_starts_servers_elsewhere_is_bound_to_the_project(project, home, tmp_path):
