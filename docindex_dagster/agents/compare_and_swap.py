@@ -4,8 +4,9 @@ import ctypes
 import errno
 import os
 import secrets
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from docindex_dagster.core.files import replacing
@@ -21,8 +22,9 @@ class _ConflictError(Exception):
 def swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
     """Replace the content of a file, or create or remove the file, unless another program changed it.
 
-    On Linux, the comparison and the replacement are one step for every program that replaces the file. Elsewhere, an
-    edit within the microseconds between both is lost.
+    On Linux, the files are exchanged, and exchanged back if the old one is not what was read. An edit is lost only if
+    another program reads the file between both and writes it afterwards. Elsewhere, an edit is lost if it comes between
+    the comparison and the replacement.
 
     Args:
         path: of the file.
@@ -51,6 +53,7 @@ def _put(temporary: Path, path: Path, *, expected: bytes | None) -> None:
     if expected is None:
         _create(temporary, path)
         return
+    _rename_exchange()  # loaded before the comparison: the less time passes after it, the better
     _check(path, expected)  # others see the exchanged file for a moment, so a known conflict should not get that far
     if not _exchange(temporary, path):
         temporary.replace(path)
@@ -96,7 +99,7 @@ def _check(path: Path, expected: bytes | None) -> None:
 
 def _exchange(first: Path, second: Path) -> bool:
     """Exchange two files in one step; return False if the system or the file system cannot."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    rename = _rename_exchange()
     if rename is None:
         return False
     names = os.fsencode(first), os.fsencode(second)
@@ -106,3 +109,9 @@ def _exchange(first: Path, second: Path) -> bool:
     if number in _UNSUPPORTED:
         return False
     raise OSError(number, os.strerror(number), str(second))
+
+
+@cache
+def _rename_exchange() -> Callable[..., int] | None:
+    """Return Linux's system call; None where the C library lacks it."""
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -34,7 +34,7 @@ def file(tmp_path, monkeypatch):
 
 
 def adding(names, **environment):
-    """Start a process that runs `docindex agents add` once for each name, as soon as it is told to."""
+    """Start a process that runs `docindex agents add` once for each name, as soon as it gets a line."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", ADD, *names],
         env=os.environ | environment,

@@ -165,7 +165,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_nothing_of_an_entry_that_somebody_else_wrote_is_kept(project, home, tmp_path, name):
+def test_an_existing_entry_is_replaced_whole(project, home, tmp_path, name):
     agent = agents()[name]
     file = agent.file(agent.scopes()[0], tmp_path)
     project("agents", "add", name, "--command", "docindex")
