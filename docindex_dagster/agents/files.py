@@ -15,7 +15,7 @@ from docindex_dagster.sources.paths import read_regular
 _LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
 _PATIENCE_S = 10  # while other programs keep changing a file
 _LONGEST_PAUSE_S = 0.02  # between two tries
-_WRITE_S = 0.05  # a program that empties a file to write it anew has done so by then
+_WRITE_S = 1  # a program that emptied a file to write it in place has done so by then
 
 Edit = Callable[[str | None], str | None]
 """Give the text that a file shall hold for the one that it holds; None stands for no file."""
@@ -155,9 +155,11 @@ class Plan:
 
 def _read(path: Path, target: Path) -> str | None:
     try:
-        if not (data := read_regular(target, _LARGEST + 1)):
-            time.sleep(_WRITE_S)
-            data = read_regular(target, _LARGEST + 1)
+        deadline = time.monotonic() + _WRITE_S
+        while not (data := read_regular(target, _LARGEST + 1)) and time.monotonic() < deadline:
+            if time.time() - target.stat().st_mtime > _WRITE_S:
+                break
+            time.sleep(_LONGEST_PAUSE_S)
     except FileNotFoundError:
         return None
     except OSError as error:

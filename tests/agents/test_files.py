@@ -2,6 +2,7 @@
 
 import os
 import stat
+from threading import Timer
 
 import pytest
 
@@ -100,6 +101,16 @@ def test_a_file_that_was_changed_meanwhile_is_edited_anew(folder, before):
     plan.apply()
     assert file.read_text() == '{"new": 1}, edited'
     assert plan.read(file) == '{"new": 1}, edited'
+
+
+def test_a_file_that_was_just_emptied_is_read_once_it_is_written(folder):
+    file = folder / "a.json"
+    file.write_text("")
+    writer = Timer(0.3, file.write_text, ["{}"])
+    writer.start()
+
+    assert Plan(folder).read(file) == "{}"
+    writer.join()
 
 
 def test_a_file_that_was_removed_meanwhile_is_made_anew(folder):
