@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import replacing, sync
 
 _CURRENT_FOLDER, _RENAME_EXCHANGE = -100, 2  # AT_FDCWD and a flag, from Linux's headers
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
@@ -59,6 +59,8 @@ def _put(temporary: Path, path: Path, *, expected: bytes | None) -> None:
         temporary.replace(path)
         return
     try:
+        _check(temporary, expected)
+        sync([path.parent])  # meanwhile, a program that opened the old file to write it in place has done so
         _check(temporary, expected)
     except _ConflictError:
         _exchange(temporary, path)
