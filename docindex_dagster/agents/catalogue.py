@@ -65,7 +65,8 @@ class Agent:
         project_rules: the file with instructions in a project.
         user_rules: that of the user; None: there is none.
         starts_in_project: whether it starts servers of the user in the folder that it works in.
-        folder_variable: what stands for the folder of the project in both files, where it starts servers elsewhere.
+        starts_at_home: whether it starts them in the home folder, so that their entries need `folder`.
+        folder: the folder that it works in, as entries name it: a variable if it has one, else the working directory.
         reads_jsonc: whether both files may also be called `.jsonc`.
         note: what the user has to do yet, where the entry stands in a project.
     """
@@ -81,7 +82,8 @@ class Agent:
     user_rules: Path | None
     environment_key: str = "env"
     starts_in_project: bool = True
-    folder_variable: str = ""
+    starts_at_home: bool = False
+    folder: str = "."
     reads_jsonc: bool = False
     note: str = ""
 
@@ -143,7 +145,8 @@ def agents() -> Mapping[str, Agent]:
             _stdio,
             ".cursor/rules/docindex.mdc",
             None,
-            folder_variable="${workspaceFolder}",
+            starts_at_home=True,
+            folder="${workspaceFolder}",
             note="switch the server on in Cursor's settings, under MCP",
         ),
         Agent(
@@ -156,6 +159,7 @@ def agents() -> Mapping[str, Agent]:
             _stdio,
             ".github/copilot-instructions.md",
             None,
+            folder="${workspaceFolder}",
             note="VS Code asks whether to trust the server when it starts it",
         ),
         Agent(

@@ -1,16 +1,18 @@
 """Adding docindex to an agent and taking it out again, as changes of files; and where it is configured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
 from docindex_dagster.agents.entries import bound_to, servers_in, started_by, with_server, without_server
-from docindex_dagster.agents.files import Plan
+from docindex_dagster.agents.files import Edit, Plan
 from docindex_dagster.agents.json_text import TextError
 from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
 from docindex_dagster.core.errors import AgentError
+
+_UNCHANGED = "; the file is unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,12 @@ def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, ru
         AgentError: a file cannot be read, or not be edited; the message has the text to put there by hand.
     """
     file = agent.file(scope, plan.folder)
-    by_hand = f"; nothing was written. By hand, this belongs there:\n{entry_text(agent, name, server)}"
+    by_hand = f"{_UNCHANGED}. By hand, this belongs there:\n{entry_text(agent, name, server)}"
     _edit(plan, file, lambda text: with_server(text, agent, name, server), by_hand)
     rules_file = agent.rules(scope, plan.folder)
     if rules and rules_file is not None:
         has_front_matter = rules_file.suffix == ".mdc"
-        by_hand = f"; nothing was written. By hand, this belongs there:\n{instruction(name)}"
+        by_hand = f"{_UNCHANGED}. By hand, this belongs there:\n{instruction(name)}"
         _edit(plan, rules_file, lambda text: with_rules(text, name, has_front_matter=has_front_matter), by_hand)
 
 
@@ -53,12 +55,12 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
         AgentError: a file cannot be read or edited.
     """
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
-    _edit(plan, file, lambda text: text and without_server(text, agent, name), "; nothing was written")
+    _edit(plan, file, lambda text: text and without_server(text, agent, name), _UNCHANGED)
     if rules_file is None or not has_rules(plan.read(rules_file), name):
         return None
     if _is_read_by_another(plan, rules_file, name):
         return rules_file
-    _edit(plan, rules_file, lambda text: text and without_rules(text, name), "; nothing was written")
+    _edit(plan, rules_file, lambda text: text and without_rules(text, name), _UNCHANGED)
     return None
 
 
@@ -68,6 +70,12 @@ def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
         return servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
     except (AgentError, TextError):
         return None
+
+
+def entries_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> tuple[Any, Any]:
+    """Return the entry of a server before and after a change that was planned or made; None where there is none."""
+    change = plan.change(agent.file(scope, plan.folder))
+    return servers_in(change.before, agent).get(name), servers_in(change.after, agent).get(name)
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
@@ -97,13 +105,18 @@ def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
     return State(agent.name, scope, file, command, problem, rules_file, has_block, rules_problem)
 
 
-def _edit(plan: Plan, file: Path, edit: Callable[[str | None], str | None], advice: str) -> None:
+def _edit(plan: Plan, file: Path, edit: Edit, advice: str) -> None:
+    def checked(text: str | None) -> str | None:
+        try:
+            return edit(text)
+        except TextError as error:
+            raise AgentError(f"{file}: {error}{advice}") from error
+
     try:
-        plan.write(file, edit(plan.read(file)))
-    except TextError as error:
-        raise AgentError(f"{file}: {error}{advice}") from error
+        plan.read(file)
     except AgentError as error:
         raise AgentError(f"{error}{advice}") from error
+    plan.edit(file, checked)
 
 
 def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
@@ -118,4 +131,4 @@ def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
 def _serves(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
     """Whether an agent has an entry that answers for this project."""
     entry = entry_of(plan, agent, scope, name)
-    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder_variable}
+    return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder}

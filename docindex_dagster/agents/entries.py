@@ -1,6 +1,6 @@
 """The entry of docindex in the text of an agent's file: read, set and removed, whichever format the file has."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from docindex_dagster.agents import json_edit, nested, toml_edit
@@ -10,7 +10,7 @@ from docindex_dagster.agents.json_text import TextError, is_blank, parse
 ROOT_VARIABLE = "DOCINDEX_ROOT"
 _ADDRESSES = ("url", "httpUrl", "serverUrl")  # of servers that are not started, but reached
 _CANNOT_BE_EDITED = "it has a form that cannot be edited"
-_OURS = frozenset({"type", "source", "command", "args"})  # what an entry has to have, whatever a user wrote there
+_STARTING = ("command", "args")
 
 
 def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
@@ -26,19 +26,20 @@ def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
 
 
 def with_server(text: str | None, agent: Agent, name: str, server: Server) -> str:
-    """A text with the entry of a server. What else a user has written into that entry stays.
+    """Return a text with the entry of a server. An entry that differs is replaced whole.
+
+    Whoever wrote the old one may have set a command, variables or approvals in it that the user never saw.
 
     Raises:
-        TextError: as `servers_in`, the file cannot be edited, or the entry is one of a server that is reached by HTTP.
+        TextError: as `servers_in`, or the file cannot be edited.
     """
-    old = servers_in(text, agent).get(name)
-    new = _merged(old, agent.entry(server), agent.environment_key)
-    if old == new:
+    new = agent.entry(server)
+    if servers_in(text, agent).get(name) == new:
         return text or ""
     path = (agent.path, name)
     if agent.format == "toml":
         return toml_edit.set_table(text, path, new)
-    edited = _edited(text, path, old, new, has_comments=agent.format == "jsonc")
+    edited = json_edit.set_member(text, path, new, has_comments=agent.format == "jsonc")
     if _data(edited, agent) != nested.with_value(_data(text, agent), path, new):
         raise TextError(_CANNOT_BE_EDITED)
     return edited
@@ -68,8 +69,23 @@ def started_by(entry: Any) -> str:
     if not isinstance(entry, dict):
         return ""
     address = next((entry[key] for key in _ADDRESSES if key in entry), "?")
-    parts = [part for key in ("command", "args") for part in _as_list(entry.get(key))]
+    parts = [part for key in _STARTING for part in _as_list(entry.get(key))]
     return " ".join(map(str, parts)) if "command" in entry else str(address)
+
+
+def replaced_keys(before: Any, after: Any) -> list[str]:
+    """List the keys of an old entry whose values a new one lacks, such as `env.PATH`, but for those of the command."""
+    kept = dict(_leaves(after))
+    return [key for key, value in _leaves(before) if key not in _STARTING and (key not in kept or kept[key] != value)]
+
+
+def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an entry that are not groups, each with its keys joined by dots."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def bound_to(entry: Any, agent: Agent) -> str:
@@ -94,23 +110,6 @@ def _data(text: str | None, agent: Agent) -> Mapping[str, Any]:
     return data
 
 
-def _merged(old: Any, wanted: Mapping[str, Any], environment_key: str) -> dict[str, Any]:
-    """An entry that starts the server, with what else the old one had."""
-    if old is None:
-        return dict(wanted)
-    _check_starts(old)
-    ours = {key: value for key, value in wanted.items() if key in _OURS or key not in old}
-    merged = {**old, **ours}
-    variables = old.get(environment_key) or {}
-    if not isinstance(variables, dict):
-        raise TextError(f"{environment_key} of its entry is no group of variables")
-    others = {key: value for key, value in variables.items() if key != ROOT_VARIABLE}
-    merged[environment_key] = {**others, **wanted.get(environment_key, {})}
-    if not merged[environment_key] and environment_key not in wanted:
-        del merged[environment_key]
-    return merged
-
-
 def _check_starts(entry: Any) -> None:
     """Refuse an entry that a user wrote for something else.
 
@@ -119,18 +118,3 @@ def _check_starts(entry: Any) -> None:
     """
     if not isinstance(entry, dict) or any(key in entry for key in _ADDRESSES):
         raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
-
-
-def _edited(text: str | None, path: Sequence[str], old: Any, new: Mapping[str, Any], *, has_comments: bool) -> str:
-    """The text with the values of `new` in the place of those of `old`: what they have in common is not touched."""
-    if not isinstance(old, dict) or text is None:
-        return json_edit.set_member(text, path, new, has_comments=has_comments)
-    for key in old.keys() - new.keys():
-        text = json_edit.remove_member(text, [*path, key], has_comments=has_comments) or ""
-    for key, value in new.items():
-        if key not in old or old[key] != value:
-            if isinstance(value, dict) and isinstance(old.get(key), dict):
-                text = _edited(text, [*path, key], old[key], value, has_comments=has_comments)
-            else:
-                text = json_edit.set_member(text, [*path, key], value, has_comments=has_comments)
-    return text

@@ -1,16 +1,24 @@
 """Files of agents: read and written whole, in one replacement, never through a link that leads out of a project."""
 
+import random
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import unified_diff
 from pathlib import Path
 
+from docindex_dagster.agents.compare_and_swap import swap
 from docindex_dagster.core.errors import AgentError
-from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.sources.paths import read_regular
 
 _LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
+_PATIENCE_S = 10  # while other programs keep changing a file
+_LONGEST_PAUSE_S = 0.02  # between two tries
+_WRITE_S = 1  # a program that emptied a file to write it in place has done so by then
+
+Edit = Callable[[str | None], str | None]
+"""Give the text that a file shall hold for the one that it holds; None stands for no file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,18 @@ class Change:
     path: Path  # as users know it
     before: str | None
     after: str | None
+    edits: tuple[Edit, ...] = ()  # that lead from one to the other
+
+    def edited(self, path: Path, edit: Edit) -> "Change":
+        """Add an edit."""
+        return Change(path, self.before, edit(self.after), (*self.edits, edit))
+
+    def redone(self, text: str | None) -> "Change":
+        """Make the same edits in another text."""
+        change = Change(self.path, text, text)
+        for edit in self.edits:
+            change = change.edited(self.path, edit)
+        return change
 
     def diff(self) -> str:
         """The lines that change."""
@@ -39,7 +59,6 @@ class Plan:
 
     folder: Path
     _changes: dict[Path, Change] = field(default_factory=dict)
-    _stamps: dict[Path, tuple[int, ...] | None] = field(default_factory=dict)
 
     def read(self, path: Path) -> str | None:
         """The text of a file as it will be; None where there is none.
@@ -47,62 +66,74 @@ class Plan:
         Raises:
             AgentError: it cannot be read, is no text, or leads out of the project.
         """
-        target = self._target(path)
-        if target in self._changes:
-            return self._changes[target].after
-        self._stamps[target] = stamp(target)
-        text = _read(path, target)
-        self._changes[target] = Change(path, text, text)
-        return text
+        return self.change(path).after
 
-    def write(self, path: Path, text: str | None) -> None:
-        """Note what a file, which was read before, shall hold; None takes it away.
+    def change(self, path: Path) -> Change:
+        """Return what becomes of a file.
 
         Raises:
             AgentError: as `read`.
         """
         target = self._target(path)
-        self._changes[target] = Change(path, self._changes[target].before, text)
+        if target not in self._changes:
+            text = _read(path, target)
+            self._changes[target] = Change(path, text, text)
+        return self._changes[target]
+
+    def edit(self, path: Path, edit: Edit) -> None:
+        """Plan an edit of a file. It is made again if another program changes the file before it is written.
+
+        Raises:
+            AgentError: as `read`, or as the edit raises it.
+        """
+        change = self.change(path).edited(path, edit)
+        self._changes[self._target(path)] = change
 
     def changes(self) -> Iterator[Change]:
         """Those that change something, in the order in which the files were read."""
         return (change for change in self._changes.values() if change.before != change.after)
 
     def apply(self, announce: Callable[[Change], object] = lambda _: None) -> None:
-        """Write what changes.
+        """Write what changes. What other programs wrote since the files were read stays.
 
         Args:
             announce: called with each change once it is made.
 
         Raises:
-            AgentError: a file was changed since it was read, or cannot be written; those that come after it are not.
+            AgentError: a file cannot be edited any more, or cannot be written; those that come after it are not.
             FullDiskError: there is no space left.
         """
-        changes = [*self.changes()]
-        for change in changes:  # none is written where one was changed
-            self._check_unchanged(change)
-        for change in changes:
+        for change in [*self.changes()]:
             try:
-                self._make(change)
+                made = self._make(change)
             except OSError as error:
                 raise AgentError(f"{change.path} cannot be written: {error.strerror}") from error
-            announce(change)
+            if made.before != made.after:
+                announce(made)
 
-    def _make(self, change: Change) -> None:
-        target = self._target(change.path)
+    def _make(self, change: Change) -> Change:
+        """Make a change, anew whenever another program has changed the file."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                target = self._target(change.path)
+                text = _read(change.path, target)
+                if text != change.before:
+                    change = change.redone(text)
+                is_made = change.before == change.after or swap(target, _encoded(text), _encoded(change.after))
+            except AgentError:  # another program may not have written all of it yet
+                if time.monotonic() > deadline:
+                    raise
+                is_made = False
+            if is_made:
+                break
+            if time.monotonic() > deadline:
+                raise AgentError(f"{change.path} keeps changing; try again once no other program writes it")
+            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 so that two programs do not keep meeting
+        self._changes[target] = change
         if change.after is None:
-            self._check_unchanged(change)
-            target.unlink()
             self._remove_empty_folders(target.parent)
-            return
-        with replacing(target) as temporary:
-            temporary.write_bytes(change.after.encode())
-            self._check_unchanged(change)  # here, since its agent may write into it at any moment
-
-    def _check_unchanged(self, change: Change) -> None:
-        target = self._target(change.path)
-        if stamp(target) != self._stamps[target]:
-            raise AgentError(f"{change.path} was changed meanwhile; try again")
+        return change
 
     def _target(self, path: Path) -> Path:
         """The file that a path leads to, over links."""
@@ -124,7 +155,11 @@ class Plan:
 
 def _read(path: Path, target: Path) -> str | None:
     try:
-        data = read_regular(target, _LARGEST + 1)
+        deadline = time.monotonic() + _WRITE_S
+        while not (data := read_regular(target, _LARGEST + 1)) and time.monotonic() < deadline:
+            if time.time() - target.stat().st_mtime > _WRITE_S:
+                break
+            time.sleep(_LONGEST_PAUSE_S)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -135,3 +170,7 @@ def _read(path: Path, target: Path) -> str | None:
         return data.decode()
     except UnicodeDecodeError as error:
         raise AgentError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}") from error
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()

@@ -5,7 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from docindex_dagster.agents.catalogue import Agent, Scope, Server
+from docindex_dagster.agents.catalogue import Scope, Server
 from docindex_dagster.agents.entries import ROOT_VARIABLE
 from docindex_dagster.core.errors import AgentError
 from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
@@ -14,24 +14,22 @@ _PROGRAM = "docindex"
 _ARGUMENTS = ("mcp", "--watch")
 
 
-def server_for(agent: Agent, scope: Scope, root: Path | None, command: tuple[str, ...] | None = None) -> Server:
+def server_for(scope: Scope, root: str, command: tuple[str, ...] | None = None) -> Server:
     """The server that an entry describes.
 
     Args:
-        agent: whose file it stands in.
         scope: a file of a project is shared, so that it names no path of this machine unless it has to.
-        root: the project that it serves wherever it is started; None for the one of the folder where it is started.
+        root: the project that it serves, as the agent reads it; empty for that of the folder where it is started.
         command: how `docindex` is called; None to find out.
 
     Raises:
         AgentError: a path has bytes that are no UTF-8, which no agent could read.
     """
     program, *arguments = command or own_command(is_shared=scope == "project")
-    place = str(root) if root else agent.folder_variable
-    for text in (program, *arguments, place):
+    for text in (program, *arguments, root):
         if not _is_utf8(text):
             raise AgentError(f"{text!r} is no UTF-8, so that no agent could read it")
-    return Server(program, (*arguments, *_ARGUMENTS), {ROOT_VARIABLE: place} if place else {})
+    return Server(program, (*arguments, *_ARGUMENTS), {ROOT_VARIABLE: root} if root else {})
 
 
 def own_command(*, is_shared: bool) -> tuple[str, ...]:
@@ -46,7 +44,8 @@ def own_command(*, is_shared: bool) -> tuple[str, ...]:
     is_ours = found is not None and own.exists() and own.samefile(found)
     if found is not None and is_ours and not _is_for_now(Path(found)):
         return (_PROGRAM,) if is_shared else (os.path.abspath(found),)  # noqa: PTH100 a link stays one
-    return (str(own),) if own.exists() else (sys.executable, "-m", "docindex_dagster.cli")
+    # Agents start it in a checkout: without -P, Python would import modules from there.
+    return (str(own),) if own.exists() else (sys.executable, "-P", "-m", "docindex_dagster.cli")
 
 
 def _is_for_now(program: Path) -> bool:

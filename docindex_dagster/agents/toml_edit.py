@@ -1,8 +1,8 @@
 """Setting and removing tables of a TOML text: nothing else in it changes, neither comments nor layout.
 
-A new table stands at the end, and is removed to the byte. One that is there already is edited in its own lines; one
-without a header, be it an inline table or one written key by key, in the whole text by tomlkit. Whatever was edited is
-parsed again, and has to hold what it should.
+A new table stands at the end, and is removed to the byte. An old table is removed first. Where tables have no headers,
+because they are inline tables or written key by key, tomlkit edits the whole text. Each edited text is parsed again and
+must hold what it should.
 """
 
 import re
@@ -52,9 +52,8 @@ def set_table(text: str | None, path: Sequence[str], data: Mapping[str, Any]) ->
         raise TextError(str(error)) from error
     if before == wanted:
         return text or ""
-    is_new = not nested.has(before, path)
-    ways = [_appended(text, path, data)] if is_new else [*_set_in_its_lines(text or "", path, data)]
-    for new in (*ways, _set_by_tomlkit(text or "", path, data)):
+    rest = None if text is None else remove_table(text, path)
+    for new in (_appended(rest, path, data), _added_by_tomlkit(rest or "", path, data)):
         if new is not None and _holds(new, wanted):
             return new
     raise TextError(f"{'.'.join(path)} is written in a form that cannot be edited")
@@ -120,20 +119,6 @@ def _value(value: Any) -> str:
     return str(tomlkit.item(value).as_string())
 
 
-def _set_in_its_lines(text: str, path: Sequence[str], data: Mapping[str, Any]) -> Iterator[str]:
-    """The text with other lines in a table that has a header: for each line that looks like it."""
-    import tomlkit
-
-    lines = text.splitlines(keepends=True)
-    for at in _headers(lines, path):
-        end = _end(lines, at)
-        own = _document("".join(lines[at + 1 : end]))
-        if own is not None:
-            _fill(own, data)
-            ended = lines[at] if lines[at].endswith("\n") else lines[at] + _line_end(text)
-            yield "".join([*lines[:at], ended, _LONE_LINE_BREAK.sub(_line_end(text), tomlkit.dumps(own)), *lines[end:]])
-
-
 def _cuts(text: str, path: Sequence[str]) -> Iterator[str]:
     """The text without the lines of a table and of those in it: of each header that looks like its own, then of all."""
     lines = text.splitlines(keepends=True)
@@ -180,8 +165,8 @@ def _without(lines: Sequence[str], headers: Sequence[int]) -> str:
     return "".join(left)
 
 
-def _set_by_tomlkit(text: str, path: Sequence[str], data: Mapping[str, Any]) -> str | None:
-    """The text with a table that is an inline one, or is written key by key."""
+def _added_by_tomlkit(text: str, path: Sequence[str], data: Mapping[str, Any]) -> str | None:
+    """Add a table to groups that are inline tables or written key by key."""
     import tomlkit
 
     document = _document(text)
@@ -190,21 +175,8 @@ def _set_by_tomlkit(text: str, path: Sequence[str], data: Mapping[str, Any]) -> 
     inner: Any = document
     for key in path[:-1]:
         inner = inner.setdefault(key, tomlkit.table(is_super_table=True))
-    if path[-1] not in inner:
-        inner[path[-1]] = {}
-    _fill(inner[path[-1]], data)
+    inner[path[-1]] = {key: _item(value) for key, value in data.items()}
     return _as_it_was(tomlkit.dumps(document), text)
-
-
-def _fill(table: Any, data: Mapping[str, Any]) -> None:
-    """Give a table what it shall hold, touching nothing that is right already."""
-    for key in [key for key in table if key not in data]:
-        del table[key]
-    for key, value in data.items():
-        if isinstance(value, Mapping) and isinstance(table.get(key), dict):
-            _fill(table[key], value)
-        elif key not in table or table[key] != value:
-            table[key] = _item(value)
 
 
 def _item(value: Any) -> Any:

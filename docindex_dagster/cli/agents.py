@@ -3,7 +3,8 @@
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,8 +62,8 @@ def agents_add(
 ) -> None:
     """Write the entry that starts docindex mcp, and an instruction, into the files of agents.
 
-    All else in these files stays, and what is there already is not written again. The server answers from the project
-    of the folder where an agent starts it; with --project, from that one.
+    Other entries in these files stay; an entry of that name is replaced whole. An entry in a project serves that
+    project. With --user, it serves the project of the folder where an agent starts it, or the one that --project names.
     """
     if remove:
         if no_rules or command is not None:
@@ -71,13 +72,14 @@ def agents_add(
         return
     from docindex_dagster.agents import changes
 
-    plan = _plan()
     wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
+    with _editing(dry_run=dry_run) as plan:
+        for agent, scope in wanted:
+            changes.add(plan, agent, scope, name, _server(agent, scope, plan, command), rules=not no_rules)
+        is_changed = _applied(plan, dry_run=dry_run)
     for agent, scope in wanted:
-        before = changes.entry_of(plan, agent, scope, name)
-        changes.add(plan, agent, scope, name, _server(agent, scope, plan, command), rules=not no_rules)
-        _warn_of_differences(agent, name, before, changes.entry_of(plan, agent, scope, name))
-    if _applied(plan, dry_run=dry_run):
+        _warn_of_differences(agent, name, *changes.entries_of(plan, agent, scope, name))
+    if dry_run or not is_changed:
         return
     for agent, scope in wanted:
         if scope == "project" and agent.note:
@@ -92,8 +94,8 @@ def agents_add(
 
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
-    """Say what an entry that was there did, where it was something else."""
-    from docindex_dagster.agents.entries import bound_to, started_by
+    """Report what an entry did that was replaced. Values may be secrets, so only their keys are shown."""
+    from docindex_dagster.agents.entries import bound_to, replaced_keys, started_by
 
     if before is None:
         return
@@ -101,6 +103,8 @@ def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> 
         console.warning(f"the entry {name} of {agent.name} was for {root}; with another --name, both stay")
     if (old := started_by(before)) != (new := started_by(after)):
         console.warning(f"the entry {name} of {agent.name} started `{old}`, and starts `{new}` now")
+    if keys := replaced_keys(before, after):
+        console.warning(f"the entry {name} of {agent.name} had other contents, which were replaced: {', '.join(keys)}")
 
 
 @app.command("remove")
@@ -109,9 +113,9 @@ def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, nam
     from docindex_dagster.agents import changes
     from docindex_dagster.agents.rules import has_rules
 
-    plan = _plan()
-    shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
-    _applied(plan, dry_run=dry_run)
+    with _editing(dry_run=dry_run) as plan:
+        shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
+        _applied(plan, dry_run=dry_run)
     for file in shared - {None}:
         if file is not None and has_rules(plan.read(file), name):
             console.err.print(f"the instruction stays in {_shown(file)}: other agents that have docindex read it")
@@ -186,18 +190,40 @@ def _plan() -> "Plan":
     return Plan(next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here))
 
 
+@contextmanager
+def _editing(*, dry_run: bool) -> Iterator["Plan"]:
+    """Yield a plan; unless it is only shown, other processes of this user that edit files of agents wait meanwhile."""
+    from docindex_dagster.core.locks import exclusive
+    from docindex_dagster.sources.projects import list_file
+
+    with ExitStack() as stack:
+        if not dry_run:
+            with suppress(OSError):  # the home folder is read-only: the files are compared all the same
+                lock = list_file().with_name("agents.lock")
+                stack.enter_context(exclusive(lock, f"process {os.getpid()}", on_wait=lambda _: None))
+        yield _plan()
+
+
 def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -> "Server":
-    """The server that an entry starts. It is bound to a project where that would not be found from the folder."""
+    """The server that an entry starts, bound to its project.
+
+    An entry of a project names the folder that its agent works in, and a path only if the project is elsewhere. An
+    entry of the user serves each folder, unless a project is named or the agent starts servers elsewhere.
+    """
     from docindex_dagster.agents.starting import server_for
 
     choice = chosen()
-    if scope == "project":
-        is_bound = not choice.because and plan.folder != choice.root
+    if scope == "project" and plan.folder == choice.root:
+        root = agent.folder
+    elif scope == "project" and choice.because and not agent.starts_at_home:
+        root = ""  # found by what it indexes, which others have elsewhere
+    elif scope == "project" or is_named() or not agent.starts_in_project:
+        root = str(choice.root)
     else:
-        is_bound = is_named() or not agent.starts_in_project
-    if scope == "project" or is_bound:
+        root = agent.folder if agent.starts_at_home else ""
+    if scope == "project" or root == str(choice.root):
         choice.settings()  # there has to be a project
-    return server_for(agent, scope, choice.root if is_bound else None, _words(command))
+    return server_for(scope, root, _words(command))
 
 
 def _words(command: str | None) -> tuple[str, ...] | None:
@@ -216,7 +242,7 @@ def _words(command: str | None) -> tuple[str, ...] | None:
 
 
 def _applied(plan: "Plan", *, dry_run: bool) -> bool:
-    """Write what is planned and say so, or only show it; returns whether nothing was written."""
+    """Write what is planned and say so, or only show it; return whether there is anything to change."""
     changes = list(plan.changes())
     if not changes:
         console.out.print("nothing to do: all is as it should be")
@@ -225,7 +251,7 @@ def _applied(plan: "Plan", *, dry_run: bool) -> bool:
             console.plain(change.diff().rstrip("\n"))
     else:
         plan.apply(_say_made)
-    return dry_run or not changes
+    return bool(changes)
 
 
 def _say_made(change: "Change") -> None:

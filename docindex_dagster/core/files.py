@@ -6,7 +6,7 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -27,7 +27,7 @@ _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure tha
 
 
 @contextmanager
-def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
+def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
     """Yield an empty file beside `path`; when the block ends well, sync it and put it in the place of `path`.
 
     A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
@@ -36,6 +36,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
     Args:
         path: of the file.
         mode: the permissions that it gets where there was none, but for those that the process's mask takes away.
+        put: moves the new file, its first argument, to `path`. What it leaves of the new file is removed.
 
     Raises:
         FullDiskError: there is no space left.
@@ -51,7 +52,7 @@ def replacing(path: Path, mode: int = 0o666) -> Iterator[Path]:
             with suppress(FileNotFoundError):
                 _copy_access(path, temporary)
             sync([temporary])
-            temporary.replace(path)
+            put(temporary, path)
             sync([path.parent])
     finally:
         temporary.unlink(missing_ok=True)

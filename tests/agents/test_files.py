@@ -2,9 +2,11 @@
 
 import os
 import stat
+from threading import Timer
 
 import pytest
 
+from docindex_dagster.agents import files
 from docindex_dagster.agents.files import Plan
 from docindex_dagster.core.errors import AgentError
 
@@ -17,8 +19,7 @@ def folder(tmp_path):
 
 def write(folder, path, text):
     plan = Plan(folder)
-    plan.read(path)
-    plan.write(path, text)
+    plan.edit(path, lambda _: text)
     plan.apply()
 
 
@@ -38,8 +39,7 @@ def test_a_link_within_the_project_stays_and_leads_to_the_new_text(folder):
     (folder / "AGENTS.md").write_text("ours\n")
     (folder / "CLAUDE.md").symlink_to("AGENTS.md")
     plan = Plan(folder)
-    plan.read(folder / "CLAUDE.md")
-    plan.write(folder / "CLAUDE.md", "new\n")
+    plan.edit(folder / "CLAUDE.md", lambda _: "new\n")
 
     assert plan.read(folder / "AGENTS.md") == "new\n"  # one file, whatever it is called
     plan.apply()
@@ -89,47 +89,67 @@ def test_what_is_no_readable_text_is_refused(folder):
             Plan(folder).read(folder / name)
 
 
-def test_a_file_that_was_changed_meanwhile_is_not_overwritten(folder):
+@pytest.mark.parametrize("before", [None, "", "{}"])
+def test_a_file_that_was_changed_meanwhile_is_edited_anew(folder, before):
+    file = folder / "a.json"
+    if before is not None:
+        file.write_text(before)
+    plan = Plan(folder)
+    plan.edit(file, lambda text: f"{text}, edited")
+    file.write_text('{"new": 1}')
+
+    plan.apply()
+    assert file.read_text() == '{"new": 1}, edited'
+    assert plan.read(file) == '{"new": 1}, edited'
+
+
+def test_a_file_that_was_just_emptied_is_read_once_it_is_written(folder):
+    file = folder / "a.json"
+    file.write_text("")
+    writer = Timer(0.3, file.write_text, ["{}"])
+    writer.start()
+
+    assert Plan(folder).read(file) == "{}"
+    writer.join()
+
+
+def test_a_file_that_was_removed_meanwhile_is_made_anew(folder):
     file = folder / "a.json"
     file.write_text("{}")
     plan = Plan(folder)
-    plan.read(file)
-    plan.write(file, "{ }")
-    file.write_text('{"new": 1}')
+    plan.edit(file, lambda text: f"{text}, edited")
+    file.unlink()
 
-    with pytest.raises(AgentError, match="changed meanwhile"):
-        plan.apply()
-    assert file.read_text() == '{"new": 1}'
+    plan.apply()
+    assert file.read_text() == "None, edited"
 
 
-def test_where_one_file_was_changed_meanwhile_none_is_written(folder):
-    first, second = folder / "a.json", folder / "b.json"
+def test_a_file_that_no_longer_can_be_edited_is_left_as_it_is(folder, monkeypatch):
+    def edit(text):
+        if text != "{}":
+            raise AgentError("broken")
+        return "edited"
+
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.1)
+    first, second, written = folder / "a.json", folder / "b.json", []
     plan = Plan(folder)
     for file in (first, second):
-        plan.read(file)
-        plan.write(file, "{ }")
-    second.write_text('{"new": 1}')
+        file.write_text("{}")
+        plan.edit(file, edit)
+    second.write_text("{")
 
-    with pytest.raises(AgentError, match=r"b\.json was changed meanwhile"):
-        plan.apply()
-    assert not first.exists()
-
-
-def test_one_learns_which_files_were_written_before_one_could_not_be(folder):
-    first, second = folder / "a.json", folder / "b.json"
-    plan, written = Plan(folder), []
-    for file in (first, second):
-        plan.read(file)
-        plan.write(file, "{ }")
-
-    def change_the_other(change):
-        written.append(change.path)
-        second.write_text('{"new": 1}')
-
-    with pytest.raises(AgentError, match=r"b\.json was changed meanwhile"):
-        plan.apply(change_the_other)
+    with pytest.raises(AgentError, match="broken"):
+        plan.apply(lambda change: written.append(change.path))
     assert written == [first]
-    assert second.read_text() == '{"new": 1}'
+    assert second.read_text() == "{"
+
+
+def test_a_file_that_never_rests_is_given_up(folder, monkeypatch):
+    monkeypatch.setattr(files, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(files, "swap", lambda *_: False)
+
+    with pytest.raises(AgentError, match=r"a\.json keeps changing"):
+        write(folder, folder / "a.json", "{ }")
 
 
 def test_folders_that_are_empty_then_go_with_a_file_and_no_others(folder):

@@ -160,6 +160,7 @@ def test_opencode_connects(place, program):
         "type": "local",
         "command": [program, *ARGUMENTS],
         "enabled": True,
+        "environment": {ROOT: "."},
     }
     assert "docindex connected" in asked("opencode", "mcp", "list")
 

@@ -58,37 +58,26 @@ def test_a_file_that_is_made_goes_again():
     assert remove_table(made, PATH) is None
 
 
-def test_a_table_that_is_there_is_changed_where_it_stands():
-    text = '[mcp_servers.docindex]\ncommand = "old"  # by hand\nargs = []\nenabled = false\n\n# of b\n[b]\nx = 1\n'
-    changed = set_table(text, PATH, {"command": "new", "args": ["mcp"], "enabled": False})
+def test_an_old_table_is_replaced_whole_at_the_end():
+    text = '[mcp_servers.docindex]\ncommand = "old"  # by hand\nenv_file = "x"\n\n# of b\n[b]\nx = 1\n'
 
-    assert changed == text.replace('"old"', '"new"').replace("[]", '["mcp"]')
-
-
-def test_what_a_table_lacks_is_written_into_it_and_not_below_the_notes_of_others():
-    text = '[mcp_servers.docindex]\r\ncommand = "old"\r\n\r\n# of b\r\n[mcp_servers.b]\r\ncommand = "b"\r\n'
-    changed = set_table(text, PATH, {"command": "new", "args": ["mcp"]})
-
-    assert changed == text.replace('"old"\r\n', '"new"\r\nargs = ["mcp"]\r\n')
-
-
-def test_the_last_line_may_have_no_end():
-    assert set_table("[mcp_servers.docindex]", PATH, {"a": 1}) == "[mcp_servers.docindex]\na = 1\n"
-    assert set_table("[mcp_servers.docindex]\nb = 2", PATH, {"b": 2, "a": 1}) == (
-        "[mcp_servers.docindex]\nb = 2\na = 1\n"
+    assert set_table(text, PATH, {"command": "new"}) == (
+        '\n# of b\n[b]\nx = 1\n\n[mcp_servers.docindex]\ncommand = "new"\n'
     )
 
 
 def test_a_text_that_looks_like_the_table_is_none():
     text = '[mcp_servers.docindex]\ncommand = "x"\n\n# of b\n[b]\nt = """\n[mcp_servers.docindex]\n"""\n'
+    removed = '\n# of b\n[b]\nt = """\n[mcp_servers.docindex]\n"""\n'
 
-    assert remove_table(text, PATH) == '\n# of b\n[b]\nt = """\n[mcp_servers.docindex]\n"""\n'
-    assert set_table(text, PATH, {"command": "y"}) == text.replace('"x"', '"y"')
+    assert remove_table(text, PATH) == removed
+    assert set_table(text, PATH, {"command": "y"}) == removed + '\n[mcp_servers.docindex]\ncommand = "y"\n'
 
 
-def test_a_table_of_an_odd_name_costs_no_note_of_others():
+@pytest.mark.parametrize("edit", [remove_table, lambda text, path: set_table(text, path, ENTRY)])
+def test_a_table_of_an_odd_name_costs_no_note_of_others(edit):
     with pytest.raises(TextError, match="cannot be edited"):
-        remove_table('[a]\n[mcp_servers."doc\\u0069ndex"]\nx = 1\n\n# of b\n[b]\n', PATH)
+        edit('[a]\n[mcp_servers."doc\\u0069ndex"]\nx = 1\n\n# of b\n[b]\n', PATH)
 
 
 OWN = st.sampled_from(
@@ -127,7 +116,7 @@ def test_a_table_between_others_goes_with_the_tables_in_it_and_leaves_the_notes_
 
 @pytest.mark.parametrize("text", ['mcp_servers = { a = { command = "x" } }\n', 'mcp_servers.a.command = "x"\n'])
 def test_tables_of_other_forms_are_edited_as_well(text):
-    added = set_table(text, PATH, ENTRY)
+    added = set_table(set_table(text, PATH, {"env": {"PATH": "x"}, "cwd": "y"}), PATH, ENTRY)
 
     assert tomllib.loads(added)["mcp_servers"] == {"a": {"command": "x"}, "docindex": ENTRY}
     assert tomllib.loads(remove_table(added, PATH) or "") == tomllib.loads(text)
