@@ -16,7 +16,6 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 from docindex_dagster.core.errors import AccessError, LinkError
@@ -42,7 +41,8 @@ def check(home: Path, max_age_s: float = _MAX_AGE_S) -> None:
     now = time.monotonic()
     if now - _checked.get(home, -max_age_s) < max_age_s:
         return
-    for link in _links(str(home)):
+    link = next(_links(str(home)), None)
+    if link is not None:
         raise _refusal(Path(link), home)
     if home.is_dir():
         _checked[home] = now
@@ -113,25 +113,25 @@ def _links(home: str) -> Iterator[str]:
     """The symbolic links below a home."""
     folders = [home]
     while folders:
-        with closing(_scan(folders.pop())) as found:
-            for entry in found:
-                if entry.is_symlink():
-                    if not _is_tried_by_git(entry.path, home):
-                        yield entry.path
-                elif entry.is_dir(follow_symlinks=False) and not _UNSCANNED.fullmatch(entry.path, len(home)):
-                    folders.append(entry.path)
+        for entry in _scan(folders.pop()):
+            if entry.is_symlink():
+                if not _is_tried_by_git(entry.path, home):
+                    yield entry.path
+            elif entry.is_dir(follow_symlinks=False) and not _UNSCANNED.fullmatch(entry.path, len(home)):
+                folders.append(entry.path)
 
 
-def _scan(folder: str) -> Iterator["os.DirEntry[str]"]:
+def _scan(folder: str) -> list["os.DirEntry[str]"]:
     """The entries of a folder; none if it was removed meanwhile, or nobody can enter it."""
     try:
         with os.scandir(folder) as found:
-            yield from found
+            return list(found)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return []
     except PermissionError as error:
         if os.access(folder, os.X_OK):
             raise AccessError(f"cannot list {folder}: permission denied; ask its owner") from error
+        return []
 
 
 def _is_tried_by_git(link: str, home: str) -> bool:

@@ -48,11 +48,10 @@ COMMANDS = {
 def _places() -> list[str]:
     """Every path that the layout names, the folders on the way to it, and some that only libraries name."""
     domain = LAYOUT.domain(DOMAIN)
-    kinds = ("json", "events", "lock", "log")
     named = [getattr(LAYOUT, name) for name, value in vars(Layout).items() if isinstance(value, property)]
     paths = {path for path in named if isinstance(path, Path)} | {
         *(LAYOUT.table(asset, KEY) for asset in ("discovered_files", "chunks", "embeddings", "fresh_references")),
-        *(LAYOUT.job("job", kind) for kind in kinds),
+        *(LAYOUT.job("job", "json"), LAYOUT.job("job", "events"), LAYOUT.job("job", "lock"), LAYOUT.job("job", "log")),
         *(LAYOUT.cached_vectors(KEY, "model"), LAYOUT.spilled_vectors(KEY), LAYOUT.summaries(KEY)),
         *(LAYOUT.withdrawal(KEY), LAYOUT.previous("PREVIOUS-1"), LAYOUT.source_lock(KEY)),
         *(LAYOUT.repository(REPOSITORY), LAYOUT.checkout(REPOSITORY), LAYOUT.repository_lock(REPOSITORY)),
