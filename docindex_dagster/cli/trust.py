@@ -12,6 +12,7 @@ import typer
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, normal
 from docindex_dagster.cli.project import chosen
+from docindex_dagster.core import confinement
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.git_index import is_tracked
@@ -60,6 +61,8 @@ def trust(
         console.out.print(in_line(f"{root} asks for nothing that needs trust"))
     if has_foreign_home and is_tracked(home):
         raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+    if has_foreign_home:
+        confinement.check(home)
     if not rows or not _confirmed(yes=yes):
         return
     trusted.grant(root, asked, owner=owner)

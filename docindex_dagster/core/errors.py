@@ -119,6 +119,10 @@ class AccessError(DocindexError):
     """
 
 
+class LinkError(AccessError):
+    """A home contains a symbolic link, which docindex does not follow."""
+
+
 class LockError(DocindexError):
     """The locks between machines cannot be used."""
 

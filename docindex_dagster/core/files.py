@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
+from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.errors import FullDiskError
 
 # How errors of Rust are printed, for users and for programmers.
@@ -68,8 +69,9 @@ def append(path: Path, data: bytes, mode: int) -> None:
 
     Raises:
         OSError: nothing was written.
+        LinkError: the file is a symbolic link.
     """
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, mode)
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     with os.fdopen(descriptor, "ab", buffering=0) as file:
         size, written = file.tell(), 0
         try:

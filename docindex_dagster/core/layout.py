@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote, unquote
 
+from docindex_dagster.core import confinement
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.core.trust import adopt_home, is_new_home
@@ -31,9 +32,17 @@ def key_of(name: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The folders and files of one index."""
+    """The folders and files of one index, in a home that contains no symbolic links.
+
+    Raises:
+        LinkError: the home contains one.
+    """
 
     home: Path
+
+    def __post_init__(self) -> None:
+        """Refuse a home that contains links before it gives a path to anyone."""
+        confinement.check(self.home)
 
     def prepare(self) -> None:
         """Make the home folder, and remember that docindex made it.
@@ -41,8 +50,10 @@ class Layout:
         It is kept out of git: an index is no part of the work tree that it lies in.
 
         Raises:
+            LinkError: The home contains a link by now.
             OSError: It cannot be made, or not be remembered.
         """
+        confinement.check(self.home, max_age_s=0)
         self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if is_new_home(self.home):
             adopt_home(self.home)
@@ -51,17 +62,35 @@ class Layout:
             ignore.touch(mode=0o600)
             ignore.write_text("*\n", encoding="utf-8")
 
+    def entries(self, folder: Path) -> list[Path]:
+        """List a folder of the home, sorted, without following links; empty if it does not exist.
+
+        Raises:
+            LinkError: its path contains a link.
+        """
+        return confinement.entries(self.home, folder)
+
+    def inner(self, *names: str) -> "Layout":
+        """The home in a folder of this one.
+
+        Raises:
+            LinkError: one of these folders is a link.
+        """
+        folder = self.home.joinpath(*names)
+        confinement.check_path(self.home, folder)
+        return Layout(folder)
+
     def table(self, asset: str, source: str) -> Path:
         """The Parquet file of one asset's partition."""
         return self.home / "tables" / asset / f"{file_name(source)}.parquet"
 
     def tables(self, asset: str) -> list[Path]:
         """The Parquet files of all partitions of an asset."""
-        return sorted((self.home / "tables" / asset).glob("*.parquet"))
+        return [file for file in self.entries(self.home / "tables" / asset) if file.suffix == ".parquet"]
 
     def assets(self) -> list[str]:
         """The assets that have tables."""
-        return sorted(folder.name for folder in (self.home / "tables").glob("*"))
+        return [folder.name for folder in self.entries(self.home / "tables")]
 
     def folders_by_source(self) -> list[Path]:
         """The folders in which each entry belongs to one source or repository."""
@@ -91,8 +120,8 @@ class Layout:
     def summaries_of_repository(self, source: str) -> list[Path]:
         """The files of a source and of all branches of the same repository, its own last."""
         own, base = self.summaries(source), file_name(base_key(source))
-        files = (self.home / "summaries").glob("*.jsonl")
-        others = [file for file in sorted(files) if file.stem == base or file.stem.startswith(f"{base}@")]
+        files = [file for file in self.entries(self.home / "summaries") if file.suffix == ".jsonl"]
+        others = [file for file in files if file.stem == base or file.stem.startswith(f"{base}@")]
         return [*(file for file in others if file != own), own]
 
     @property
@@ -121,7 +150,7 @@ class Layout:
     @property
     def all_previous(self) -> list[Path]:
         """All such files, in the order of their generations; also those that no generation names."""
-        return sorted(self.stores.glob("PREVIOUS*"))
+        return [file for file in self.entries(self.stores) if file.name.startswith("PREVIOUS")]
 
     @property
     def next(self) -> Path:
@@ -193,7 +222,7 @@ class Layout:
 
     def domain(self, key: str) -> "Layout":
         """The home of a domain, which has stores, tables and locks of its own."""
-        return Layout(self.memory / file_name(key))
+        return self.inner(self.memory.name, file_name(key))
 
     @property
     def messages(self) -> Path:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.platforms import refusal
 
 try:
@@ -147,9 +148,13 @@ def hold_for_life(path: Path, owner: str) -> str | None:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of the lock's file; with it, the lock goes."""
+    """A descriptor of the lock's file; with it, the lock goes.
+
+    Raises:
+        LinkError: the file is a symbolic link.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         yield descriptor
     finally:
@@ -159,7 +164,7 @@ def _opened(path: Path) -> Iterator[int]:
 def holder(path: Path) -> Holder | None:
     """The process that holds a lock; None where none does, or it cannot be seen. Nothing is written."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -127,7 +127,7 @@ def remove_unused(home: Layout, key: str) -> None:
         generation = read_generation(home, previous=previous)
         if generation is not None and key in generation.sources:
             used.add(_file(home, generation.sources[key].revision or ""))
-    for file in home.messages.glob("*"):
+    for file in home.entries(home.messages):
         if file not in used:
             file.unlink(missing_ok=True)
 

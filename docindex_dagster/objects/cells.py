@@ -29,4 +29,5 @@ def homes(settings: Settings) -> list[Layout]:
 
 def home_of(settings: Settings, cell: int) -> Layout:
     """The home on this machine in which the stores of a cell lie."""
-    return Layout(settings.home if settings.storage.cells == 1 else settings.home / "cells" / str(cell))
+    layout = Layout(settings.home)
+    return layout if settings.storage.cells == 1 else layout.inner("cells", str(cell))

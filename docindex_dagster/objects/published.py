@@ -42,7 +42,7 @@ def known(settings: Settings) -> Settings:
     """
     all_cells = cells(settings)
     leaving = {pointer.source for one in all_cells for pointer in one.pending() if pointer.is_withdrawn}
-    layout = Layout(settings.home / _FOLDER)
+    layout = Layout(settings.home).inner(_FOLDER)
     with writing(settings), exclusive(layout.publication_lock, "who asks what is published", lambda _: None):
         for file in (layout.current, layout.next):
             _write(file, _merged(_values(all_cells, file.name), leaving))

@@ -183,7 +183,7 @@ def _remove_others(layout: Layout, manifest: Manifest) -> None:
             file.unlink()
     used = {layout.stores / path for path in manifest.files}
     folders = {file.parent for file in used}
-    for folder in layout.tantivy.glob("*"):  # before all else: by it readers see that their generation is gone
+    for folder in layout.entries(layout.tantivy):  # before all else: by it readers see that their generation is gone
         if folder not in folders:
             remove_tree(folder)
     for path in _paths(layout) - manifest.files.keys():

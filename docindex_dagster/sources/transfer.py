@@ -16,6 +16,7 @@ EVERYWHERE = f"{NETWORK}:file"
 
 _OPTIONS = (
     *("-c", "clone.defaultRemoteName=origin"),
+    *("-c", "core.preferSymlinkRefs=false"),  # a home contains no links
     *("-c", "gc.autoDetach=false"),  # what runs on would meet the next run
     *("-c", "http.lowSpeedLimit=1"),  # bytes a second, over so many seconds: a server that died is given up
     *("-c", "http.lowSpeedTime=60"),

@@ -13,7 +13,9 @@ from docindex_dagster.core.layout import Layout
 def all_of(layout: Layout) -> set[str]:
     """The keys of the sources that were taken out."""
     keys = set()
-    for file in layout.withdrawn.glob("*.key"):
+    for file in layout.entries(layout.withdrawn):
+        if file.suffix != ".key":  # it is being written
+            continue
         with suppress(FileNotFoundError):  # another process just forgot it
             keys.add(file.read_text(encoding="utf-8"))
     return keys

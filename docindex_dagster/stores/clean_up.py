@@ -12,7 +12,7 @@ from docindex_dagster.stores.generation import Generation, read_generation, repl
 
 def next_number(layout: Layout) -> int:
     """A generation number that no folder has had and kept, not even one that was never published."""
-    numbers = [int(folder.name) for folder in layout.tantivy.glob("*") if folder.name.isdecimal()]
+    numbers = [int(folder.name) for folder in layout.entries(layout.tantivy) if folder.name.isdecimal()]
     return max([0, *numbers, *(generation.number for generation in kept(layout))]) + 1
 
 
@@ -36,7 +36,7 @@ def remove_old_generations(layout: Layout) -> None:
         return
     needed = kept(layout)
     folders = {generation.tantivy for generation in needed}
-    for folder in layout.tantivy.glob("*"):  # before all else: by it readers see that their generation is gone
+    for folder in layout.entries(layout.tantivy):  # before all else: by it readers see that their generation is gone
         if folder.name not in folders:
             remove_tree(folder)  # threads of Tantivy's that failed may still write into it
     current = _read(layout)

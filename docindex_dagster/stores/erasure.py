@@ -65,7 +65,7 @@ def erase(layout: Layout) -> None:
             lance_table.drop_other_versions(staged.table)
         lance_table.remove_unused(layout, {staged.table.name}, spare_last=False)
         lance_table.remove_unnamed(layout)
-    left = [folder for folder in layout.tantivy.iterdir() if folder != staged.folder]
+    left = [folder for folder in layout.entries(layout.tantivy) if folder != staged.folder]
     if left:
         raise ErasureError(f"{left[0]} cannot be removed; it may hold what was to be erased")
 
@@ -174,7 +174,7 @@ def _packed_anew(layout: Layout, current: Generation) -> dict[str, PublishedSour
     keys = [key for key, source in current.sources.items() if source.pack is not None]
     packed = packing.pack(layout, current, keys, layout.packs)
     if packed:
-        sync_new(layout.packs.iterdir(), layout.home.parent)
+        sync_new(layout.entries(layout.packs), layout.home.parent)
     return {key: replace(current.sources[key], pack=pack) for key, pack in packed.items()}
 
 

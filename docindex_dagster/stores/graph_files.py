@@ -69,7 +69,7 @@ def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
 
 def remove_unused(layout: Layout, used: set[str]) -> None:
     """Delete the files of generations that are gone, and what writers that were killed left half written."""
-    for file in layout.graph.glob("*"):
+    for file in layout.entries(layout.graph):
         if file.name not in used:
             file.unlink(missing_ok=True)
 

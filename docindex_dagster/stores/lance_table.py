@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.core.confinement import check_path
 from docindex_dagster.core.deferred import defer
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp, sync
@@ -335,6 +336,7 @@ def remove_unnamed(layout: Layout) -> None:
 
     The caller holds the publication lock, so nobody else writes one.
     """
+    check_path(layout.home, layout.lance)
     for file in layout.lance.rglob(_UNNAMED):
         file.unlink(missing_ok=True)
 
@@ -428,7 +430,7 @@ def _age(table: "LanceTable", version: int) -> timedelta:
 
 def remove_unused(layout: Layout, used: set[str], *, spare_last: bool = True) -> None:
     """Delete the tables of which no generation is left, but for one that was replaced a moment ago, if `spare_last`."""
-    folders = list(layout.lance.glob(f"*{_SUFFIX}"))
+    folders = [folder for folder in layout.entries(layout.lance) if folder.suffix == _SUFFIX]
     spared = _replaced_last(folders) if spare_last else None
     for folder in folders:
         if folder.name.removesuffix(_SUFFIX) not in used and folder != spared:

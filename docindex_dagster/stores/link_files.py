@@ -76,7 +76,7 @@ def remove_unused(layout: Layout, used: set[str]) -> None:
 
     The caller holds the publication lock.
     """
-    for file in layout.links.glob("*"):
+    for file in layout.entries(layout.links):
         if file.name not in used:
             file.unlink(missing_ok=True)
 

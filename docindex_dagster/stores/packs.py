@@ -124,6 +124,6 @@ def move(layout: Layout, folder: Path) -> list[Path]:
 
 def remove_unused(layout: Layout, used: set[str]) -> None:
     """Delete the packs of generations that are gone."""
-    for file in layout.packs.glob("*"):
+    for file in layout.entries(layout.packs):
         if file.name.removesuffix(_GRAPHS).removesuffix(_VECTORS) not in used:
             file.unlink(missing_ok=True)

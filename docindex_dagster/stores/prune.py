@@ -108,7 +108,7 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
         *(layout.spilled_vectors(key) for key in keys),
     }
     for folder in layout.folders_by_source():
-        for path in _children(folder):
+        for path in layout.entries(folder):
             is_clone_to_be = folder == layout.repositories and mirror.unfinished(path) is not None
             if path not in needed and writer(path) is None and not is_clone_to_be:
                 locks = tuple(layout.locks_of(path))
@@ -118,14 +118,14 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
 def _of_texts_that_are_gone(layout: Layout) -> Iterator[_Candidate]:
     """Summaries, and vectors, that save asking for them again should their texts come back."""
     for folder in layout.caches():
-        for path in _children(folder):
+        for path in layout.entries(folder):
             if writer(path) is None:
                 yield _Candidate(path, "it is kept for texts that may come back", tuple(layout.locks_of(path)))
 
 
 def _unfinished_clones(layout: Layout) -> Iterator[_Candidate]:
     """Clones that are being made, under a lock, or that were when their run was killed."""
-    for path in _children(layout.repositories):
+    for path in layout.entries(layout.repositories):
         repository = mirror.unfinished(path)
         if repository is not None:
             yield _Candidate(path, "this clone was never finished", (layout.clone_lock(repository),))
@@ -136,7 +136,7 @@ def _of_no_generation(layout: Layout) -> Iterator[_Candidate]:
     generations = [read_generation(layout), read_generation(layout, previous=True), takeover.pending(layout)]
     tables = {f"{generation.table}.lance" for generation in generations if generation}
     if tables:
-        for path in _children(layout.lance):
+        for path in layout.entries(layout.lance):
             if path.name not in tables:
                 yield _Candidate(path, "no generation uses it")
 
@@ -150,14 +150,10 @@ def _of_stopped_maintenance(layout: Layout) -> Iterator[_Candidate]:
 def _of_dead_processes(layout: Layout) -> Iterator[_Candidate]:
     """Temporary files of writers that were killed."""
     for folder in (layout.home, layout.stores, layout.graph, *layout.folders_by_source()):
-        for path in _children(folder):
+        for path in layout.entries(folder):
             process = writer(path)
             if process is not None and not is_running(process):
                 yield _Candidate(path, "its writer was killed")
-
-
-def _children(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def _size(path: Path) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.core.confinement import check
 from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
@@ -209,7 +210,9 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
     Raises:
         DamagedStoreError: Tantivy's index is damaged, or the generation was cleared away.
         StoreError: another version of docindex wrote it, in a form that this one cannot read.
+        LinkError: the home contains a symbolic link.
     """
+    check(layout.home)  # a server's `layout` may be older than a link
     with reading_stores():
         # First the graph's files: a clean-up removes Tantivy's folder before them. Where that can be opened afterwards,
         # a file that was not there is lost, and only who asks the graph need know.

@@ -167,7 +167,7 @@ def names(generation: Generation) -> set[str]:
 
 def remove_unused(layout: Layout, used: Iterable[str]) -> None:
     """Delete the files of generations that are gone, and what writers that were killed left half written."""
-    for file in layout.texts.glob("*"):
+    for file in layout.entries(layout.texts):
         if file.name not in used:
             file.unlink(missing_ok=True)
 

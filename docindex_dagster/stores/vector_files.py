@@ -101,7 +101,7 @@ def names(generation: Generation) -> set[str]:
 
 def remove_unused(layout: Layout, used: set[str]) -> None:
     """Delete the files of generations that are gone, and what writers that were killed left half written."""
-    for file in layout.vectors.glob("*"):
+    for file in layout.entries(layout.vectors):
         if file.name not in used:
             file.unlink(missing_ok=True)
 

@@ -34,7 +34,7 @@ def test_what_is_none_is_refused_in_a_line(layout, key):
 
 @given(st.text(max_size=80))
 def test_a_home_lies_in_the_folder_of_the_domains_or_nowhere(tmp_path_factory, key):
-    layout = Layout(tmp_path_factory.getbasetemp())
+    layout = Layout(tmp_path_factory.getbasetemp() / "home")
     try:
         home = domains.home(layout, key).home
     except DomainError:

@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Self
 
+from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.serving.jobs.model import JobRequest
@@ -54,9 +55,10 @@ def start(settings: Settings, command: Sequence[str], job: str, request: JobRequ
 
     Raises:
         OSError: it cannot be started.
+        LinkError: the home contains a symbolic link.
     """
     layout = Layout(settings.home)
-    lock = os.open(layout.job(job, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = open_file(layout.job(job, "lock"), os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.ftruncate(lock, 0)  # an attempt before noted its number

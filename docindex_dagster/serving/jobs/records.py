@@ -70,7 +70,7 @@ class Records:
         Raises:
             OSError: a file cannot be read.
         """
-        found = (_read(file) for file in sorted(self._layout.jobs.glob("*.json")))
+        found = (_read(file) for file in self._layout.entries(self._layout.jobs) if file.suffix == ".json")
         self._by_id = {record.id: record for record in found if record is not None}
         return self
 
