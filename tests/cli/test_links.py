@@ -26,7 +26,7 @@ from tests.defs.conftest import Project
 from tests.defs.daemon import Daemon
 
 KEY, REPOSITORY, DOMAIN = "library/manual", "git/tool", "memory/main"
-CANARY = "zanzibar"
+CANARY = "zanzibar"  # no command says it
 LAYOUT = Layout(Path("/nowhere/.docindex"))
 REFUSED = "is a symbolic link. docindex follows no links inside its home"
 
@@ -35,10 +35,10 @@ COMMANDS = {
     "index --full": ("index", "--full"),
     "prune": ("prune",),
     "prune --erase": ("prune", "--erase"),
-    "search": ("search", "pump zanzibar"),
+    "search": ("search", "pump"),
     "search --good": ("search", "pump", "--good", "1"),
     "status": ("status",),
-    "memory ingest": ("memory", "ingest", "--session", "s", "The pump is primed by zanzibar."),
+    "memory ingest": ("memory", "ingest", "--session", "s", "The pump is primed."),
     "memory recall": ("memory", "recall", "pump"),
     "memory forget": ("memory", "forget", "--session", "s", "--erase"),
     "source remove": ("source", "remove", "manual"),
@@ -73,7 +73,7 @@ def outside(tmp_path_factory) -> Path:
     outside: Path = tmp_path_factory.mktemp("user") / "projects"
     (outside / "precious").mkdir(parents=True)
     for name in ("precious/notes.md", "precious.parquet", "precious.json", "precious.jsonl", "precious.arrow"):
-        (outside / name).write_text(CANARY)
+        (outside / name).write_text(f"The pump of {CANARY}.\n")
     return outside
 
 
@@ -89,7 +89,7 @@ def plant(place: str, outside: Path) -> None:
     elif link.is_file():
         link.rename(target)
     elif is_file:
-        target.write_text(CANARY)
+        target.write_text(f"The pump of {CANARY}.\n")
     link.symlink_to(target)
 
 
@@ -109,7 +109,7 @@ def test_commands_leave_alone_what_a_link_leads_to(run_indexed, outside, place):
         if content(outside) != before:
             wrong.append(f"{name} changed what is outside")
             before = content(outside)
-        if CANARY in (result.out + result.err).replace("pump zanzibar", ""):
+        if CANARY in result.out + result.err:
             wrong.append(f"{name} showed what is outside")
         if result.code != 1 or REFUSED not in " ".join(result.err.split()):
             wrong.append(f"{name} ended with {result.code}: {result.err[-300:]}")
