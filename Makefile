@@ -34,6 +34,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	touch $@
 
 demo: $(INSTALLED)  ## Index this project's documentation and code, search it, and say how to open the UI.
+	$(BIN)/docindex trust --yes .
 	$(BIN)/docindex index
 	$(BIN)/docindex status
 	$(BIN)/docindex search "how does a sensor notice that a file changed" --top-k 3
@@ -151,7 +152,7 @@ test-ui: chromium $(INSTALLED_UI)  ## Use docindex ui in a browser: index, see, 
 
 screenshots: chromium $(INSTALLED_UI)  ## Take the pictures in docs/images anew.
 	DOCINDEX_SCREENSHOTS=docs/images $(BIN)/pytest -m ui -x tests/ui
-	$(BIN)/docindex index
+	$(BIN)/docindex --trust index
 	$(BIN)/python -m tests.ui.terminal . docs/images/search.svg
 
 chromium:

@@ -20,6 +20,7 @@ PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/jedi_differences.md": "jedi_differences.md",
     "benchmarks/scip_differences.md": "scip_differences.md",
@@ -61,7 +62,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 def _linked_files() -> Iterator[str]:
     """What pages link to that is no page, and no file of docs/."""
-    for source in (*PAGES, *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))):
+    for source in (*PAGES, *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))):
         for link in _LINK.findall((ROOT / source).read_text("utf-8")):
             target = normpath(f"{dirname(source)}/{link}").removeprefix("/")
             if target not in PAGES and not target.startswith("docs/") and (ROOT / target).is_file():

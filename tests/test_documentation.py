@@ -15,7 +15,7 @@ from tests.conftest import chunks_of, publish_rows, vectors_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "docindex_dagster"
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 MEASURED = ROOT / "benchmarks" / "README.md"
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TESTS = {

@@ -13,7 +13,7 @@ def folder() -> Path | None:
 def pages() -> dict[str, Path]:
     """The files of the pages by their names, sorted."""
     place = folder()
-    return {file.stem: file for file in sorted(place.glob("*.md"))} if place is not None else {}
+    return {file.stem: file for file in sorted(place.rglob("*.md"))} if place is not None else {}
 
 
 def titles() -> dict[str, str]:

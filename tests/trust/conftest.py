@@ -1,4 +1,4 @@
-"""A user, and a checkout that somebody else prepared: what it asks for leaves a trace if docindex does it."""
+"""A user, and a checkout that an attacker prepared: what it asks for leaves a trace if docindex does it."""
 
 import os
 import subprocess
