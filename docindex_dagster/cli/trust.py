@@ -19,7 +19,15 @@ from docindex_dagster.core.git_index import is_tracked
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.privileges import environment_privileges, privileges_of
-from docindex_dagster.core.settings import CONFIG_NAME, HOME_NAME, Settings, find_root, is_trusted_home, untrusted_home
+from docindex_dagster.core.settings import (
+    CONFIG_NAME,
+    HOME_NAME,
+    Settings,
+    find_root,
+    is_trusted_home,
+    leads_out,
+    untrusted_home,
+)
 
 
 def trust(
@@ -40,29 +48,15 @@ def trust(
         was_granted = trusted.revoke(root)
         console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
         return
-    values = _values(root)
-    asked = [*privileges_of(Settings, root, values), *environment_privileges(root)]
+    asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root)]
     home, owner = root / HOME_NAME, root.stat().st_uid
     has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
-    rows = [(privilege.name, privilege.value) for privilege in asked]
+    rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
     if has_foreign_home:
         rows.append((HOME_NAME, "an index that docindex did not make for you"))
-    try:
-        check_owner(root)
-        check_owner(root / CONFIG_NAME)
-    except OwnershipError as error:
-        rows.append(("owner", str(error).partition(";")[0]))
-    if json:
-        console.as_json({"root": str(root), "asks": [{"name": name, "value": value} for name, value in rows]})
-    elif rows:
-        console.out.print(in_line(f"{root} asks for:"))
-        console.table(("what", "value"), rows)
-    else:
-        console.out.print(in_line(f"{root} asks for nothing that needs trust"))
-    if has_foreign_home and is_tracked(home):
-        raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+    _show(root, rows, json=json)
     if has_foreign_home:
-        confinement.check(home)
+        _check_home(home)
     if not rows or not _confirmed(yes=yes):
         return
     trusted.grant(root, asked, owner=owner)
@@ -70,6 +64,36 @@ def trust(
         trusted.adopt_home(home)
     shutil.rmtree(untrusted_home(root), ignore_errors=True)
     console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+
+
+def _of_files(root: Path) -> list[tuple[str, str]]:
+    """What is unusual about the folder of a project and its settings: whose they are, and where they are."""
+    rows = []
+    file = root / CONFIG_NAME
+    if leads_out(file):
+        rows.append((CONFIG_NAME, f"a link to {file.resolve()}"))
+    try:
+        check_owner(root)
+        check_owner(file)
+    except OwnershipError as error:
+        rows.append(("owner", str(error).partition(";")[0]))
+    return rows
+
+
+def _check_home(home: Path) -> None:
+    if is_tracked(home):
+        raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+    confinement.check(home)
+
+
+def _show(root: Path, rows: list[tuple[str, str]], *, json: bool) -> None:
+    if json:
+        console.as_json({"root": str(root), "asks": [{"name": name, "value": value} for name, value in rows]})
+    elif rows:
+        console.out.print(in_line(f"{root} asks for:"))
+        console.table(("what", "value"), [(in_line(name), in_line(value)) for name, value in rows])
+    else:
+        console.out.print(in_line(f"{root} asks for nothing that needs trust"))
 
 
 def _root(folder: Path | None) -> Path:

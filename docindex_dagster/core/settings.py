@@ -601,7 +601,7 @@ def load_settings(root: Path | None = None) -> Settings:
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
-    if not trust.store().exists():
+    if not trust.has_begun():
         _trust_earlier_projects()
     given = trust_in(root)
     try:
@@ -614,6 +614,11 @@ def load_settings(root: Path | None = None) -> Settings:
     return _at_home(settings, given)
 
 
+def leads_out(file: Path) -> bool:
+    """Whether a file is a link to a place outside its folder."""
+    return not file.resolve().is_relative_to(file.parent.resolve())
+
+
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
     if not file.is_file():
@@ -621,6 +626,10 @@ def _text_of(root: Path, given: Trust) -> str:
     if not given.is_full:
         check_owner(root, given.owner)
         check_owner(file, given.owner)
+        if given.owner is None and leads_out(file):
+            raise OwnershipError(
+                f"{file} is a link that leads out of the project; if you made it, run `docindex trust {root}`"
+            )
     return file.read_text(encoding="utf-8")
 
 

@@ -97,6 +97,11 @@ def trust_in(root: Path) -> Trust:
     return Trust(granted=frozenset(entry.get("granted", ())), owner=entry.get("owner"))
 
 
+def has_begun() -> bool:
+    """Whether there was ever a store, even if it was removed since."""
+    return store().exists() or _lock().exists()
+
+
 def begin() -> None:
     """Make the store, if there is none.
 
@@ -198,10 +203,14 @@ def _read_id(home: Path) -> bytes:
         return file.read(2 * _ID_BYTES)
 
 
+def _lock() -> Path:
+    return store().with_suffix(".lock")
+
+
 @contextmanager
 def _changing() -> Iterator[dict[str, Any]]:
     """The content of the store, to be changed; it is written when the block ends well."""
-    with exclusive(store().with_suffix(".lock"), f"process {os.getpid()}", on_wait=lambda _: None):
+    with exclusive(_lock(), f"process {os.getpid()}", on_wait=lambda _: None):
         stored = _read_store()
         yield stored
         with replacing(store(), 0o600) as temporary:

@@ -177,6 +177,29 @@ def test_what_belongs_to_another_user_is_refused_until_that_user_is_trusted(tmp_
     load_settings(tmp_path)
 
 
+def test_settings_that_are_a_link_out_of_the_project_are_refused_until_it_is_trusted(tmp_path):
+    (root := tmp_path / "project").mkdir()
+    (tmp_path / "other.toml").write_text("[search]\ntop_k = 3\n")
+    (root / "docindex.toml").symlink_to("../other.toml")
+
+    with pytest.raises(OwnershipError, match="leads out of the project"):
+        load_settings(root)
+    grant(root, [], owner=os.geteuid())
+    assert load_settings(root).search.top_k == 3
+
+
+def test_a_store_that_was_removed_grants_nothing_again(tmp_path):
+    Layout(tmp_path / ".docindex").prepare()
+    (tmp_path / ".docindex" / "catalog.json").write_text("{}")
+    (tmp_path / "docindex.toml").write_text('[embedding]\nprovider = "openai"\n')
+    (trust.store().parent / "projects.json").write_text(
+        json.dumps({"projects": [{"root": str(tmp_path), "folders": [], "places": []}]})
+    )
+    trust.store().unlink()
+
+    assert len(load_settings(tmp_path).ignored) == 2
+
+
 @needs_root
 def test_a_project_above_is_refused_as_well(tmp_path, monkeypatch):
     (tmp_path / "docindex.toml").write_text("")

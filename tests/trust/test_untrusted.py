@@ -288,7 +288,8 @@ def test_a_project_that_was_indexed_before_there_was_trust_needs_no_step(hostile
     (hostile.root / "docindex.toml").write_text(f'[[source]]\nkind = "library"\npath = "{hostile.private.parent}"\n')
     (hostile.root / "dagster.yaml").unlink()
     hostile.run("index", DOCINDEX_TRUST="1")
-    (hostile.user / "config/docindex/trust.json").unlink()
+    for name in ("trust.json", "trust.lock"):
+        (hostile.user / "config/docindex" / name).unlink()
     Layout(hostile.root / ".docindex").home.joinpath("id").unlink()
 
     done = hostile.run("search", "combination of the safe")
