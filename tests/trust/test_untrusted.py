@@ -9,12 +9,14 @@ import time
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import untrusted_home
-from tests.trust.conftest import LONGEST_S, PRIVATE
+from tests.serving.http.server import free_port, running
+from tests.trust.conftest import LONGEST_S, PRIVATE, instance_of, settings_of
 
 
 def test_it_is_indexed_by_the_local_model_from_its_own_folder_into_the_cache(hostile):
@@ -171,7 +173,7 @@ def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_th
     printed = hostile.user / "printed"
     with printed.open("w") as output:
         ui = subprocess.Popen(
-            [sys.executable, "-P", "-m", "docindex_dagster.cli", "ui", "--port", "3917"],
+            [sys.executable, "-P", "-m", "docindex_dagster.cli", "ui", "--port", str(free_port())],
             cwd=hostile.root,
             env=hostile.environment,
             stdout=output,
@@ -297,3 +299,38 @@ def test_a_project_that_was_indexed_before_there_was_trust_needs_no_step(hostile
     assert "not trusted" not in done.stderr
     assert "private.md" in done.stdout
     assert untrusted_home(hostile.root).name not in done.stderr
+
+
+def test_a_job_of_the_server_does_no_more(hostile):
+    environment = hostile.environment | {"DOCINDEX_TRUST": "0"}
+    with running(hostile.root, environment=environment) as server:
+        with httpx.Client(base_url=f"{server.url}/api/v1", timeout=LONGEST_S) as client:
+            assert client.post("/sources/library/private/index").status_code == 404
+            job = client.post("/sources/library/own/index").json()["id"]
+            until = time.monotonic() + LONGEST_S
+            while (state := client.get(f"/jobs/{job}").json()["state"]) in {"queued", "running"}:
+                assert time.monotonic() < until
+                time.sleep(0.2)
+            assert state == "succeeded"
+        assert "is not trusted" in server.output.read_text()
+    hostile.check()
+
+
+def test_what_a_later_pull_brings_is_not_trusted(hostile, git):
+    """The author waits until the checkout is indexed, then adds an index and settings of their own."""
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    git(hostile.root, "init")
+    hostile.run("index")
+    home = hostile.root / ".docindex"
+    (hostile.root / "docindex.toml").write_text(settings_of(hostile))
+    (hostile.root / "dagster.yaml").write_text(instance_of(hostile))
+    (home / "stores" / "CURRENT").write_text("{}")
+    git(hostile.root, "add", "--force", ".docindex/stores/CURRENT", "docindex.toml", "dagster.yaml")
+
+    pulled = hostile.run("index")
+
+    assert pulled.returncode == 0, pulled.stderr
+    assert ".docindex; review with" in pulled.stderr
+    assert (home / "stores" / "CURRENT").read_text() == "{}"
+    hostile.check()
