@@ -5,8 +5,10 @@ import random
 import re
 import string
 import tempfile
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -55,9 +57,9 @@ class Texts:
         """Return how many bytes of the secrets each file or store holds; those that hold none are left out."""
         cases = [secret for each in self.secrets for secret in (each.encode(), each.lower().encode())]
         windows = {each[start : start + _WINDOW] for each in cases for start in range(len(each) - _WINDOW + 1)}
-        found = {
-            place: sum(_bytes_of(run[0], windows) for run in _LETTERS.finditer(data)) for place, data in contents(home)
-        }
+        found: Counter[str] = Counter()
+        for place, data in contents(home):  # a file comes twice: as bytes, and decoded
+            found[place] += sum(_bytes_of(run, windows) for run in _LETTERS.findall(data))
         return {place: number for place, number in found.items() if number}
 
 
@@ -78,10 +80,9 @@ class Sources:
         names = {f"{self.chance.choice('abc')}{number:02}.py" for number in range(self.chance.randint(2, 9))}
         return {name: [self.texts.staying() for _ in range(self.chance.randint(1, 3))] for name in names}
 
-    def publish(self, key: str, beside: Iterable[str] = ()) -> None:
-        """Publish a source; its tables are slices of larger ones, which have files at these paths as well."""
-        everything = self.files[key] | {path: [self.texts.erased()] for path in beside}
-        whole = chunks_of(everything, key)
+    def publish(self, key: str, beside: Mapping[str, list[str]] = MappingProxyType({})) -> None:
+        """Publish a source; its tables are slices of larger ones, which hold some files before and after its own."""
+        whole = chunks_of({**self.files[key], **beside}, key)
         paths = whole["path"].to_pylist()
         rows = [number for number, path in enumerate(paths) if path in self.files[key]]
         chunks, vectors = (each.slice(rows[0], len(rows)) for each in (whole, vectors_of(whole)))
@@ -92,12 +93,13 @@ class Sources:
     def leak(self, key: str) -> None:
         """Publish a source with secrets in some of its files, and then without them."""
         before = dict(self.files[key])
-        self.files[key] |= {path: [self.texts.erased()] for path in self._some([*before, *_EDGES])}
+        leaked = {path: [self.texts.erased()] for path in self._some([*before, *_EDGES])}
+        self.files[key] = before | leaked
         self.publish(key)
         self.ids |= ids_of(self.files[key], key)
         edited = {path: [self.texts.staying()] for path in self._some(before)}
         self.files[key] = before | edited
-        self.publish(key, self._some(_EDGES))
+        self.publish(key, {path: texts for path, texts in leaked.items() if path in _EDGES})
 
     def _some(self, paths: Iterable[str]) -> list[str]:
         return [path for path in paths if self.chance.random() < 0.4]
@@ -113,7 +115,7 @@ def erase_of_sources(folder: Path, number: int) -> dict[str, int]:
     texts = Texts(number)
     sources = Sources(Layout(folder / "home"), texts)
     for key in sources.files:
-        sources.publish(key, texts.chance.sample(_EDGES, texts.chance.randint(0, 2)))
+        sources.publish(key)
     for _ in range(texts.chance.randint(1, 3)):
         sources.leak(texts.chance.choice(sorted(sources.files)))
         if texts.chance.random() < 0.3:
