@@ -2,14 +2,16 @@
 
 import ctypes
 import errno
+import fcntl
 import os
 import secrets
+import signal
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
 
-from docindex_dagster.core.files import replacing, sync
+from docindex_dagster.core.files import replacing
 
 _CURRENT_FOLDER, _RENAME_EXCHANGE = -100, 2  # AT_FDCWD and a flag, from Linux's headers
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
@@ -20,7 +22,7 @@ class _ConflictError(Exception):
 
 
 def swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
-    """Replace the content of a file, or create or remove the file, unless another program changed it.
+    """Replace the content of a file, or create or remove the file, unless another program changed it or is about to.
 
     On Linux, the files are exchanged, and exchanged back if the old one is not what was read. An edit is lost only if
     another program reads the file between both and writes it afterwards. Elsewhere, an edit is lost if it comes between
@@ -60,8 +62,6 @@ def _put(temporary: Path, path: Path, *, expected: bytes | None) -> None:
         return
     try:
         _check(temporary, expected)
-        sync([path.parent])  # meanwhile, a program that opened the old file to write it in place has done so
-        _check(temporary, expected)
     except _ConflictError:
         _exchange(temporary, path)
         raise
@@ -95,8 +95,24 @@ def _remove(path: Path, expected: bytes | None) -> None:
 
 
 def _check(path: Path, expected: bytes | None) -> None:
-    if path.read_bytes() != expected:
+    if _is_open_for_writing(path) or path.read_bytes() != expected:
         raise _ConflictError
+
+
+def _is_open_for_writing(path: Path) -> bool:
+    """Tell whether a program is about to write a file in place; False where the system cannot tell.
+
+    Linux grants a lease for reading only while nobody has the file open for writing.
+    """
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return False
+    with path.open("rb") as file:
+        try:
+            fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)  # if a writer comes now: SIGIO would end this process
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            return error.errno == errno.EAGAIN
+    return False
 
 
 def _exchange(first: Path, second: Path) -> bool:

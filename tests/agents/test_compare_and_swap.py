@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_it_is_left_as_it_is_if_it_holds_something_else(file, expected, data):
     assert not swap(file, expected, data)
     assert file.read_bytes() == b"of another program"
     assert [path.name for path in file.parent.iterdir()] == ["a.json"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells who has a file open")
+@pytest.mark.parametrize("data", [None, b"new"])
+def test_it_is_left_as_it_is_while_a_program_has_it_open_for_writing(file, data):
+    file.write_bytes(b"read")
+    with file.open("r+b") as writer:
+        assert not swap(file, b"read", data)
+        writer.write(b"done")
+
+    assert file.read_bytes() == b"done"
+    assert swap(file, b"done", data)
 
 
 def test_a_file_that_is_gone_is_not_made_again(file):
