@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import unquote
 from uuid import uuid4
 
 import yaml
@@ -62,13 +63,18 @@ def dagster_home(settings: Settings) -> Path:
     The latter gets the project's `dagster.yaml`, or the packaged one where the project has none that is trusted.
 
     Raises:
-        SettingsError: `DAGSTER_HOME` is no folder, or the file is not YAML.
+        SettingsError: `DAGSTER_HOME` is no folder, the file is not YAML, or Dagster cannot use the path.
     """
     if chosen := os.environ.get("DAGSTER_HOME"):
         if not Path(chosen).is_absolute() or not Path(chosen).is_dir():
             raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
         return Path(chosen)
     layout = Layout(settings.home)
+    # Dagster writes the path into the URL of a database as it is, where these would lead elsewhere.
+    if unquote(place := str(layout.dagster)) != place or "?" in place:
+        raise SettingsError(
+            f"Dagster cannot keep its databases in {place}: set DOCINDEX_HOME to a path without '%' and '?'"
+        )
     own = settings.root / INSTANCE_FILE
     has_own = own.is_file() and not settings.ignores(INSTANCE_FILE)
     template = own if has_own else Path(__file__).parents[1] / "defs" / INSTANCE_FILE

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, normal
@@ -17,8 +18,8 @@ from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.git_index import is_tracked
 from docindex_dagster.core.ownership import check_owner
-from docindex_dagster.core.printable import in_line
-from docindex_dagster.core.privileges import environment_privileges, privileges_of
+from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.privileges import ENVIRONMENT_FILE, INSTANCE_FILE, environment_privileges, privileges_of
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     HOME_NAME,
@@ -26,6 +27,7 @@ from docindex_dagster.core.settings import (
     find_root,
     is_trusted_home,
     leads_out,
+    linked_home,
     untrusted_home,
 )
 
@@ -53,13 +55,18 @@ def trust(
     has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
     rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
     if has_foreign_home:
-        rows.append((HOME_NAME, "an index that docindex did not make for you"))
+        link = linked_home(home)
+        rows.append((HOME_NAME, link.value if home.is_symlink() else "an index that docindex did not make for you"))
+        asked.append(link)
     _show(root, rows, json=json)
+    for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
+        console.err.print(f"\n{name}:")
+        console.err.print(Text(visible((root / name).read_text(encoding="utf-8", errors="replace"))))
     if has_foreign_home:
         _check_home(home)
     if not rows or not _confirmed(yes=yes):
         return
-    trusted.grant(root, asked, owner=owner)
+    trusted.grant(root, asked, owner=owner, replaces=True)
     if has_foreign_home:
         trusted.adopt_home(home)
     shutil.rmtree(untrusted_home(root), ignore_errors=True)

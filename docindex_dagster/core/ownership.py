@@ -11,6 +11,7 @@ from pathlib import Path
 from docindex_dagster.core.errors import OwnershipError
 
 _SUDO_UID = "SUDO_UID"
+_UNMAPPED = 65_534  # the owner of what belongs to users outside of a container's user namespace, root among them
 
 
 def check_owner(path: Path, trusted_owner: int | None = None) -> None:
@@ -29,13 +30,20 @@ def check_owner(path: Path, trusted_owner: int | None = None) -> None:
         return
     if found.st_uid == trusted_owner:
         return
-    if found.st_uid not in _own_ids():
+    own = _own_ids()
+    if found.st_uid not in own:
         raise OwnershipError(
             f"{path} belongs to {_name_of(found.st_uid)}; if you trust that user, run `docindex trust {_folder(path)}`"
         )
     real = path.resolve()
     for place in (real, *real.parents):
-        mode = place.stat().st_mode
+        status = place.stat()
+        mode = status.st_mode
+        if status.st_uid not in {*own, trusted_owner, _UNMAPPED}:
+            raise OwnershipError(
+                f"{place} belongs to {_name_of(status.st_uid)}, who could replace {path}; if you trust that user, run "
+                f"`docindex trust {_folder(path)}`"
+            )
         # In a folder with the sticky bit, such as /tmp, users cannot replace what belongs to others.
         if mode & stat.S_IWOTH and (place == real or not mode & stat.S_ISVTX):
             raise OwnershipError(

@@ -12,15 +12,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.trust import Privilege
-from docindex_dagster.core.urls import scrub
 
 INSTANCE_FILE = "dagster.yaml"
 ENVIRONMENT_FILE = ".env"
 # The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
 LIBRARY_PLACEHOLDER = "{library}"
-_LONGEST_FILE = 1 << 20  # bytes that are hashed
+_LONGEST_FILE = 1 << 20  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,15 @@ def privileges_of(model: type[BaseModel], root: Path, values: Mapping[str, Any])
         model: The class of the settings.
         root: The folder of the project.
         values: The content of its `docindex.toml`.
+
+    Raises:
+        SettingsError: `dagster.yaml` is too large.
     """
     sources = [privilege for table in tables_of(values) if (privilege := source_privilege(root, table)) is not None]
     asked = {".".join(path): _at(values, path) for path in privileged_paths(model, values)}
     # They are trusted together: an endpoint that is trusted for one model is not for another.
     together = json.dumps(asked, sort_keys=True, default=str)
-    settings = [Privilege.of(name, scrub(json.dumps(value, default=str)), together) for name, value in asked.items()]
+    settings = [Privilege.of(name, json.dumps(value, default=str), together) for name, value in asked.items()]
     return [*sources, *settings, *_file_privileges(root, INSTANCE_FILE)]
 
 
@@ -75,11 +78,13 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     if not isinstance(place, str):
         return None
     outside = [] if "url" in table else _outside(root, place)
-    cloned = {name: table[name] for name in ("branch", "branches", "url") if table.get(name)}
-    if not outside and not cloned:
+    cloned = {name: table[name] for name in ("branch", "branches") if table.get(name)}
+    if not (outside or cloned or "url" in table):
         return None
-    asked = json.dumps([cloned, table.get("submodules")], sort_keys=True, default=str)
-    return Privilege.of("source", scrub(place), place, asked, *outside)
+    if "submodules" in table:
+        cloned["submodules"] = table["submodules"]
+    details = [*(f"reads {folder}" for folder in outside), *(f"{name} {value}" for name, value in cloned.items())]
+    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place)
 
 
 def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -89,7 +94,11 @@ def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def environment_privileges(root: Path) -> list[Privilege]:
-    """What the `.env` of a project asks for: variables of the processes that `docindex ui` starts."""
+    """What the `.env` of a project asks for: variables of the processes that `docindex ui` starts.
+
+    Raises:
+        SettingsError: It is too large.
+    """
     return _file_privileges(root, ENVIRONMENT_FILE)
 
 
@@ -120,10 +129,23 @@ def _outside(root: Path, path: str) -> list[str]:
         home, real_root = Path.home().resolve(), root.resolve()
         is_parent = folder.name == LIBRARY_PLACEHOLDER
         places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
-        reals = [Path(os.path.realpath(place)) for place in places]
+        reals = [Path(os.path.realpath(place)) for place in (*places, *_linked_by_git(folder))]
     except (RuntimeError, ValueError):  # the path holds a NUL, or names a home that is not there: settings report it
         return []
     return sorted(str(real) for real in reals if not real.is_relative_to(real_root) or home.is_relative_to(real))
+
+
+def _linked_by_git(folder: Path) -> Iterator[Path]:
+    """The places that a repository in a folder borrows objects, branches and more from, by links and alternates."""
+    git = folder / ".git"
+    for place in (git, git / "objects", git / "refs", git / "logs"):
+        yield from (entry for entry in _folders_in(place) if entry.is_symlink())
+    try:
+        with (git / "objects" / "info" / "alternates").open(encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read(_LONGEST_FILE).splitlines()
+    except OSError:
+        return
+    yield from (git / "objects" / line for line in lines if line and not line.startswith("#"))
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -138,7 +160,9 @@ def _file_privileges(root: Path, name: str) -> list[Privilege]:
     if not file.is_file():
         return []
     with file.open("rb") as content:
-        data = content.read(_LONGEST_FILE)
+        data = content.read(_LONGEST_FILE + 1)
+    if len(data) > _LONGEST_FILE:
+        raise SettingsError(f"{file} is too large: docindex reads {_LONGEST_FILE:,} bytes at most")
     return [Privilege.of(name, f"{len(data):,} bytes", digest(data))]
 
 

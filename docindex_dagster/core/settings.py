@@ -58,7 +58,7 @@ _LLMS = ("none", "openai", "anthropic", "ollama", "codex")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
 # Those of them that neither send texts nor load a model that the file names.
-_LOCAL_EMBEDDERS = ("static", "minilm")
+_LOCAL_EMBEDDERS = ("static",)
 _LOCAL_EXTRACTORS = ("patterns", "spacy", "none")
 _LOCAL_RERANKERS = ("none", "mmr")
 _CHUNKERS = ("code", "markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf", "lines", "messages")
@@ -226,7 +226,7 @@ class ChunkingSettings(_Section):
     min_tokens: int = Field(default=128, ge=0)
     code_chars: int = Field(default=1500, ge=100)
     parse_timeout_s: float = Field(default=10, gt=0)
-    workers: int = Field(default=0, ge=0, le=256)  # 0: one a core, at most four
+    workers: int = Field(default=0, ge=0, le=64)  # 0: one a core, at most four
     # By globs; the last that matches decides.
     chunkers: Annotated[dict[Annotated[str, AfterValidator(_file_glob)], str], Privileged(unless=_CHUNKERS)] = {}
 
@@ -571,7 +571,7 @@ def untrusted(settings: Settings) -> str:
     if not settings.ignored:
         return ""
     names = ", ".join(
-        f"{privilege.name} {privilege.value}" if privilege.name == "source" else privilege.name
+        f"{privilege.name} {scrub(privilege.value)}" if privilege.name == "source" else privilege.name
         for privilege in settings.ignored
     )
     place = shlex.quote(str(settings.root))
@@ -609,7 +609,7 @@ def load_settings(root: Path | None = None) -> Settings:
         asked = () if given.is_full else privileges_of(Settings, root, _values(text))
         ignored = tuple(privilege for privilege in asked if privilege.digest not in given.granted)
         settings = _parsed(root, text, frozenset(os.environ.items()), ignored)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     return _at_home(settings, given)
 
@@ -621,15 +621,15 @@ def leads_out(file: Path) -> bool:
 
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
+    if not given.is_full and given.owner is None and leads_out(file):
+        raise OwnershipError(
+            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {root}`"
+        )
     if not file.is_file():
         return ""
     if not given.is_full:
         check_owner(root, given.owner)
         check_owner(file, given.owner)
-        if given.owner is None and leads_out(file):
-            raise OwnershipError(
-                f"{file} is a link that leads out of the project; if you made it, run `docindex trust {root}`"
-            )
     return file.read_text(encoding="utf-8")
 
 
@@ -676,13 +676,20 @@ def is_trusted_home(home: Path, given: Trust) -> bool:
     """Whether docindex opens a home below a project: it made it for this user, or for another owner who is trusted."""
     if is_tracked(home):  # whoever pushes could change it
         return False
+    if home.is_symlink() and not given.grants(linked_home(home)):
+        return False
     is_theirs = given.owner not in {None, os.geteuid()} and home.exists() and home.stat().st_uid == given.owner
     return is_theirs or trust.knows_home(home)
 
 
+def linked_home(home: Path) -> Privilege:
+    """The privilege of a home that is a link to another place."""
+    return Privilege.of(home.name, f"a link to {home.resolve()}")
+
+
 def untrusted_home(root: Path) -> Path:
     """Where the index of a project lies while the user does not trust it."""
-    return trust.cache() / "untrusted" / f"{root.name}-{digest(os.fsencode(root))}"
+    return trust.cache() / "untrusted" / digest(os.fsencode(root))
 
 
 def _trust_earlier_projects() -> None:
@@ -697,8 +704,9 @@ def _trust_earlier_projects() -> None:
             check_owner(root)
             values = _values((root / CONFIG_NAME).read_text(encoding="utf-8"))
             trust.grant(root, privileges_of(Settings, root, values))
-            if (root / HOME_NAME).is_dir():
-                trust.adopt_home(root / HOME_NAME)
+            home = root / HOME_NAME
+            if home.is_dir() and not home.is_symlink():
+                trust.adopt_home(home)
     with suppress(OSError):
         trust.begin()
 
@@ -710,6 +718,9 @@ def check_settings(root: Path, values: dict[str, Any]) -> Settings:
         SettingsError: as `load_settings`.
     """
     file = root / CONFIG_NAME
+    # pydantic-settings takes some arguments that are no settings, such as `_cli_parse_args`.
+    if unknown := values.keys() - Settings.model_fields.keys():
+        raise SettingsError(f"{file}: {min(unknown)} is not a setting; see docs/configuration.md for those that are")
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")

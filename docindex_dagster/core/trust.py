@@ -25,6 +25,8 @@ from docindex_dagster.core.ownership import check_owner
 VARIABLE = "DOCINDEX_TRUST"
 """Trusts every project if it is 1, or those in the folders that it names, without asking or storing anything."""
 
+FOLDERS = "folders"
+"""The folder in the cache whose folders are projects that docindex itself writes."""
 _EVERYTHING, _NOTHING = {"1", "true", "yes"}, {"", "0", "false", "no"}
 _FIRST = {".gitignore", "locks"}
 _ID, _ID_BYTES = "id", 16  # the file in a home that tells it from those that docindex did not make
@@ -91,7 +93,7 @@ def trust_in(root: Path) -> Trust:
         return Trust(is_full=True)
     file, own_cache = store(), cache()
     _check_own(file.parent, file, own_cache)
-    if place.is_relative_to(os.path.realpath(own_cache)):
+    if str(place.parent) == os.path.realpath(own_cache / FOLDERS):
         return Trust(is_full=True)
     entry = _stored_at(file, stamp(file)).get("projects", {}).get(str(place), {})
     return Trust(granted=frozenset(entry.get("granted", ())), owner=entry.get("owner"))
@@ -113,8 +115,14 @@ def begin() -> None:
         pass
 
 
-def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = None) -> None:
-    """Add privileges to those that are granted to the project at `root`, and trust another owner of the folder.
+def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = None, replaces: bool = False) -> None:
+    """Grant privileges to the project at `root`, beside or in the place of those that it has.
+
+    Args:
+        root: The folder of the project.
+        privileges: What to grant.
+        owner: The user id of another owner of the folder, whom the user trusts.
+        replaces: Whether all that was granted before is taken back.
 
     Raises:
         OSError: They cannot be stored.
@@ -123,7 +131,7 @@ def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = No
     added = {privilege.digest for privilege in privileges}
     with _changing() as stored:
         entry = stored.setdefault("projects", {}).setdefault(os.path.realpath(root), {})
-        entry["granted"] = sorted({*entry.get("granted", ()), *added})
+        entry["granted"] = sorted(added if replaces else {*entry.get("granted", ()), *added})
         if owner is not None:
             entry["owner"] = owner
 

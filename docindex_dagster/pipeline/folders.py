@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tomlkit
-from platformdirs import user_cache_path
 
+from docindex_dagster.core import trust
 from docindex_dagster.core.errors import DamagedStoreError, SettingsError, SourceError
 from docindex_dagster.core.events import Event, Progress, listening
 from docindex_dagster.core.files import folder_bytes, replacing
@@ -66,7 +66,7 @@ class FolderIndex:
 
 def cache_folder() -> Path:
     """The folder of all of them; it may not exist yet."""
-    return user_cache_path("docindex", appauthor=False) / "folders"
+    return trust.cache() / trust.FOLDERS
 
 
 def kept() -> list[FolderIndex]:

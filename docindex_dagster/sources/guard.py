@@ -47,7 +47,8 @@ def _check_place(root: str, work_tree: str) -> None:
     if folder.resolve().is_relative_to(real):
         is_own = common_folder(Path(root)).is_relative_to(real)
     else:
-        leads_back = (str(Path(text_of(folder / "gitdir")).parent), str(folder / work_tree) if work_tree else "")
+        back = text_of(folder / "gitdir")
+        leads_back = (str(Path(back).parent) if back else "", str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, leads_back))
     if not is_own:
         raise SourceError(

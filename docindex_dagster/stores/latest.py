@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from threading import Lock
 
+from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp
+from docindex_dagster.core.git_index import is_tracked
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.trust import trust_in
 from docindex_dagster.stores.matrix import Matrix, Part
 from docindex_dagster.stores.reader import Reader, open_reader
 from docindex_dagster.stores.together import open_together
@@ -25,11 +29,13 @@ class LatestReader:
         """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
 
         Raises:
-            StoreError: as `open_reader`.
+            StoreError: as `open_reader`, or git tracks files in a home by now, as after a pull.
         """
         with self._lock:
             published = [stamp(layout.current) for layout in self._layouts]
             if self._reader is None or anew or published != self._stamp:
+                for layout in self._layouts:
+                    _check_untracked(layout.home)
                 self._reader = replace(self._opened(), known=_read_by(self._reader))
                 self._stamp = published
             return self._reader
@@ -38,6 +44,11 @@ class LatestReader:
         if len(self._layouts) == 1:
             return open_reader(self._layouts[0])
         return open_together(self._layouts)
+
+
+def _check_untracked(home: Path) -> None:
+    if is_tracked(home) and not trust_in(home).is_full:
+        raise StoreError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
 
 
 def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:

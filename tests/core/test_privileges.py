@@ -59,7 +59,8 @@ def test_each_setting_is_known_to_need_trust_or_not():
     ("values", "names"),
     [
         ({"embedding": {"provider": "static"}}, []),
-        ({"embedding": {"provider": "minilm", "batch_size": 3}}, []),
+        ({"embedding": {"provider": "static", "batch_size": 3}}, []),
+        ({"embedding": {"provider": "minilm"}}, ["embedding.provider"]),
         ({"embedding": {"provider": "openai"}}, ["embedding.provider"]),
         ({"embedding": {"base_url": "https://x.example/v1"}}, ["embedding.base_url"]),
         ({"discovery": {"secrets": "skip"}}, []),
@@ -119,7 +120,7 @@ def test_settings_are_trusted_together_and_sources_one_by_one(tmp_path):
         ({"path": ".", "branch": "main"}, True),
         ({"path": ".", "branches": ["main"]}, True),
         ({"url": "https://x.example/a"}, True),
-        ({"url": "", "path": "."}, False),
+        ({"url": "", "path": "."}, True),
     ],
 )
 def test_a_source_needs_trust_unless_it_is_a_folder_of_the_checkout(tmp_path, table, needs_trust):
@@ -133,6 +134,24 @@ def test_a_source_needs_trust_unless_it_is_a_folder_of_the_checkout(tmp_path, ta
     asked = privileges_of(Settings, root, {"source": [{"kind": "git", **table}]})
 
     assert bool(asked) == needs_trust
+
+
+@pytest.mark.parametrize("how", ["a link", "an alternate"])
+def test_a_repository_that_borrows_from_another_one_needs_trust(tmp_path, git, how):
+    other, root = tmp_path / "other", tmp_path / "checkout"
+    for folder in (other, root):
+        folder.mkdir()
+        git(folder, "init")
+    source = {"source": [{"kind": "git", "path": "."}]}
+    assert privileges_of(Settings, root, source) == []
+    if how == "a link":
+        (root / ".git" / "objects").rename(tmp_path / "objects")
+        (root / ".git" / "objects").symlink_to("../../other/.git/objects")
+    else:
+        (root / ".git" / "objects" / "info" / "alternates").write_text(f"{other}/.git/objects\n")
+
+    (asked,) = privileges_of(Settings, root, source)
+    assert f"reads {other}/.git/objects" in asked.value
 
 
 def test_the_users_home_needs_trust_even_as_a_project(tmp_path, monkeypatch):

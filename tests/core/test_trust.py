@@ -7,12 +7,12 @@ import threading
 
 import pytest
 
-from docindex_dagster.core import trust
+from docindex_dagster.core import git_index, trust
 from docindex_dagster.core.errors import OwnershipError, SettingsError
 from docindex_dagster.core.git_index import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
-from docindex_dagster.core.settings import load_settings
+from docindex_dagster.core.settings import linked_home, load_settings
 from docindex_dagster.core.trust import Privilege, adopt_home, grant, knows_home, revoke, trust_in
 
 OTHER = 54_321  # a user id that nobody has
@@ -147,11 +147,12 @@ def test_a_home_that_the_user_chose_elsewhere_is_opened(tmp_path, monkeypatch):
     assert load_settings(tmp_path / "project").home == tmp_path / "index"
 
 
-@pytest.mark.parametrize("options", [[], ["--index-version", "4"], ["--split-index"]])
-def test_a_home_that_git_tracks_is_not_opened(tmp_path, git, options):
+@pytest.mark.parametrize("options", [["--refresh"], ["--index-version", "4"], ["--split-index"]])
+@pytest.mark.parametrize("hashes", ["sha1", "sha256"])
+def test_a_home_that_git_tracks_is_not_opened(tmp_path, git, options, hashes):
     root = tmp_path / "project"
     Layout(root / ".docindex").prepare()
-    git(tmp_path, "init")
+    git(tmp_path, "init", "--object-format", hashes)
     for name in (".dockerignore", "project/.docs", "project/a.md", "z.md"):
         (tmp_path / name).write_text("text\n")
     git(tmp_path, "add", ".")
@@ -180,6 +181,10 @@ def test_what_belongs_to_another_user_is_refused_until_that_user_is_trusted(tmp_
 def test_settings_that_are_a_link_out_of_the_project_are_refused_until_it_is_trusted(tmp_path):
     (root := tmp_path / "project").mkdir()
     (tmp_path / "other.toml").write_text("[search]\ntop_k = 3\n")
+    (root / "docindex.toml").symlink_to("../nowhere.toml")
+    with pytest.raises(OwnershipError, match="leads out of the project"):
+        load_settings(root)
+    (root / "docindex.toml").unlink()
     (root / "docindex.toml").symlink_to("../other.toml")
 
     with pytest.raises(OwnershipError, match="leads out of the project"):
@@ -198,6 +203,65 @@ def test_a_store_that_was_removed_grants_nothing_again(tmp_path):
     trust.store().unlink()
 
     assert len(load_settings(tmp_path).ignored) == 2
+
+
+def test_a_key_of_pydantic_is_not_a_setting(tmp_path):
+    """Its constructor reads other sources of settings where it is given such an argument."""
+    for key in ("_cli_parse_args", "_env_prefix", "_secrets_dir", "_build_sources", "__pydantic_self__", "nothing"):
+        (tmp_path / "docindex.toml").write_text(f'{key} = ["--embedding.provider=openai"]\n')
+        with pytest.raises(SettingsError, match=f"{key} is not a setting"):
+            load_settings(tmp_path)
+
+
+@pytest.mark.parametrize("target", ["another project's home", "an empty folder"])
+def test_a_home_that_is_a_link_needs_trust_in_where_it_leads(tmp_path, target):
+    (root := tmp_path / "project").mkdir()
+    other = tmp_path / "other"
+    other.mkdir()
+    if target != "an empty folder":
+        Layout(other).prepare()
+    (root / ".docindex").symlink_to("../other")
+
+    assert load_settings(root).home.is_relative_to(trust.cache())
+    grant(root, [linked_home(root / ".docindex")])
+    assert load_settings(root).home == root / ".docindex"
+
+
+def test_a_link_that_git_tracks_is_no_home(tmp_path, git):
+    (tmp_path / ".docindex").symlink_to("elsewhere")
+    git(tmp_path, "init")
+    git(tmp_path, "add", ".docindex")
+
+    assert is_tracked(tmp_path / ".docindex")
+
+
+def test_a_git_index_that_is_a_fifo_does_not_keep_commands_waiting(tmp_path, git, monkeypatch):
+    monkeypatch.setattr(git_index, "_LONGEST_S", 1)
+    git(tmp_path, "init")
+    os.mkfifo(tmp_path / ".git" / "index")
+
+    assert is_tracked(tmp_path / ".docindex")
+
+
+def test_a_project_in_the_cache_is_trusted_only_where_docindex_writes_projects(tmp_path):
+    checkout = trust.cache() / "untrusted" / "x" / "checkouts" / "git%2Fevil"
+    own = trust.cache() / trust.FOLDERS / "0123"
+    for folder in (checkout, own):
+        folder.mkdir(parents=True)
+
+    assert not trust_in(checkout).is_full
+    assert trust_in(own).is_full
+    assert not trust_in(own / "below").is_full
+
+
+@needs_root
+def test_a_project_below_a_folder_of_another_user_is_refused(tmp_path):
+    (root := tmp_path / "theirs" / "project").mkdir(parents=True)
+    (root / "docindex.toml").write_text("")
+    os.chown(root.parent, OTHER, -1)
+
+    with pytest.raises(OwnershipError, match="who could replace"):
+        load_settings(root)
 
 
 @needs_root

@@ -13,6 +13,8 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
+from docindex_dagster import open_index
+from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import untrusted_home
 from tests.serving.http.server import free_port, running
@@ -164,6 +166,64 @@ def test_an_index_that_git_tracks_is_not_opened_even_if_docindex_made_it(hostile
     refused = hostile.run("trust", "--yes")
     assert refused.returncode == 1
     assert "git tracks files in" in refused.stderr
+
+
+def test_an_index_that_a_pull_changes_is_not_opened_by_a_process_that_runs(hostile, git, monkeypatch):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    (hostile.root / "dagster.yaml").unlink()
+    git(hostile.root, "init")
+    hostile.run("index")
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, hostile.environment[name])
+    index = open_index(hostile.root)
+    assert index.search("pump")
+
+    current = hostile.root / ".docindex" / "stores" / "CURRENT"
+    text = current.read_text()
+    current.unlink()
+    current.write_text(text)
+    git(hostile.root, "add", "--force", str(current))
+
+    with pytest.raises(StoreError, match="git tracks files"):
+        index.search("pump")
+
+
+def test_a_folder_whose_name_leads_databases_elsewhere_is_refused(hostile):
+    folder = hostile.root / "x%2F..%2F..%2Fother"
+    folder.mkdir()
+    (folder / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    before = sorted(hostile.root.parent.rglob("*.db"))
+
+    done = hostile.run("index", cwd=folder)
+
+    assert done.returncode == 1
+    assert "set DOCINDEX_HOME to a path without" in done.stderr
+    assert sorted(hostile.root.parent.rglob("*.db")) == before
+
+
+def test_what_is_approved_is_shown_whole(hostile):
+    (hostile.root / "docs").symlink_to(hostile.private.parent)
+    (hostile.root / "docindex.toml").write_text(
+        f"""
+embedding = {{ provider = "openai", base_url = "{hostile.url}/x@api.openai.com/v1" }}
+[[source]]
+kind = "library"
+path = "docs"
+[[source]]
+kind = "git"
+path = ".\\nembedding.base_url"
+branch = "evil"
+"""
+    )
+
+    shown = hostile.run("trust")
+
+    assert f'"{hostile.url}/x@api.openai.com/v1"' in shown.stdout
+    assert f"docs (reads {hostile.private.parent})" in shown.stdout
+    assert "branch evil" in shown.stdout
+    assert "command: touch" in shown.stderr
+    assert not any(line.startswith("embedding.base_url (") for line in shown.stdout.splitlines())
 
 
 def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_the_ui(hostile):
