@@ -1,8 +1,9 @@
 """Residue: bytes of erased texts that are still in a file, whether or not a reader shows them.
 
-Texts are searched for by their windows, which are all runs of 16 bytes; shorter texts are searched for only as part of
-others. Files are read byte by byte, and the values of Parquet files, which are compressed, are decoded. What LanceDB
-and Tantivy compress is found where they store it as literals.
+Texts are searched for by their windows, which are all runs of 12 bytes. A file holds residue where five windows follow
+each other, so 16 bytes: one alone may be the end of a text that stays and the byte behind it. Files are read byte by
+byte, and the values of Parquet files, which are compressed, are decoded. What LanceDB and Tantivy compress is found
+where they store it as literals.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,67 +20,72 @@ from numpy.typing import NDArray
 from docindex_dagster.core.errors import ErasureError
 from docindex_dagster.core.files import replacing
 
-WINDOW = 16  # bytes
+RESIDUE = 16  # bytes in a row that are found
+_WINDOW = 12  # bytes
 BREAK = b"\xff"  # between values that are not adjacent: no text holds it
-_MOST = 1 << 20  # windows of a set
+_MOST = 1 << 21  # windows of a set
 _PIECE = 1 << 20  # bytes of a file that are hashed at once, which takes 20 times the memory
 _WORD = 8
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
-_SPARSE = 5  # bits: of 32 slots, a window takes one
+_SPARSE = 3  # bits: of eight slots and more, a window takes one
+_IN_A_ROW = RESIDUE - _WINDOW + 1
 _OWNER_ALONE = 0o600
 
 Hashes = NDArray[np.uint64]
 
 
 class Windows:
-    """A set of windows, as hashes of 64 bits; of more than a million, a random sample."""
+    """A set of windows, as hashes of 64 bits. It takes two million, and leaves out those that are added later."""
 
     def __init__(self, hashes: Hashes | None = None) -> None:
         self._hashes = np.empty(0, np.uint64) if hashes is None else np.unique(hashes)
         self._added: list[Hashes] = []
         self._added_size = 0
-        self._slots: NDArray[np.bool_] | None = None
+        self._slots = np.zeros(0, np.bool_)
 
     @property
     def hashes(self) -> Hashes:
         """Return the hashes, sorted."""
         if self._added:
-            # The smallest hashes of a set are a random sample of it, however the set was put together.
-            self._hashes = np.unique(np.concatenate([self._hashes, *self._added]))[:_MOST]
-            self._added, self._added_size, self._slots = [], 0, None
+            self._hashes = np.unique(np.concatenate([self._hashes, *self._added]))
+            self._added, self._added_size, self._slots = [], 0, np.zeros(0, np.bool_)
         return self._hashes
 
     def add(self, data: bytes) -> None:
         """Add the windows of a text."""
-        for hashes in _hashes(data):
-            self._added.append(hashes)
-            self._added_size += len(hashes)
-            if self._added_size > _MOST:
-                _ = self.hashes
+        if self._added_size > _MOST:
+            _ = self.hashes
+        if len(self._hashes) < _MOST:
+            for hashes in _hashes(data):
+                self._added.append(hashes)
+                self._added_size += len(hashes)
 
     def discard(self, data: bytes) -> None:
         """Remove the windows that occur in data."""
-        for found in self._found(data):
+        for hashes in _hashes(data):
+            found = hashes[self._are_found(hashes)]
             if len(found):
                 self._hashes = np.setdiff1d(self._hashes, found)
 
     def occur_in(self, data: bytes) -> bool:
-        """Return whether one of the windows occurs in data."""
-        return any(len(found) for found in self._found(data))
-
-    def _found(self, data: bytes) -> Iterator[Hashes]:
-        """Yield those of the windows that occur in each piece of data."""
-        if not len(self.hashes):
-            return
-        if self._slots is None:  # a lookup here rules out nearly all windows, and takes a tenth of a search
-            self._slots = np.zeros(1 << len(self._hashes).bit_length() + _SPARSE, np.bool_)
-            self._slots[_places(self._hashes, self._slots)] = True
+        """Return whether data holds residue: `RESIDUE` bytes in a row that consist of the windows."""
         for hashes in _hashes(data):
-            if not len(self._hashes):
-                return
-            likely = hashes[self._slots[_places(hashes, self._slots)]]
-            places = np.searchsorted(self._hashes[:-1], likely)
-            yield likely[self._hashes[places] == likely]
+            found = self._are_found(hashes)
+            if found.any() and np.lib.stride_tricks.sliding_window_view(found, _IN_A_ROW).all(axis=1).any():
+                return True
+        return False
+
+    def _are_found(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Return which of the hashes are in the set."""
+        found = np.zeros(len(hashes), np.bool_)
+        if len(self.hashes):
+            if not len(self._slots):  # a lookup here rules out nearly all hashes, and takes a tenth of a search
+                self._slots = np.zeros(1 << len(self._hashes).bit_length() + _SPARSE, np.bool_)
+                self._slots[_places(self._hashes, self._slots)] = True
+            likely = np.flatnonzero(self._slots[_places(hashes, self._slots)])
+            places = np.searchsorted(self._hashes[:-1], hashes[likely])
+            found[likely] = self._hashes[places] == hashes[likely]
+        return found
 
 
 def _places(hashes: Hashes, slots: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -88,14 +94,15 @@ def _places(hashes: Hashes, slots: NDArray[np.bool_]) -> NDArray[np.int64]:
 
 
 def _hashes(data: bytes) -> Iterator[Hashes]:
-    """Yield a hash of each window of data, one piece after the other."""
-    for start in range(0, len(data) - WINDOW + 1, _PIECE):
-        piece = data[start : start + _PIECE + WINDOW - 1]
+    """Yield a hash of each window of data, in pieces that each hold all windows of `RESIDUE` bytes in a row."""
+    for start in range(0, len(data) - RESIDUE + 1, _PIECE):
+        piece = data[start : start + _PIECE + RESIDUE - 1]
         words = np.empty(len(piece) - _WORD + 1, np.uint64)  # one that begins at each byte
         for offset in range(_WORD):
             begun = words[offset::_WORD]
             begun[:] = np.frombuffer(piece, "<u8", len(begun), offset)
-        yield words[:-_WORD] * _FACTORS[0] + words[_WORD:] * _FACTORS[1]
+        rest = _WINDOW - _WORD  # the second word overlaps the first
+        yield words[:-rest] * _FACTORS[0] + words[rest:] * _FACTORS[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,7 @@ def _search(file: Path, wanted: Windows) -> Iterator[int]:
         end = b""
         while piece := opened.read(_PIECE):
             _check(file, end + piece, wanted)
-            end = (end + piece)[1 - WINDOW :]
+            end = (end + piece)[1 - RESIDUE :]
             yield len(piece)
     if file.suffix == ".parquet":
         for batch in _batches(file):
