@@ -24,8 +24,8 @@ from docindex_dagster.core.errors import AccessError, LinkError
 _MAX_AGE_S = 10.0
 # Folders below a home that are not scanned: work trees, and the many folders of git's loose objects.
 _UNSCANNED = re.compile(r"/checkouts/[^/]+|/repositories/[^/]+/objects/[0-9a-f]{2}")
-# Git makes such a link for a moment, to find out whether it can, in each repository that it creates.
-_TRIED_BY_GIT, _ITS_TARGET = re.compile(r"/repositories/.+/t[A-Za-z0-9]{6}", re.DOTALL), "testing"
+# While git creates a repository, it makes such a link for a moment to probe for support of symbolic links.
+_GIT_PROBE, _PROBE_TARGET = re.compile(r"/repositories/.+/t[A-Za-z0-9]{6}", re.DOTALL), "testing"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 _checked: dict[Path, float] = {}  # when this process last found no link in a home
@@ -115,7 +115,7 @@ def _links(home: str) -> Iterator[str]:
     while folders:
         for entry in _scan(folders.pop()):
             if entry.is_symlink():
-                if not _is_tried_by_git(entry.path, home):
+                if not _is_git_probe(entry.path, home):
                     yield entry.path
             elif entry.is_dir(follow_symlinks=False) and not _UNSCANNED.fullmatch(entry.path, len(home)):
                 folders.append(entry.path)
@@ -134,9 +134,9 @@ def _scan(folder: str) -> list["os.DirEntry[str]"]:
         return []
 
 
-def _is_tried_by_git(link: str, home: str) -> bool:
+def _is_git_probe(link: str, home: str) -> bool:
     try:
-        return _TRIED_BY_GIT.fullmatch(link, len(home)) is not None and str(Path(link).readlink()) == _ITS_TARGET
+        return _GIT_PROBE.fullmatch(link, len(home)) is not None and str(Path(link).readlink()) == _PROBE_TARGET
     except FileNotFoundError:  # it is gone
         return True
 

@@ -85,15 +85,27 @@ class Layout:
         return self.home / "tables" / asset / f"{file_name(source)}.parquet"
 
     def tables(self, asset: str) -> list[Path]:
-        """The Parquet files of all partitions of an asset."""
+        """The Parquet files of all partitions of an asset.
+
+        Raises:
+            LinkError: the path of their folder contains a link.
+        """
         return [file for file in self.entries(self.home / "tables" / asset) if file.suffix == ".parquet"]
 
     def assets(self) -> list[str]:
-        """The assets that have tables."""
+        """The assets that have tables.
+
+        Raises:
+            LinkError: the folder is a link.
+        """
         return [folder.name for folder in self.entries(self.home / "tables")]
 
     def folders_by_source(self) -> list[Path]:
-        """The folders in which each entry belongs to one source or repository."""
+        """The folders in which each entry belongs to one source or repository.
+
+        Raises:
+            LinkError: the folder of the tables is a link.
+        """
         tables = [self.home / "tables" / asset for asset in self.assets()]
         return [*tables, *self.caches(), self.repositories, self.home / "checkouts"]
 
@@ -118,7 +130,11 @@ class Layout:
         return self.home / "summaries" / f"{file_name(source)}.jsonl"
 
     def summaries_of_repository(self, source: str) -> list[Path]:
-        """The files of a source and of all branches of the same repository, its own last."""
+        """The files of a source and of all branches of the same repository, its own last.
+
+        Raises:
+            LinkError: the folder is a link.
+        """
         own, base = self.summaries(source), file_name(base_key(source))
         files = [file for file in self.entries(self.home / "summaries") if file.suffix == ".jsonl"]
         others = [file for file in files if file.stem == base or file.stem.startswith(f"{base}@")]
@@ -149,7 +165,11 @@ class Layout:
 
     @property
     def all_previous(self) -> list[Path]:
-        """All such files, in the order of their generations; also those that no generation names."""
+        """All such files, in the order of their generations; also those that no generation names.
+
+        Raises:
+            LinkError: the folder is a link.
+        """
         return [file for file in self.entries(self.stores) if file.name.startswith("PREVIOUS")]
 
     @property
@@ -221,7 +241,11 @@ class Layout:
         return self.home / "memory"
 
     def domain(self, key: str) -> "Layout":
-        """The home of a domain, which has stores, tables and locks of its own."""
+        """The home of a domain, which has stores, tables and locks of its own.
+
+        Raises:
+            LinkError: it is a link, or contains one.
+        """
         return self.inner(self.memory.name, file_name(key))
 
     @property

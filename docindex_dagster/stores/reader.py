@@ -241,6 +241,7 @@ def check_generation(layout: Layout, generation: Generation) -> None:
     Raises:
         DamagedStoreError: it cannot.
         StoreError: as `open_generation`.
+        LinkError: as `open_generation`.
     """
     reader = open_generation(layout, generation)
     if not lance_table.has_version(layout, generation.table, generation.table_version):
