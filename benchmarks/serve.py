@@ -79,7 +79,7 @@ def serving(root: Path) -> Iterator[Server]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--port", str(port)]
+    command = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--port", str(port), "--no-token"]
     started = time.perf_counter()
     process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL)
     server = Server(process.pid, f"http://127.0.0.1:{port}")

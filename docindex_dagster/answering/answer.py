@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from docindex_dagster.answering import window
@@ -27,6 +27,8 @@ from docindex_dagster.sources import registry
 
 _MOST_NUMBERS = 800  # marks have three digits, and an answer may need some numbers more
 _LEAST_TOKENS = 500  # of passages, however small the model's window is
+# Characters after which an answer is cut, whatever the model's server makes of `max_answer_tokens`.
+_LEAST_CUT, _TOKEN = 100_000, 16
 _Items: TypeAlias = AsyncGenerator[Delta | Step | Usage, None]
 
 
@@ -35,6 +37,7 @@ class _Writing:
     """An answer, as far as it is written."""
 
     pieces: list[str] = field(default_factory=list)
+    length: int = 0  # of all that was written, in characters
     usage: Usage = field(default_factory=Usage)
     began: float | None = None
 
@@ -46,6 +49,7 @@ class _Writing:
         match item:
             case Delta(text):
                 self.pieces.append(text)
+                self.length += len(text)
                 self.began = self.began or time.monotonic()
             case Step():
                 self.pieces.clear()
@@ -88,6 +92,7 @@ async def answer(
     passages = reading.begin(found.context)
     yield Found(query, passages, found.history.commits if found.history else (), found.generation, found.warnings)
     searched = time.monotonic()
+    most = max(_LEAST_CUT, _TOKEN * settings.llm.max_answer_tokens)
     asked = BudgetedChat(model, settings.llm) if model else None
     messages = _messages(question, conversation, passages, found, is_for_agent=toolbox is not None)
     written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages, found)
@@ -97,6 +102,9 @@ async def answer(
                 writing.take(item)
                 if not isinstance(item, Usage):
                     yield item
+                if writing.length > most:
+                    writing.usage = replace(writing.usage, is_answer_cut=True)
+                    break
         if not writing.text.strip():
             raise LLMNonsenseError("the model has answered nothing; see llm.model")
     except LLMError:

@@ -12,12 +12,15 @@ from functools import cache
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from docindex_dagster.search.patience import check_waiting
+
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)  # of one block: its second group is the code
 CITATION = "citation"  # the type of a mark's token
-_MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
+MARK = re.compile(r"\[ *[0-9]{1,3}(?: *, *[0-9]{1,3})* *\]")  # no years
 _CALL = re.compile(r"\w\([^()\n]{0,200}\)$")
 _LONGEST_CALL = 210
 # Three letters or more, none but the first of them large, that are no part of a name of code.
@@ -26,6 +29,7 @@ _LONGEST_WORD = 60
 _GOES_ON_AS_PROSE = re.compile(r"(?:\[ *[0-9]{1,3}[^\[\]]{0,40}\])*[.,;:!?)\"'”»*]*(?:\s|$)")
 _UNCASED = ("Lo", "Lm")  # letters of scripts in which names of code are not written, and some that have no spaces
 _CELLS = ("td_open", "th_open")
+LONGEST_ROW = 2000  # characters left of a cell that are kept: no claim is longer
 _MAKES_LINKS = ("reference", "link", "image", "autolink")
 
 
@@ -48,7 +52,7 @@ class Block:
         content: its text, without what marks it as a list item or quote.
         marks: in their order; none in code.
         is_code: whether it is a fenced or indented block of code.
-        before: the cells of a table's row that are left of it.
+        before: the end of what the cells of a table's row hold that are left of it.
     """
 
     content: str
@@ -60,9 +64,15 @@ class Block:
 @cache
 def parser() -> MarkdownIt:
     """CommonMark with tables and citation marks, without links, pictures and HTML."""
-    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable(list(_MAKES_LINKS))
+    made = stoppable(MarkdownIt("commonmark", {"html": False})).enable("table").disable(list(_MAKES_LINKS))
     made.inline.ruler.before("emphasis", CITATION, _citation)
     made.add_render_rule(CITATION, _as_it_stands)
+    return made
+
+
+def stoppable(made: MarkdownIt) -> MarkdownIt:
+    """Let a parser stop, with a QueryError, once nobody waits for what it parses."""
+    made.core.ruler.at("inline", _inline)
     return made
 
 
@@ -84,6 +94,7 @@ def blocks(tokens: Sequence[Token], text: str) -> Iterator[Block]:
         starts.append(starts[-1] + len(line) + 1)
     row, cursor, before, is_cell = 0, 0, "", False
     for token in tokens:
+        check_waiting()
         match token.type:
             case "fence" | "code_block":
                 yield Block(token.content, is_code=True)
@@ -92,10 +103,19 @@ def blocks(tokens: Sequence[Token], text: str) -> Iterator[Block]:
             case "inline" if is_cell:
                 places, cursor = _cell(token.content, lines[row], cursor)
                 yield _block(token, [starts[row] + place for place in places], text, before)
-                before = f"{before} {_MARK.sub('', token.content)}".strip()
+                before = f"{before} {MARK.sub('', token.content)}".strip()[-LONGEST_ROW:]
             case "inline" if token.map:
-                yield _block(token, _places(token.content, lines[token.map[0] :], starts[token.map[0] :]), text, "")
+                yield _block(token, _places(token.content, lines, starts, token.map[0]), text, "")
         is_cell = token.type in _CELLS
+
+
+def _inline(state: StateCore) -> None:
+    """What markdown-it does for each block, which takes most of its time."""
+    for token in state.tokens:
+        if token.type == "inline":
+            check_waiting()
+            token.children = token.children or []
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
 
 
 def _as_it_stands(_: RendererProtocol, tokens: Sequence[Token], at: int, *__: object) -> str:
@@ -114,13 +134,13 @@ def _spot(token: Token, places: Sequence[int]) -> tuple[Spot, str]:
     return Spot(numbers, start, start + len(token.content), places[start], token), token.content
 
 
-def _places(content: str, lines: Sequence[str], starts: Sequence[int]) -> list[int]:
+def _places(content: str, lines: Sequence[str], starts: Sequence[int], first_line: int) -> list[int]:
     """The position of each character of a paragraph, whose lines lost what marks a list item or quote.
 
     Lines that are blank for Python, and not for Markdown, are not in the content where it begins with them.
     """
     found: list[int] = []
-    rows = zip(lines, starts, strict=False)
+    rows = ((lines[at], starts[at]) for at in range(first_line, len(lines)))
     for part in content.split("\n"):
         body = part.strip()
         line, start = next(((line, start) for line, start in rows if body in line), ("", 0))
@@ -143,7 +163,7 @@ def _cell(content: str, line: str, cursor: int) -> tuple[list[int], int]:
 
 
 def _citation(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 as rules of markdown-it are called
-    found = _MARK.match(state.src, state.pos)
+    found = MARK.match(state.src, state.pos)
     if found is None or _is_subscript(state, found.end()):
         return False
     if not silent:

@@ -58,7 +58,8 @@ class MarkReader:
     def _marks(self, found: Iterator[Block]) -> Iterator[Mark]:
         for block in found:
             spans = [(spot.start, spot.end) for spot in block.marks]
-            claims = claims_of(block.content, spans, before=block.before, code=self._code)
+            # Nothing is worked out for the many blocks without a mark.
+            claims = claims_of(block.content, spans, before=block.before, code=self._code) if spans else ()
             for spot, claim in zip(block.marks, claims, strict=True):
                 start = self._begins_at + spot.position
                 yield Mark(spot.numbers, start, start + spot.end - spot.start, claim)

@@ -14,6 +14,7 @@ from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import hold_for_life
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, environment_privileges
 from docindex_dagster.core.settings import Settings
@@ -130,13 +131,20 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8090,
     no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page, the API and agents alone.")] = False,
     no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Take no jobs: index nothing.")] = False,
+    no_token: Annotated[
+        bool,
+        typer.Option(
+            "--no-token", help="Ask for no token: let every user of this machine read and index by the server."
+        ),
+    ] = False,
     domain: Domain = None,
     may_read: MayRead = None,
 ) -> None:
     """Serve the index by HTTP: a page to search and read in, an API, and agents at /mcp.
 
-    It listens on loopback. Elsewhere it asks for a token, DOCINDEX_SERVE__TOKEN, as docs/serving.md describes. With
-    --domain, agents and programs can also write into this domain of memory, recall and forget.
+    It listens on loopback and asks for a token: DOCINDEX_SERVE__TOKEN, or else the one in serve.token in DOCINDEX_HOME,
+    which it makes. Elsewhere DOCINDEX_SERVE__TOKEN has to be set. With --domain, agents and programs can also write
+    into this domain of memory, recall and forget.
     """
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.jobs import jobs_of
@@ -144,12 +152,15 @@ def serve(
     from docindex_dagster.search.live import Live
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.http.app import build_app, run
-    from docindex_dagster.serving.http.security import Access, is_loopback
+    from docindex_dagster.serving.http.security import LOGIN, Access, is_loopback
     from docindex_dagster.serving.http.served import Served
+    from docindex_dagster.serving.http.token_file import stored_token
     from docindex_dagster.serving.telemetry.tracing import of_environment
 
     settings = load_project()
     secret = settings.serve.token
+    if secret is not None and no_token:
+        raise SettingsError(f"{_VARIABLE} is set: unset it, or leave out --no-token")
     if secret is None and not is_loopback(host):
         raise SettingsError(
             f"whoever reaches {host} could read all that is indexed: set {_VARIABLE} to a long random text, "
@@ -157,12 +168,22 @@ def serve(
         )
     _refuse_busy_port(host, port)
     os.environ.pop(_VARIABLE, None)  # neither runs nor git need it
+    layout = Layout(settings.home)
     token = secret.get_secret_value() if secret else None
-    access = Access.of(host, token, settings.serve)
+    if is_stored := token is None and not no_token:
+        with writing(settings):
+            token = stored_token(layout.serve_token, layout.serve_token_lock)
+    access = Access.of(host, token, settings.serve, layout.ended_sessions)
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
     served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=not no_jobs), memory)
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
+    if is_stored:
+        console.out.print(f"its token is in {layout.serve_token}")
+        # Others could read a file to which the output goes.
+        if console.out.is_terminal and not no_ui:
+            link = f"{_address(host, port)}{LOGIN}?code={access.sessions.new_code()}"
+            console.out.print(f"log in with this link, which works once: {link}", soft_wrap=True)
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
     app = build_app(served, has_page=not no_ui, traces=traces)
     folds = folding(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()

@@ -303,6 +303,16 @@ class Layout:
         return self.home / "feedback.older.jsonl"
 
     @property
+    def serve_token(self) -> Path:
+        """What clients of `docindex serve` send, unless its user chose another token."""
+        return self.home / "serve.token"
+
+    @property
+    def ended_sessions(self) -> Path:
+        """The sessions of browsers that logged out of `docindex serve`."""
+        return self.home / "serve.ended"
+
+    @property
     def questions(self) -> Path:
         """Questions that users collected, with what answered them."""
         return self.home / "questions.jsonl"
@@ -341,6 +351,11 @@ class Layout:
     def config_lock(self) -> Path:
         """Held while `docindex.toml` is edited."""
         return self.home / "locks" / "config.lock"
+
+    @property
+    def serve_token_lock(self) -> Path:
+        """Held while the token of `docindex serve` is read or made."""
+        return self.home / "locks" / "serve.lock"
 
     @property
     def instance_lock(self) -> Path:

@@ -21,6 +21,16 @@ def until(is_given_up: Callable[[], bool]) -> Iterator[None]:
         _is_given_up.reset(token)
 
 
+def check_waiting() -> None:
+    """Look whether someone still waits for what is worked out here.
+
+    Raises:
+        QueryError: nobody does.
+    """
+    if _is_given_up.get()():
+        raise QueryError("the search was given up: who asked for it has left")
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """The end of one search, of `time.monotonic`."""
@@ -38,7 +48,6 @@ class Patience:
         Raises:
             QueryError: it takes too long, or nobody waits for it any more.
         """
-        if _is_given_up.get()():
-            raise QueryError("the search was given up: who asked for it has left")
+        check_waiting()
         if time.monotonic() > self.ends_at:
             raise QueryError("the search takes too long: give a simpler pattern, or narrow it by --path or --source")

@@ -166,6 +166,14 @@ def test_an_answer_that_a_limit_ended_says_so(live, server):
     assert happening(live, Question(QUESTION), OPENAI.model(server))[-2].is_cut
 
 
+def test_an_answer_without_end_is_cut(live, server):
+    server.replies = [replies(*(["word " * 5000] * 10))]
+
+    written = happening(live, Question(QUESTION), OPENAI.model(server))[-2]
+    assert written.is_cut
+    assert 100_000 < len(written.text) < 200_000
+
+
 def test_passages_leave_room_in_a_small_window(live, server):
     (Path(live.settings.root) / "manual" / "long.md").write_text("# Pumps\n\n" + "The pump has a valve. " * 4000)
     server.replies = [replies(*PIECES)]

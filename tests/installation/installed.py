@@ -53,13 +53,17 @@ class Installed:
         return ended.stdout
 
     @contextmanager
-    def serving(self, folder: Path, command: str, path: str) -> Iterator[str]:
+    def serving(self, folder: Path, path: str, command: str, *options: str) -> Iterator[str]:
         """The address of `docindex COMMAND`, once it answers there; it is ended as by Ctrl-C."""
         port = free_port()
         address = f"http://127.0.0.1:{port}"
         with (folder.parent / f"{command}.log").open("w+") as log:
             process = subprocess.Popen(
-                [self.docindex, command, "--port", str(port)], cwd=folder, env=self.variables, stdout=log, stderr=log
+                [self.docindex, command, "--port", str(port), *options],
+                cwd=folder,
+                env=self.variables,
+                stdout=log,
+                stderr=log,
             )
             try:
                 _wait(process, f"{address}{path}", Path(log.name))

@@ -93,7 +93,7 @@ def test_pages_of_the_documentation_are_there(installed, project):
 
 
 def test_the_dagster_ui_starts_and_loads_the_code_location(installed, project):
-    with installed.serving(project, "ui", "/server_info") as address:
+    with installed.serving(project, "/server_info", "ui") as address:
         answer = httpx.post(f"{address}/graphql", json={"query": _LOADED}, timeout=120).json()
     (entry,) = answer["data"]["workspaceOrError"]["locationEntries"]
     assert (entry["loadStatus"], entry["locationOrLoadError"]["__typename"]) == ("LOADED", "RepositoryLocation")
@@ -108,16 +108,16 @@ def test_a_browser_shows_the_dagster_ui_and_the_search_page(installed, project):
 
     with browsing() as browser:
         tab = browser.new_page()
-        with installed.serving(project, "ui", "/server_info") as address:
+        with installed.serving(project, "/server_info", "ui") as address:
             tab.goto(f"{address}/assets")
             expect(tab.get_by_text("index_catalog", exact=True).first).to_be_visible()
-        with installed.serving(project, "serve", "/") as address:
+        with installed.serving(project, "/", "serve", "--no-token") as address:
             tab.goto(f"{address}/?q=sign+the+cookie")
             expect(tab.get_by_text("sign_session").first).to_be_visible()
 
 
 def test_the_page_is_served(installed, project):
-    with installed.serving(project, "serve", "/") as address:
+    with installed.serving(project, "/", "serve", "--no-token") as address:
         page = httpx.get(address).text
         assert "<html" in page
         assert httpx.get(f"{address}/", params={"q": "sign the cookie"}).status_code == 200

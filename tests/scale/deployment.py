@@ -347,4 +347,4 @@ def _control(launcher: Launcher, port: int) -> Role:
 
 
 def _search(port: int) -> Role:
-    return Role((("serve", ("docindex", "serve", "--port", str(port), "--no-jobs")),), has_project=False)
+    return Role((("serve", ("docindex", "serve", "--port", str(port), "--no-jobs", "--no-token")),), has_project=False)

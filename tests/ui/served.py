@@ -47,7 +47,8 @@ def serving(root: Path, *options: str, environment: Mapping[str, str] = _NONE) -
     """Serve a project that is indexed, with some variables more, until the end of the block."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
     port = _free_port()
-    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port), *options]
+    access = () if "DOCINDEX_SERVE__TOKEN" in environment else ("--no-token",)
+    command = [str(Path(sys.executable).with_name("docindex")), "serve", "--port", str(port), *access, *options]
     log = root.with_name(f"serve-{port}.log")
     with log.open("wb") as output:
         server = subprocess.Popen(

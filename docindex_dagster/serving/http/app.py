@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanage
 from threading import Thread
 
 import anyio
+import anyio.to_thread
 from fastapi import APIRouter, FastAPI
 from fastapi.routing import APIRoute
 from fastapi.telemetry import TelemetryConfig
@@ -33,6 +34,7 @@ from docindex_dagster.serving.http.agents import PATH, Agents
 from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.questions import Questions
 from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.logs import writing_logs
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.telemetry import requests, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
@@ -42,6 +44,7 @@ _ABOUT = """\
 Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
 answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
 _LONGEST_END_S = 3
+_SPARE_THREADS = 16
 _ROUTERS = (
     health.router,
     searching.router,
@@ -123,6 +126,8 @@ def _living(
     async def living(_: FastAPI) -> AsyncIterator[None]:
         # What the first search needs takes a while to load.
         Thread(target=tools.prepare, daemon=True).start()
+        # Some threads are left for health where slow requests have every place.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = served.access.concurrency + _SPARE_THREADS
         with served.jobs:
             async with anyio.create_task_group() as tasks, aclosing(questions):
                 tasks.start_soon(agents.live)
@@ -137,15 +142,20 @@ def run(app: FastAPI, host: str, port: int) -> None:
     """Answer requests until a signal ends it; those under way have some seconds to end."""
     import uvicorn
 
+    from docindex_dagster.serving.http.connections import Connection
+
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
+        http=Connection,
+        ws="none",
+        log_config=None,
         log_level="warning",
         access_log=False,  # addresses may hold what users look for
         proxy_headers=False,
         server_header=False,
         timeout_graceful_shutdown=_LONGEST_END_S,
     )
-    with suppress(KeyboardInterrupt):
+    with writing_logs(), suppress(KeyboardInterrupt):
         uvicorn.Server(config).run()

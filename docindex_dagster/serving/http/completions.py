@@ -18,6 +18,7 @@ from fastapi import APIRouter, Request, Response
 from docindex_dagster.answering.citations import Citation
 from docindex_dagster.answering.conversation import Conversation, Turn
 from docindex_dagster.answering.events import Answer, Event, Spent, Step
+from docindex_dagster.answering.link_filter import LinkFilter
 from docindex_dagster.answering.marks import marks_of
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.printable import in_line
@@ -101,23 +102,36 @@ class Asked:
 
 @dataclass(slots=True, eq=False)
 class _Text:
-    """The text as a client sees it: what an agent writes before a step stays, in a paragraph of its own."""
+    """The text as a client sees it: what an agent writes before a step stays, in a paragraph of its own.
+
+    Nothing in it is a link or a picture, which the client would show or load.
+    """
 
     pieces: list[str] = field(default_factory=list)
     start: int = 0  # where the answer begins
+    filter: LinkFilter = field(default_factory=LinkFilter)  # of the answer
 
     def add(self, event: Event) -> str:
         """Take an event; gives what it adds."""
-        piece = ""
         match event:
             case Delta(text):
-                piece = text
-            case Step() if "".join(self.pieces)[self.start :].strip():
-                piece = _BEFORE_STEP
+                piece = self.filter.feed(text)
+            case Step() | Answer():
+                piece = self.filter.finish()
+            case _:
+                piece = ""
         self.pieces.append(piece)
         if isinstance(event, Step):
-            self.start = sum(map(len, self.pieces))
+            if "".join(self.pieces)[self.start :].strip():
+                self.pieces.append(_BEFORE_STEP)
+                piece += _BEFORE_STEP
+            self.start, self.filter = sum(map(len, self.pieces)), LinkFilter()
         return piece
+
+    def place(self, citation: Citation) -> tuple[int, int]:
+        """The characters that cite a passage."""
+        start, end = self.filter.place(citation.start, citation.end)
+        return self.start + start, self.start + end
 
     def __str__(self) -> str:
         return "".join(self.pieces)
@@ -187,10 +201,8 @@ class _Exchange:
         """The citations whose passages are there, by their places in what the client sees."""
         for citation in answer.citations:
             if citation.passage is not None:
-                start = self.text.start + citation.start
-                end = self.text.start + citation.end
                 url = self.origin + self.questions.address(citation)
-                yield Annotation(UrlCitation(url, _title(citation), start, end))
+                yield Annotation(UrlCitation(url, _title(citation), *self.text.place(citation)))
 
 
 @router.get("/models", responses=openai_form.documented())

@@ -3,29 +3,30 @@
 It is one layer of ASGI before all routes, so that no route can be forgotten.
 """
 
-import hashlib
 import hmac
 import ipaddress
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 import anyio
-from fastapi import HTTPException
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import RedirectResponse, Response
 
 from docindex_dagster.core.settings import ServeSettings
 from docindex_dagster.serving.http import problems
+from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.sessions import Sessions
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-COOKIE = "docindex_session"
 LOGIN = "/login"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -34,8 +35,8 @@ _OPEN_PATHS = frozenset({LOGIN, "/api/v1/health", "/favicon.ico"})
 _OPEN_FOLDERS = ("/static/", "/problems/")
 _AUTHORITY = re.compile(r"(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?", re.IGNORECASE)
 _TOO_LARGE = "a body has {:,} bytes at most"
+_LONGEST_FORM = 64 * 1024  # bytes of a body that is sent without a token, as that of a login
 _LONGEST_ADDRESS = 32 * 1024  # bytes of a path and its query
-_SESSION_S = 30 * 24 * 60 * 60
 _RETRY_AFTER_S = 1
 _FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 _HEADERS = {
@@ -63,37 +64,47 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask: by which names the server is called, in lower case, the token, if one is needed, and how much."""
+    """Who may ask: by which names the server is called, in lower case, the token, if one is needed, and how much.
+
+    Attributes:
+        sessions: of browsers that gave the token.
+    """
 
     hosts: frozenset[str]
     token: str | None = field(default=None, repr=False)
     concurrency: int = 64
     max_body_bytes: int = 1 << 20
+    ended_sessions: Path | None = None
+    sessions: Sessions = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Let the token open sessions."""
+        object.__setattr__(self, "sessions", Sessions(self.token, self.ended_sessions))
 
     @classmethod
-    def of(cls, listens_on: str, token: str | None, limits: ServeSettings) -> "Access":
-        """Access to a server that listens on an address, and that clients may call by further names as well."""
+    def of(
+        cls, listens_on: str, token: str | None, limits: ServeSettings, ended_sessions: Path | None = None
+    ) -> "Access":
+        """Access to a server that listens on an address, and that clients may call by further names as well.
+
+        Args:
+            listens_on: the address.
+            token: that clients have to send; None for none.
+            limits: the settings.
+            ended_sessions: the file that names the sessions that have ended; None to keep them in memory.
+        """
         names = (listens_on, *_LOOPBACK_NAMES, *limits.hosts)
         hosts = frozenset(name.lower().strip("[]") for name in names)
-        return cls(hosts, token, limits.concurrency, limits.max_body_bytes)
+        return cls(hosts, token, limits.concurrency, limits.max_body_bytes, ended_sessions)
 
     def admits(self, given: str) -> bool:
         """Whether it is the token, in a time that does not tell how much of it is right."""
         return self.token is None or hmac.compare_digest(given.encode(), self.token.encode())
 
-    def session(self) -> str:
-        """The value of a cookie that says that its client knew the token; a new token ends it."""
-        expires = str(int(time.time()) + _SESSION_S)
-        return f"{expires}.{self._signature(expires)}"
-
-    def is_session(self, cookie: str) -> bool:
-        """Whether a cookie is one that `session` gave, and not too old."""
-        expires, _, signature = cookie.partition(".")
-        is_ours = hmac.compare_digest(signature.encode(), self._signature(expires).encode())
-        return is_ours and expires.isdecimal() and int(expires) > time.time()
-
-    def _signature(self, text: str) -> str:
-        return hmac.new((self.token or "").encode(), b"docindex session " + text.encode(), hashlib.sha256).hexdigest()
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie of a session. It differs between servers of one machine, which share cookies."""
+        return f"docindex_session_{self.sessions.fingerprint}"
 
 
 class Guard:
@@ -115,14 +126,33 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        self._under_way += 1
+        # A place is taken once the body has arrived, so that a client that sends half of one takes none from others.
+        is_open = _is_open(scope["path"])
         try:
-            answer = self._headers_alone if scope["method"] == "HEAD" else self._app
-            await answer(scope, self._limited(receive), guarded)
+            body = await _read(receive, _LONGEST_FORM if is_open else self._access.max_body_bytes)
+            with nullcontext() if is_open else self._place():
+                answer = self._headers_alone if scope["method"] == "HEAD" else self._app
+                await answer(scope, _given_back(body, receive), guarded)
+        except ClientDisconnect:
+            return
         except Exception as error:
             if guarded.has_begun:
                 raise
             await problems.of_error(error)(scope, receive, guarded)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """One of the places for requests that are answered at once.
+
+        Raises:
+            ProblemError: none is free.
+        """
+        if self._under_way >= self._access.concurrency:
+            detail = f"{self._under_way} requests are under way"
+            raise ProblemError("busy", detail, {"Retry-After": str(_RETRY_AFTER_S)})
+        self._under_way += 1
+        try:
+            yield
         finally:
             self._under_way -= 1
 
@@ -156,30 +186,13 @@ class Guard:
         length, most = headers.get("content-length", ""), self._access.max_body_bytes
         if length.isdecimal() and int(length) > most:
             return problems.answer("too-large", _TOO_LARGE.format(most))
-        if self._under_way >= self._access.concurrency:
-            detail = f"{self._under_way} requests are under way"
-            return problems.answer("busy", detail, {"Retry-After": str(_RETRY_AFTER_S)})
         return None
-
-    def _limited(self, receive: "Receive") -> "Receive":
-        """Refuses the rest of a body that is too large."""
-        read, most = 0, self._access.max_body_bytes
-
-        async def receive_some() -> "Message":
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > most:
-                raise HTTPException(413, _TOO_LARGE.format(most))
-            return message
-
-        return receive_some
 
     def _is_known(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self._access.admits(given.strip()):
             return True
-        return self._access.is_session(_cookies(headers).get(COOKIE, ""))
+        return self._access.sessions.is_valid(_cookies(headers).get(self._access.cookie, ""))
 
 
 class _WithHeaders:
@@ -196,6 +209,35 @@ class _WithHeaders:
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
         await self._send(message)
+
+
+async def _read(receive: "Receive", most: int) -> bytes:
+    """Read the body of a request.
+
+    Raises:
+        ProblemError: it has more than `most` bytes.
+        ClientDisconnect: its client has left before the end.
+    """
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        body += message.get("body", b"")
+        if len(body) > most:
+            raise ProblemError("too-large", _TOO_LARGE.format(most))
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _given_back(body: bytes, receive: "Receive") -> "Receive":
+    """Receive a body that has been read, and then what its client does."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_some() -> "Message":
+        return messages.pop() if messages else await receive()
+
+    return receive_some
 
 
 def _unauthorized(scope: "Scope", headers: Headers) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse
@@ -14,6 +14,7 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.file_text import Definition, FileText, read_file
 from docindex_dagster.serving.http.files import split_place
+from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import commits, highlighting, links, pictures, prose, relations
@@ -22,7 +23,7 @@ from docindex_dagster.serving.web.relations import Relations
 from docindex_dagster.serving.web.templating import page
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(until_it_leaves)])
 _MOST_LINES = 4000  # of a page; a longer file is shown in parts
 _BEFORE = 500  # lines of a part that are before the marked ones
 _PROSE = frozenset({"markdown"})
@@ -134,7 +135,9 @@ def _opened(project: Served, place: str, asked: Lines) -> Opened:
         lines = _marked(found, asked)
         start, end = lines or (None, None)
         near = relations.around(project.settings, reader, found, lines, asked.symbol)
-        can_be_prose = found.language in _PROSE and len(found.pieces) == 1
+        can_be_prose = (
+            found.language in _PROSE and len(found.pieces) == 1 and len(found.pieces[0].text) <= prose.LONGEST
+        )
         made = Opened(found, start=start, end=end, last=found.last_line, can_be_prose=can_be_prose, relations=near)
         picture = pictures.neighbourhood(near.symbol, near.callers, near.callees) if near.symbol else None
         made = replace(made, picture=picture)

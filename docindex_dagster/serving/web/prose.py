@@ -13,9 +13,12 @@ from markdown_it.token import Token
 from markupsafe import Markup
 from mdit_py_plugins.front_matter import front_matter_plugin
 
+from docindex_dagster.answering.markdown import stoppable
 from docindex_dagster.core.printable import visible
 from docindex_dagster.serving.web import highlighting, links
 
+LONGEST = 200_000
+"""Characters of the longest file that is rendered."""
 _HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}  # the page has a first one of its own
 _TAGS = {
     *("a", "br", "code", "del", "em", "s", "span", "strong"),
@@ -48,7 +51,7 @@ def rendered(text: str, source: str, path: str) -> Markup:
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "highlight": _code}
-    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"]).use(front_matter_plugin)
+    return stoppable(MarkdownIt("commonmark", options)).enable(["table", "strikethrough"]).use(front_matter_plugin)
 
 
 def _code(text: str, language: str, _: str) -> str:

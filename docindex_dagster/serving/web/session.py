@@ -1,6 +1,7 @@
-"""Coming in with the token, and going out. The token is sent once, and a signed cookie stands for it from then on."""
+"""Logging in with the token, and logging out. A browser sends the token once, and then the cookie of a session."""
 
 import re
+from contextlib import suppress
 from typing import Annotated
 from urllib.parse import parse_qs
 
@@ -9,49 +10,69 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from docindex_dagster.serving.http.problems import KINDS
-from docindex_dagster.serving.http.security import COOKIE, LOGIN, is_encrypted
+from docindex_dagster.serving.http.security import LOGIN, Access, is_encrypted
 from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.sessions import LONGEST_S
 from docindex_dagster.serving.web.templating import page
 
 router = APIRouter()
 _IS_OURS = re.compile(r"/(?![/\\])[!-~]*\Z")  # an address of this server, and none of another one
+Code = Annotated[str, Query(max_length=200)]
 Wanted = Annotated[str, Query(alias="next", max_length=10_000)]
 _WRONG_S = 1.0  # before a wrong token is answered
-_SESSION_S = 30 * 24 * 60 * 60
+_MOST_LATE = 16
+_late = anyio.CapacityLimiter(_MOST_LATE)
 
 
 @router.get(LOGIN)
-def form(project: Project, request: Request, wanted: Wanted = "/") -> Response:
-    """Ask for the token, on the way to an address of the page."""
-    if project.access.token is None:
-        return RedirectResponse("/", 303)
+def form(project: Project, request: Request, wanted: Wanted = "/", code: Code = "") -> Response:
+    """Ask for the token, on the way to an address of the page, unless the link that the server printed was followed."""
+    access = project.access
+    if access.token is None or access.sessions.is_valid(request.cookies.get(access.cookie, "")):
+        return _to(wanted)
+    if access.sessions.redeem(code):
+        return _with_session(_to(wanted), access, request)
     return page(request, "login.html", is_wrong=False, wanted=wanted)
 
 
 @router.post(LOGIN)
 async def enter(project: Project, request: Request) -> Response:
-    """Take the token; a wrong one is answered late, so that guessing takes for ever."""
+    """Take the token; a wrong one is answered late."""
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
     given, wanted = form.get("token", [""])[0], form.get("next", ["/"])[0]
-    if not project.access.admits(given):
-        await anyio.sleep(_WRONG_S)
+    if not project.access.admits(given.strip()):
+        with suppress(anyio.WouldBlock):
+            _late.acquire_nowait()  # those who wait hold connections, so further ones are answered at once
+            try:
+                await anyio.sleep(_WRONG_S)
+            finally:
+                _late.release()
         return page(request, "login.html", KINDS["unauthorized"].status, is_wrong=True, wanted=wanted)
-    answer = RedirectResponse(wanted if _IS_OURS.match(wanted) else "/", 303)
+    return _with_session(_to(wanted), project.access, request)
+
+
+@router.post("/logout")
+def leave(project: Project, request: Request) -> Response:
+    """End the session of this browser, and of whoever has a copy of its cookie."""
+    access = project.access
+    access.sessions.end(request.cookies.get(access.cookie, ""))
+    answer = RedirectResponse(LOGIN, 303)
+    answer.delete_cookie(access.cookie, httponly=True, samesite="lax", secure=is_encrypted(request.scope))
+    return answer
+
+
+def _to(wanted: str) -> Response:
+    return RedirectResponse(wanted if _IS_OURS.match(wanted) else "/", 303)
+
+
+def _with_session(answer: Response, access: Access, request: Request) -> Response:
     answer.set_cookie(
-        COOKIE,
-        project.access.session(),
-        max_age=_SESSION_S,
+        access.cookie,
+        access.sessions.begin(),
+        max_age=LONGEST_S,
         httponly=True,
         # A link from elsewhere opens a page for who has logged in; the guard asks each change for its origin.
         samesite="lax",
         secure=is_encrypted(request.scope),
     )
-    return answer
-
-
-@router.post("/logout")
-def leave(request: Request) -> Response:
-    """Forget that this browser knew the token."""
-    answer = RedirectResponse(LOGIN, 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="lax", secure=is_encrypted(request.scope))
     return answer

@@ -33,14 +33,19 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(root: Path, *options: str, environment: Mapping[str, str] | None = None) -> Iterator[Server]:
-    """Start a server on a project, wait for its first answer, and stop it as Ctrl-C does."""
+def running(
+    root: Path, *options: str, environment: Mapping[str, str] | None = None, stores_token: bool = False
+) -> Iterator[Server]:
+    """Start a server on a project, wait for its first answer, and stop it as Ctrl-C does.
+
+    It asks for the token that the environment has; else for none, or for the one that it stores.
+    """
     port, output = free_port(), root / "serve.log"
-    command = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--port", str(port), *options]
+    variables = {**os.environ, **(environment or {})}
+    access = () if stores_token or "DOCINDEX_SERVE__TOKEN" in variables else ("--no-token",)
+    command = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--port", str(port), *access, *options]
     with output.open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=root, env={**os.environ, **(environment or {})}, stdout=log, stderr=log, text=True
-        )
+        process = subprocess.Popen(command, cwd=root, env=variables, stdout=log, stderr=log, text=True)
     server = Server(process, f"http://127.0.0.1:{port}", output)
     try:
         _wait(server)

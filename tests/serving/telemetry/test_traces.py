@@ -263,7 +263,8 @@ def free_port() -> int:
 def command(root, **variables: str) -> Iterator[str]:
     """`docindex serve` on a project, and its address; it ends by Ctrl-C."""
     port = free_port()
-    line = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--no-jobs", "--no-ui", "--port", str(port)]
+    line = [sys.executable, "-m", "docindex_dagster.cli", "serve", "--no-jobs", "--no-ui", "--no-token"]
+    line += ["--port", str(port)]
     with subprocess.Popen(line, cwd=root, env={**os.environ, **variables}) as process:
         address = f"http://127.0.0.1:{port}"
         try:

@@ -121,3 +121,10 @@ def test_code_is_escaped_in_every_language_and_no_character_is_lost(language):
     assert all("<script" not in line and "<img" not in line for line in lines)
     assert len(lines) == project.HOSTILE_PAGE.count("\n") + 1
     assert "marmot" in plain
+
+
+def test_a_file_that_would_take_long_to_render_is_shown_by_its_lines(client, monkeypatch):
+    address = "/file/library/manual/marmots.md?as=prose"
+    assert 'class="prose' in client.get(address).text
+    monkeypatch.setattr(prose, "LONGEST", 10)
+    assert 'class="prose' not in client.get(address).text

@@ -2,9 +2,9 @@
 
 from http.cookies import SimpleCookie
 
+import anyio
 import pytest
 
-from docindex_dagster.serving.http.security import COOKIE
 from docindex_dagster.serving.web import session
 from tests.serving.web.conftest import serving
 
@@ -20,6 +20,11 @@ def guarded(indexed, monkeypatch):
 
 def log_in(client, token: str = TOKEN, **headers: str):
     return client.post("/login", content=f"token={token}", headers=headers)
+
+
+def cookie_of(answer):
+    (morsel,) = SimpleCookie(answer.headers["Set-Cookie"]).values()
+    return morsel
 
 
 def test_a_browser_is_led_to_the_form(guarded):
@@ -70,7 +75,7 @@ def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch)
 
 
 def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(guarded):
-    morsel = SimpleCookie(log_in(guarded).headers["Set-Cookie"])[COOKIE]
+    morsel = cookie_of(log_in(guarded))
     assert (morsel["httponly"], morsel["samesite"], morsel["path"]) == (True, "lax", "/")
     assert not morsel["secure"]
     assert TOKEN not in morsel.value
@@ -78,7 +83,7 @@ def test_the_cookie_is_for_this_site_alone_and_no_script_reads_it(guarded):
 
 def test_behind_tls_the_cookie_is_sent_over_tls_alone(guarded):
     answer = log_in(guarded, **{"X-Forwarded-Proto": "https"})
-    assert SimpleCookie(answer.headers["Set-Cookie"])[COOKIE]["secure"]
+    assert cookie_of(answer)["secure"]
 
 
 def test_a_form_of_another_site_logs_nobody_in(guarded):
@@ -88,3 +93,26 @@ def test_a_form_of_another_site_logs_nobody_in(guarded):
 def test_without_a_token_there_is_nothing_to_log_in_to(client):
     assert client.get("/login").headers["Location"] == "/"
     assert "Log out" not in client.get("/").text
+
+
+def test_a_copied_cookie_is_worth_nothing_once_its_session_has_ended(guarded):
+    log_in(guarded)
+    copied = {"Cookie": "; ".join(f"{name}={value}" for name, value in guarded.cookies.items())}
+    guarded.post("/logout")
+    assert guarded.get("/sources", headers=copied).status_code == 303
+
+
+def test_who_has_logged_in_needs_no_form(guarded):
+    log_in(guarded)
+    answer = guarded.get("/login", params={"next": "/sources"})
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/sources")
+
+
+def test_many_wrong_tokens_at_once_hold_few_connections(guarded, monkeypatch):
+    class Full:
+        def acquire_nowait(self) -> None:
+            raise anyio.WouldBlock
+
+    monkeypatch.setattr(session, "_WRONG_S", 600.0)
+    monkeypatch.setattr(session, "_late", Full())
+    assert log_in(guarded, "wrong").status_code == 401

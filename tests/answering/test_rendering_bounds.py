@@ -1,0 +1,64 @@
+"""Answers and files that are made to be slow to render."""
+
+import time
+
+import pytest
+
+from docindex_dagster.answering.citations import check
+from docindex_dagster.answering.markdown import LONGEST_ROW, parser
+from docindex_dagster.answering.marks import marks_of
+from docindex_dagster.answering.rendering import as_html
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.search import patience
+from docindex_dagster.serving.web.prose import rendered
+
+SIZE = 140_000
+# Forty times what an idle machine takes; in quadratic time it takes minutes.
+LONGEST_CPU_S = 20.0
+
+
+def row(cell: str) -> str:
+    count = SIZE // (len(cell) + 5)
+    return "\n".join("|" + part * count for part in ("a|", "-|", f"{cell}|"))
+
+
+SLOW = {
+    "cells": row("b"),
+    "cells with marks": row("w [1]"),
+    "rows without cells": "|" + "a|" * 1000 + "\n|" + "-|" * 1000 + "\n" + "|b\n" * (SIZE // 3),
+    "paragraphs": "a [1]\n\n" * (SIZE // 7),
+}
+
+
+@pytest.mark.parametrize("text", SLOW.values(), ids=SLOW)
+def test_an_answer_takes_time_in_proportion_to_its_length(text):
+    began = time.process_time()
+    as_html(text, check(text, []), lambda _: "")
+    assert time.process_time() - began < LONGEST_CPU_S
+
+
+def test_a_claim_begins_in_the_cells_to_the_left():
+    text = "|a|b|c|\n|-|-|-|\n|The valve|opens|first [1]|\n"
+    (mark,) = marks_of(text)
+    assert mark.claim.text == "The valve opens first"
+
+
+def test_of_a_long_row_a_claim_has_the_end():
+    (mark,) = marks_of(f"|a|b|\n|-|-|\n|{'word ' * LONGEST_ROW}|last [1]|\n")
+    assert mark.claim.text.endswith("word last")
+    assert len(mark.claim.text) <= LONGEST_ROW
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: parser().parse("a\n\nb"),
+        lambda: as_html("a", [], lambda _: ""),
+        lambda: check("a", []),
+        lambda: rendered("# a", "library/x", "a.md"),
+    ],
+    ids=["parse", "html", "check", "prose"],
+)
+def test_work_ends_once_nobody_waits_for_it(work):
+    with patience.until(lambda: True), pytest.raises(QueryError, match="has left"):
+        work()
