@@ -47,7 +47,7 @@ def docindex(project: Path, site: Path | None, *arguments: str, **variables: str
     return subprocess.run(
         [*_CLI, *arguments],
         cwd=project,
-        env={**inherited, **variables, "PYTHONPATH": paths},
+        env={**inherited, "DOCINDEX_TRUST": "1", **variables, "PYTHONPATH": paths},
         text=True,
         capture_output=True,
         check=False,

@@ -28,7 +28,7 @@ _NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure tha
 
 
 @contextmanager
-def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] = Path.replace) -> Iterator[Path]:
+def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
     """Yield an empty file beside `path`; when the block ends well, sync it and put it in the place of `path`.
 
     A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
@@ -53,7 +53,7 @@ def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object]
             with suppress(FileNotFoundError):
                 _copy_access(path, temporary)
             sync([temporary])
-            put(temporary, path)
+            put(temporary, path) if put else temporary.replace(path)
             sync([path.parent])
     finally:
         temporary.unlink(missing_ok=True)

@@ -132,7 +132,8 @@ def test_a_project_is_indexed_and_searched_with_it(tmp_path):
         subprocess.run(
             [sys.executable, "-m", "docindex_dagster.cli", *arguments],
             cwd=tmp_path,
-            env={name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))},
+            env={name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
+            | {"DOCINDEX_TRUST": "1"},
             text=True,
             capture_output=True,
             check=False,

@@ -298,7 +298,7 @@ def start(root: Path, *arguments: str, **variables: str) -> "subprocess.Popen[st
     return subprocess.Popen(
         [sys.executable, "-m", "docindex_dagster.cli", *arguments],
         cwd=CHECKOUT,
-        env=kept_variables | {"DOCINDEX_ROOT": str(root)} | variables,
+        env=kept_variables | {"DOCINDEX_ROOT": str(root), "DOCINDEX_TRUST": "1"} | variables,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -75,7 +75,7 @@ class Project:
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """For a process that works on this project."""
         kept = {name: value for name, value in inherited.items() if not name.startswith(("DAGSTER", "DOCINDEX"))}
-        return kept | {"DOCINDEX_ROOT": str(self.root)}
+        return kept | {"DOCINDEX_ROOT": str(self.root), "DOCINDEX_TRUST": "1"}
 
     def edit(self, share: float = 0.2, *, spared: Collection[str] = ()) -> None:
         """Change, add, delete and commit: there is something to do for every stage. Spared files are left alone."""

@@ -40,6 +40,7 @@ LINES = {
         ("prune", "freed"),
         ("source remove shelf", "removed library/shelf"),
     ),
+    "trust": (("trust", "asks for nothing that needs trust"),),
     "projects": (("project list", "project"), ("project forget project", "is listed no more")),
     "agents": (
         ("agents list", ".mcp.json"),

@@ -1,6 +1,7 @@
 """`docindex mcp`, started and asked by a real client of the protocol."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -63,7 +64,9 @@ class Agent:
 
 
 def server(root: Path) -> StdioServerParameters:
-    return StdioServerParameters(command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp"], cwd=root)
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp"], cwd=root, env=dict(os.environ)
+    )
 
 
 @pytest.fixture

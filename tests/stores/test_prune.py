@@ -223,6 +223,7 @@ def test_a_source_that_is_declared_while_a_prune_waits_keeps_its_files(tmp_path)
     (tmp_path / "docindex.toml").write_text("")
     mine, gone = folder(layout.checkout("git/mine")), folder(layout.checkout("git/gone"))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DOCINDEX_")}
+    environment["DOCINDEX_TRUST"] = "1"
     command = [sys.executable, "-m", "docindex_dagster.cli", "prune"]
 
     with exclusive_if_free(layout.publication_lock, "another run"):

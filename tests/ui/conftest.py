@@ -72,7 +72,13 @@ class Project:
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """The project while its UI runs."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DAGSTER_", "DOCINDEX_"))}
-    environment = {**kept, **distant_night(), "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+    environment = {
+        **kept,
+        "DOCINDEX_TRUST": "1",
+        **distant_night(),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
     made = Project(tmp_path_factory.mktemp("ui") / "project", environment, _free_port())
     made.folder.mkdir()
     (made.folder / "docindex.toml").touch()

@@ -52,7 +52,12 @@ def serving(root: Path, *options: str, environment: Mapping[str, str] = _NONE) -
     log = root.with_name(f"serve-{port}.log")
     with log.open("wb") as output:
         server = subprocess.Popen(
-            command, cwd=root, env={**kept, **environment}, stdout=output, stderr=output, start_new_session=True
+            command,
+            cwd=root,
+            env={**kept, "DOCINDEX_TRUST": "1", **environment},
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
         )
     try:
         url = f"http://127.0.0.1:{port}"

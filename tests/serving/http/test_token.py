@@ -120,17 +120,17 @@ def test_where_none_can_be_stored_the_error_says_what_to_do(file):
 
 
 @pytest.mark.parametrize(
-    ("options", "variables", "said"),
+    ("options", "variables", "words"),
     [
         (["--no-token"], {VARIABLE: TOKEN}, "leave out --no-token"),
         (["--no-token", "--host", "0.0.0.0"], {}, VARIABLE),
     ],
 )
-def test_without_a_token_it_serves_loopback_alone(root, options, variables, said):
+def test_without_a_token_it_serves_loopback_alone(root, options, variables, words):
     environment = {**os.environ, **variables}
     ended = subprocess.run([*SERVE, *options], cwd=root, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert said in ended.stderr
+    assert words in ended.stderr
 
 
 # Sessions

@@ -1,5 +1,6 @@
 """Agents that are bound to a domain: each a process of its own, asked by the protocol's own client."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,7 +49,7 @@ def index_all(root: Path) -> None:
 def client(root: Path, *options: str) -> Iterator[tuple[Any, Client]]:
     """A server on standard input and output, and a client of it in a thread of its own."""
     server = StdioServerParameters(
-        command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp", *options], cwd=root
+        command=sys.executable, args=["-m", "docindex_dagster.cli", "mcp", *options], cwd=root, env=dict(os.environ)
     )
     with (
         start_blocking_portal() as portal,
