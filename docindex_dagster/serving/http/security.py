@@ -126,7 +126,7 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        # A place is taken once the body has arrived, so that a client that sends half of one takes none from others.
+        # A place is taken once the body has come, so that a client that sends half of one takes none from others.
         is_open = _is_open(scope["path"])
         try:
             body = await _read(receive, _LONGEST_FORM if is_open else self._access.max_body_bytes)
