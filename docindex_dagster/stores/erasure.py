@@ -145,7 +145,9 @@ def _shown(layout: Layout) -> Iterator[bytes]:
             yield b"".join(strings(part.batch))
     for file in (layout.home / "tables").rglob("*.parquet"):
         yield from (b"".join(strings(batch)) for batch in batches_of(file))
-    yield layout.current.read_bytes()
+    of_libraries = (layout.tantivy.glob("*/*.json"), layout.lance.glob("*/_versions/*"))
+    for file in (layout.current, *chain.from_iterable(of_libraries)):  # these hold names and settings alone
+        yield file.read_bytes()
 
 
 def _ids_in_use(layout: Layout) -> Iterator[bytes]:

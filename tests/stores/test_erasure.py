@@ -232,3 +232,13 @@ def test_what_an_earlier_version_wrote_behind_the_values_goes_as_well(removed):
     prune(removed, {KEY, OTHER}, erase=True)
 
     assert traces(removed.home, SECRET) == set()
+
+
+def test_an_erased_text_may_quote_what_the_stores_write_themselves(removed):
+    [meta] = (removed.tantivy / read_generation(removed).tantivy).glob("meta.json")
+    publish_files(removed, {**FILES, "quote.py": [f"meta {meta.read_text()}"]})
+    publish_files(removed, FILES)
+
+    prune(removed, {KEY, OTHER}, erase=True)
+
+    assert not removed.erased.exists()
