@@ -17,7 +17,11 @@ _UNUSED = (_FASTAPIS_OWN, "ValidationError")  # in whose place there are problem
 _FOR_PROGRAMMERS = "\n\nRaises:"  # of a docstring; clients get problems
 _ATTRIBUTES = "\n\nAttributes:\n"
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
-_TOKEN = {"type": "http", "scheme": "bearer", "description": "`DOCINDEX_SERVE__TOKEN`, where the server has one."}
+_TOKEN = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "`DOCINDEX_SERVE__TOKEN`, or what `serve.token` in `DOCINDEX_HOME` holds, unless the server needs none.",
+}
 
 
 class Application(FastAPI):
