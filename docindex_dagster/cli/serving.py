@@ -5,6 +5,7 @@ import shlex
 import signal
 import socket
 import sys
+import tempfile
 from contextlib import closing, nullcontext
 from typing import Annotated
 
@@ -40,7 +41,6 @@ MayRead = Annotated[
 ]
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
-_EMPTY = "empty"  # likewise, the working folder of its processes
 
 
 def ui(
@@ -74,9 +74,7 @@ def ui(
     level = "debug" if is_debugging() else "warning"
     levels = ("--log-level", level, "--code-server-log-level", level)
     with writing(settings):
-        empty = home / _EMPTY
-        empty.mkdir(exist_ok=True)
-        os.chdir(empty)
+        os.chdir(tempfile.mkdtemp(prefix="docindex-ui-"))
         os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 there is no shell in between
 
 

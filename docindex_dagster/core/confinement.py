@@ -26,6 +26,8 @@ _MAX_AGE_S = 10.0
 _UNSCANNED = re.compile(r"/checkouts/[^/]+|/repositories/[^/]+/objects/[0-9a-f]{2}")
 # While git creates a repository, it makes such a link for a moment to probe for support of symbolic links.
 _GIT_PROBE, _PROBE_TARGET = re.compile(r"/repositories/.+/t[A-Za-z0-9]{6}", re.DOTALL), "testing"
+# Of a submodule that a pull put there; it stays when a later pull takes it out of git's index.
+_GIT = ".git"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 _checked: dict[Path, float] = {}  # when this process last found no link in a home
@@ -110,11 +112,13 @@ def open_file(path: Path, flags: int, mode: int = 0o600) -> int:
 
 
 def _links(home: str) -> Iterator[str]:
-    """The symbolic links below a home."""
+    """The symbolic links below a home, and work trees of git where docindex makes none."""
     folders = [home]
     while folders:
         for entry in _scan(folders.pop()):
-            if entry.is_symlink():
+            if entry.name == _GIT:
+                yield entry.path
+            elif entry.is_symlink():
                 if not _is_git_probe(entry.path, home):
                     yield entry.path
             elif entry.is_dir(follow_symlinks=False) and not _UNSCANNED.fullmatch(entry.path, len(home)):
@@ -149,6 +153,8 @@ def _is_link(name: str, folder: int) -> bool:
 
 
 def _refusal(link: Path, home: Path) -> LinkError:
+    if link.name == _GIT:
+        return LinkError(f"{link} is part of another repository: delete {home} and run `docindex index`")
     return LinkError(
         f"{link} is a symbolic link. docindex follows no links inside its home: remove it, or delete {home} and run "
         "`docindex index`"

@@ -6,9 +6,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from docindex_dagster.core.files import stamp
+from docindex_dagster.core.git_folders import git_folder
 
 _LONGEST_S = 10  # for git to answer; a FIFO in the place of its index never does
-_LONGEST_PATH = 1 << 12  # bytes
 
 
 def is_tracked(folder: Path) -> bool:
@@ -19,22 +19,14 @@ def is_tracked(folder: Path) -> bool:
     top = next((parent for parent in folder.parents if (parent / ".git").exists()), None)
     if top is None:
         return False
-    return _is_tracked(top, str(folder.relative_to(top)), stamp(_git_folder(top) / "index"))
-
-
-def _git_folder(top: Path) -> Path:
-    entry = top / ".git"
-    if not entry.is_file():
-        return entry
-    with entry.open("rb") as file:
-        return top / os.fsdecode(file.read(_LONGEST_PATH)).strip().removeprefix("gitdir: ")
+    return _is_tracked(top, str(folder.relative_to(top)), stamp(git_folder(top) / "index"))
 
 
 @lru_cache(maxsize=16)
 def _is_tracked(top: Path, name: str, _stamp: tuple[int, ...] | None) -> bool:
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     options = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-    command = ("git", *options, "ls-files", "-z", "--", f":(top,literal,icase){name}")
+    command = ("git", *options, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
     try:
         found = subprocess.run(
             command,

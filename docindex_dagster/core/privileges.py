@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.git_folders import borrowed
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.trust import Privilege
 
@@ -78,11 +79,9 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     if not isinstance(place, str):
         return None
     outside = [] if "url" in table else _outside(root, place)
-    cloned = {name: table[name] for name in ("branch", "branches") if table.get(name)}
+    cloned = {name: table[name] for name in ("branch", "branches", "submodules") if table.get(name)}
     if not (outside or cloned or "url" in table):
         return None
-    if "submodules" in table:
-        cloned["submodules"] = table["submodules"]
     details = [*(f"reads {folder}" for folder in outside), *(f"{name} {value}" for name, value in cloned.items())]
     return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place)
 
@@ -123,29 +122,26 @@ def without(
 
 
 def _outside(root: Path, path: str) -> list[str]:
-    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home."""
+    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home.
+
+    A list of other object stores counts as well, wherever they are: each may name further ones.
+    """
     try:
         folder = root / Path(path).expanduser()
-        home, real_root = Path.home().resolve(), root.resolve()
-        is_parent = folder.name == LIBRARY_PLACEHOLDER
-        places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
-        reals = [Path(os.path.realpath(place)) for place in (*places, *_linked_by_git(folder))]
-    except (RuntimeError, ValueError):  # the path holds a NUL, or names a home that is not there: settings report it
+        folder.is_dir()
+    except (RuntimeError, ValueError):  # there is no such home folder, which the settings report
         return []
-    return sorted(str(real) for real in reals if not real.is_relative_to(real_root) or home.is_relative_to(real))
-
-
-def _linked_by_git(folder: Path) -> Iterator[Path]:
-    """The places that a repository in a folder borrows objects, branches and more from, by links and alternates."""
-    git = folder / ".git"
-    for place in (git, git / "objects", git / "refs", git / "logs"):
-        yield from (entry for entry in _folders_in(place) if entry.is_symlink())
-    try:
-        with (git / "objects" / "info" / "alternates").open(encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read(_LONGEST_FILE).splitlines()
-    except OSError:
-        return
-    yield from (git / "objects" / line for line in lines if line and not line.startswith("#"))
+    if "\0" in path:  # likewise
+        return []
+    home, real_root = Path.home().resolve(), root.resolve()
+    is_parent = folder.name == LIBRARY_PLACEHOLDER
+    places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder, *borrowed(folder)]
+    reals = [Path(os.path.realpath(place)) for place in places]
+    return sorted(
+        str(real)
+        for real in reals
+        if not real.is_relative_to(real_root) or home.is_relative_to(real) or real.name == "alternates"
+    )
 
 
 def _folders_in(folder: Path) -> list[Path]:

@@ -1,5 +1,6 @@
 """A project that is asked again and again, by a program that lives long: an agent's server, a notebook."""
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,6 +16,7 @@ from docindex_dagster.stores.reader import Reader
 if TYPE_CHECKING:
     from docindex_dagster.search.remote_cells import LatestCells
 
+_MAX_AGE_S = 10.0  # of settings whose file is the same
 _ATTEMPTS = 5  # while cells publish
 _Answer = TypeVar("_Answer")
 _Index = TypeVar("_Index", Reader, Cells)
@@ -28,7 +30,7 @@ class Live:
 
     def __init__(self, settings: Settings) -> None:
         self._read = settings
-        self._stamp = stamp(settings.config_file)
+        self._stamp, self._read_at = stamp(settings.config_file), time.monotonic()
         self._latest = LatestReader(*homes(settings))
         self._cells = _cells_of(settings) if settings.serve.cells else None
         if settings.storage.url is not None and self._cells is None:
@@ -43,10 +45,10 @@ class Live:
         Raises:
             SettingsError: as `load_settings`.
         """
-        written = stamp(self._read.config_file)
-        if written != self._stamp:
+        written, now = stamp(self._read.config_file), time.monotonic()
+        if written != self._stamp or now - self._read_at >= _MAX_AGE_S:  # a link may lead a source elsewhere by now
             found = load_settings(self._read.root).model_copy(update={"home": self._read.home})
-            self._read, self._stamp = found, written
+            self._read, self._stamp, self._read_at = found, written, now
         return self._read
 
     def reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:

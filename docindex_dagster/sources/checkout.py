@@ -3,9 +3,9 @@
 import os
 from pathlib import Path
 
+from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.sources import transfer
 from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.sources.guard import git_folder
 
 
 def put(repository: Path, folder: Path, commit: str) -> None:

@@ -3,7 +3,7 @@
 import os
 import shlex
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,13 @@ import tomlkit
 from tomlkit.exceptions import ParseError
 from tomlkit.items import AoT
 
-from docindex_dagster.core import trust
+from docindex_dagster.core import git_folders, trust
 from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, privileges_of, source_privilege
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, privileges_of, source_privilege, tables_of
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     Settings,
@@ -28,7 +28,7 @@ from docindex_dagster.core.settings import (
     untrusted,
 )
 from docindex_dagster.core.urls import check_url, is_url
-from docindex_dagster.sources import guard, registry
+from docindex_dagster.sources import registry
 
 _SHORT_COMMIT = 10  # characters of an id that stands for a branch
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
@@ -151,16 +151,16 @@ def _work_tree_name(root: Path, folder: Path) -> str | None:
     """The name of a further work tree of a declared repository, by its branch; None for any other."""
     if not (folder / ".git").is_file():
         return None
-    common = guard.common_folder(folder)
+    common = git_folders.common_folder(folder)
     for source in registry.sources(load_settings(root)).values():
         is_other = source.kind == "git" and source.remote is None and source.path != folder
-        if is_other and (source.path / ".git").exists() and guard.common_folder(source.path) == common:
+        if is_other and (source.path / ".git").exists() and git_folders.common_folder(source.path) == common:
             return f"{base_key(source.key).removeprefix('git/')}@{_branch_of(folder)}"
     return None
 
 
 def _branch_of(folder: Path) -> str:
-    head = guard.text_of(guard.git_folder(folder) / "HEAD")
+    head = git_folders.text_of(git_folders.git_folder(folder) / "HEAD")
     branch = head.removeprefix("ref: refs/heads/")
     return branch if branch != head else head[:_SHORT_COMMIT]
 
@@ -304,10 +304,21 @@ def _editing(root: Path) -> Iterator[Any]:
             registry.sources(check_settings(root, values))
         except tomllib.TOMLDecodeError as error:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
-        if added := [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]:
-            trust.grant(root, added)
+        added = [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]
+        leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
+        if granted := [privilege for privilege in added if privilege not in leading_out]:
+            trust.grant(root, granted)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")
+        settings = load_settings(root)
+        if any(privilege in settings.ignored for privilege in added):
+            raise SourceError(f"{CONFIG_NAME} declares it now, but {untrusted(settings)}")
+
+
+def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
+    """Whether a table names a place in the project, and what lies there, such as a link, leads elsewhere."""
+    path = table.get("path")
+    return isinstance(path, str) and registry.folder(root, path).is_relative_to(root)
 
 
 def _read(root: Path) -> tomlkit.TOMLDocument:

@@ -7,14 +7,13 @@ import os
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.git_folders import common_folder, git_folder, text_of
 from docindex_dagster.sources import git
-from docindex_dagster.sources.paths import read_regular
 
 # The option that switches hooks off is always there: without any match git would report a failure.
 _ASKED = r"^(filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
 _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
-_LONGEST_TEXT = 1 << 16  # bytes; a path
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -55,23 +54,3 @@ def _check_place(root: str, work_tree: str) -> None:
             f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "
             f"so there: git config --file {folder / 'config'} core.worktree {real}"
         )
-
-
-def git_folder(root: Path) -> Path:
-    """The folder that the `.git` of a work tree is or leads to."""
-    entry = root / ".git"
-    return root / text_of(entry).removeprefix("gitdir: ") if entry.is_file() else entry
-
-
-def common_folder(root: Path) -> Path:
-    """The folder that all work trees of a repository have in common, without links."""
-    folder = git_folder(root)
-    return (folder / text_of(folder / "commondir")).resolve()
-
-
-def text_of(file: Path) -> str:
-    """The text of one of git's small files; empty where there is none."""
-    try:
-        return os.fsdecode(read_regular(file, _LONGEST_TEXT)).strip()
-    except OSError:
-        return ""

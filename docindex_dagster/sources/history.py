@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 
 from docindex_dagster.core.errors import NoAnswerError, SourceError
+from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.sources import git
-from docindex_dagster.sources.guard import common_folder
 from docindex_dagster.sources.paths import read_regular
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.

@@ -11,11 +11,12 @@ from typing import Any
 
 from platformdirs import user_config_path
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import CONFIG_NAME, Settings
 from docindex_dagster.core.urls import place_of
-from docindex_dagster.sources import guard, registry
+from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
 
 _LONGEST_LIST = 16 << 20  # bytes
@@ -118,7 +119,7 @@ def _remotes(folder: Path) -> list[str]:
     if tree is None:
         return []
     places, in_remote = [], False
-    for line in guard.text_of(guard.common_folder(tree) / "config").splitlines():
+    for line in git_folders.text_of(git_folders.common_folder(tree) / "config").splitlines():
         key, _, value = line.strip().partition("=")
         if key.startswith("["):
             in_remote = key.startswith("[remote ")

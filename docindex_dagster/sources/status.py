@@ -6,8 +6,8 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
+from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.sources import git, guard
-from docindex_dagster.sources.guard import git_folder
 
 _GITLINK = b"160000"
 _ATTEMPTS = 5

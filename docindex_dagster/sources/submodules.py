@@ -6,8 +6,8 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import replacing
+from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.sources import transfer
-from docindex_dagster.sources.guard import git_folder
 from docindex_dagster.sources.paths import read_regular
 
 _NOTE = "docindex-submodules"

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.model import Source
@@ -79,7 +80,7 @@ def _ignored_by_git(root: bytes) -> frozenset[bytes]:
 
 
 def _of_git(root: Path) -> Iterator[str]:
-    folder = guard.git_folder(root).resolve()
+    folder = git_folders.git_folder(root).resolve()
     return (str(place) for name in _OF_GIT if (place := folder / name).is_dir())
 
 

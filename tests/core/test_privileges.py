@@ -1,10 +1,13 @@
 """Which settings need trust: each one is listed here, so that a new one has to be put on one side or the other."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.privileges import Privileged, privileges_of, without
 from docindex_dagster.core.settings import Settings, check_settings
 
@@ -109,7 +112,7 @@ def test_settings_are_trusted_together_and_sources_one_by_one(tmp_path):
     ("table", "needs_trust"),
     [
         ({"path": "."}, False),
-        ({"path": "docs", "submodules": True}, False),
+        ({"path": "docs", "submodules": True}, True),
         ({"path": "missing"}, False),
         ({"path": ".."}, True),
         ({"path": "docs/../../other"}, True),
@@ -136,7 +139,47 @@ def test_a_source_needs_trust_unless_it_is_a_folder_of_the_checkout(tmp_path, ta
     assert bool(asked) == needs_trust
 
 
-@pytest.mark.parametrize("how", ["a link", "an alternate"])
+def _link(place: Path, target: Path) -> None:
+    place.rename(place.with_name(f"{place.name}-aside"))
+    place.symlink_to(target)
+
+
+def _borrow(how: str, root: Path, other: Path) -> None:
+    """Let the repository in `root` read from `other`, in one of the ways that git follows."""
+    own = root / ".git"
+    match how:
+        case "a link":
+            _link(own / "objects", other / "objects")
+        case "a nested link":
+            _link(own / "refs" / "heads", other / "refs" / "heads")
+        case "an alternate":
+            (own / "objects" / "info" / "alternates").write_text(f"{other}/objects\n")
+        case "an alternate beside a NUL":
+            (own / "objects" / "info" / "alternates").write_bytes(b"%b/objects\nx\0y\n" % bytes(other))
+        case "a FIFO in its place":
+            os.mkfifo(own / "objects" / "info" / "alternates")
+        case "gitdir":
+            own.rename(root / "inner")
+            own.write_text("gitdir: inner\n")
+            _link(root / "inner" / "objects", other / "objects")
+        case "commondir":
+            (own / "commondir").write_text("../common\n")
+            (root / "common").mkdir()
+            (root / "common" / "objects").symlink_to(other / "objects")
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "a link",
+        "a nested link",
+        "an alternate",
+        "an alternate beside a NUL",
+        "a FIFO in its place",
+        "gitdir",
+        "commondir",
+    ],
+)
 def test_a_repository_that_borrows_from_another_one_needs_trust(tmp_path, git, how):
     other, root = tmp_path / "other", tmp_path / "checkout"
     for folder in (other, root):
@@ -144,14 +187,11 @@ def test_a_repository_that_borrows_from_another_one_needs_trust(tmp_path, git, h
         git(folder, "init")
     source = {"source": [{"kind": "git", "path": "."}]}
     assert privileges_of(Settings, root, source) == []
-    if how == "a link":
-        (root / ".git" / "objects").rename(tmp_path / "objects")
-        (root / ".git" / "objects").symlink_to("../../other/.git/objects")
-    else:
-        (root / ".git" / "objects" / "info" / "alternates").write_text(f"{other}/.git/objects\n")
+    _borrow(how, root, other / ".git")
+    git_folders._looked_at.clear()
 
     (asked,) = privileges_of(Settings, root, source)
-    assert f"reads {other}/.git/objects" in asked.value
+    assert "reads" in asked.value
 
 
 def test_the_users_home_needs_trust_even_as_a_project(tmp_path, monkeypatch):
@@ -160,3 +200,9 @@ def test_the_users_home_needs_trust_even_as_a_project(tmp_path, monkeypatch):
 
     for root in (tmp_path, tmp_path / "user"):
         assert privileges_of(Settings, root, {"source": [{"kind": "library", "path": "."}]})
+
+
+def test_white_space_at_the_end_of_a_git_folder_belongs_to_its_name(tmp_path):
+    (tmp_path / ".git").write_text("gitdir: inner \n")
+
+    assert git_folders.git_folder(tmp_path) == tmp_path / "inner "

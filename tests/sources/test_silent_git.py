@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import NoAnswerError
-from docindex_dagster.sources import git, guard
+from docindex_dagster.sources import git
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
@@ -132,8 +133,8 @@ def test_what_is_read_without_git_is_no_fifo_either(tree):
     for name in ("HEAD", "commondir", "shallow", "docindex-submodules"):
         fifo(tree, f".git/{name}")
 
-    assert guard.text_of(tree.root / ".git/HEAD") == ""
-    assert guard.common_folder(tree.root) == tree.root / ".git"
+    assert git_folders.text_of(tree.root / ".git/HEAD") == ""
+    assert git_folders.common_folder(tree.root) == tree.root / ".git"
     assert shallow_end(root) == b""
     assert failures_of(root) == {}
 

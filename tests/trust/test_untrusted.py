@@ -189,6 +189,32 @@ def test_an_index_that_a_pull_changes_is_not_opened_by_a_process_that_runs(hosti
         index.search("pump")
 
 
+def test_a_place_in_the_project_that_leads_out_is_declared_but_not_trusted(hostile):
+    (hostile.root / "docs").symlink_to(hostile.private.parent)
+    (hostile.root / "docindex.toml").write_text("")
+    (hostile.root / "dagster.yaml").unlink()
+
+    done = hostile.run("index", "docs")
+
+    assert done.returncode == 1
+    assert f"docs (reads {hostile.private.parent})" in done.stderr
+    hostile.check()
+
+
+def test_a_submodule_that_a_pull_left_in_the_index_is_refused(hostile):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    (hostile.root / "dagster.yaml").unlink()
+    hostile.run("index")
+    left = hostile.root / ".docindex" / "dagster" / "empty"
+    left.mkdir()
+    (left / ".git").write_text("gitdir: ../../../.git/modules/evil\n")
+
+    refused = hostile.run("search", "pump")
+
+    assert refused.returncode == 1
+    assert "is part of another repository" in refused.stderr
+
+
 def test_a_folder_whose_name_leads_databases_elsewhere_is_refused(hostile):
     folder = hostile.root / "x%2F..%2F..%2Fother"
     folder.mkdir()

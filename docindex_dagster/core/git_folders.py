@@ -1,0 +1,81 @@
+"""The git folders of a work tree, and what a repository in them borrows from elsewhere."""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_LONGEST_TEXT = 1 << 16  # bytes; a path
+_MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
+_UNSEARCHED = {"logs", "pack"}  # as are the folders of loose objects: who links to one of those has to know its hash
+_looked_at: dict[Path, tuple[float, list[Path]]] = {}
+
+
+def git_folder(root: Path) -> Path:
+    """Return the folder that the `.git` of a work tree is or leads to."""
+    entry = root / ".git"
+    return root / text_of(entry).removeprefix("gitdir: ") if entry.is_file() else entry
+
+
+def common_folder(root: Path) -> Path:
+    """Return the folder that all work trees of a repository have in common, without links."""
+    folder = git_folder(root)
+    return (folder / text_of(folder / "commondir")).resolve()
+
+
+def text_of(file: Path) -> str:
+    """Return the text of one of git's small files; empty where there is none. Never blocks on a FIFO."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return ""
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        # Git takes white space for a part of the path.
+        return os.fsdecode(opened.read(_LONGEST_TEXT)).rstrip("\r\n")
+
+
+def borrowed(root: Path) -> list[Path]:
+    """List what a repository in a folder takes from elsewhere: links in its git folders, and lists of other stores.
+
+    Empty where the git folder lies outside of `root`: `sources/guard.py` refuses one that does not lead back here.
+    """
+    now = time.monotonic()
+    at, found = _looked_at.get(root, (-_MAX_AGE_S, []))
+    if now - at >= _MAX_AGE_S:
+        found = list(_borrowed_now(root))
+        _looked_at[root] = (now, found)
+    return found
+
+
+def _borrowed_now(root: Path) -> Iterator[Path]:
+    entry = root / ".git"
+    if entry.is_symlink():
+        yield entry
+    if not entry.exists():
+        return
+    for top in {git_folder(root).resolve(), common_folder(root)}:
+        if not top.is_relative_to(root.resolve()):
+            continue
+        if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):
+            yield alternates
+        yield from _links_in(top)
+
+
+def _links_in(top: Path) -> Iterator[Path]:
+    folders = [str(top)]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = list(entries)
+        except OSError:
+            continue
+        is_objects = folder.endswith("/objects")
+        for entry in found:
+            if entry.is_symlink():
+                yield Path(entry.path)
+            elif entry.is_dir() and entry.name not in _UNSEARCHED and not (is_objects and len(entry.name) == len("ab")):
+                folders.append(entry.path)
