@@ -20,7 +20,7 @@ _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 _TOKEN = {
     "type": "http",
     "scheme": "bearer",
-    "description": "`DOCINDEX_SERVE__TOKEN`, or what `serve.token` in `DOCINDEX_HOME` holds, unless the server needs none.",
+    "description": "`DOCINDEX_SERVE__TOKEN`, or else the token in `serve.token` in `DOCINDEX_HOME`.",
 }
 
 
