@@ -170,6 +170,7 @@ def add(root: Path, values: dict[str, Any]) -> list[str]:
 
     Raises:
         SettingsError: the values are wrong or the name is taken; the file is left as it was.
+        SourceError: the place lies in the project and leads out of it, so that it needs trust.
     """
     with _editing(root) as document:
         before = set(registry.sources(load_settings(root)))
@@ -212,6 +213,7 @@ def remove_children(root: Path, parent: Path) -> None:
     """Take the table out of the file that declares each folder in `parent` as a library.
 
     Raises:
+        SourceError: as `add`.
         SettingsError: the file cannot be read, or a setting cannot be used.
     """
     with _editing(root) as document:
@@ -266,6 +268,7 @@ def use(root: Path, key: str | None) -> None:
     """Set, or with None unset, the source that a search looks at by default.
 
     Raises:
+        SourceError: as `add`.
         SettingsError: the file cannot be read, or a setting cannot be used.
     """
     with _editing(root) as document:
