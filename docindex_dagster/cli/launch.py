@@ -63,7 +63,7 @@ def dagster_home(settings: Settings) -> Path:
     The latter gets the project's `dagster.yaml`, or the packaged one where the project has none that is trusted.
 
     Raises:
-        SettingsError: `DAGSTER_HOME` is no folder, the file is not YAML, or Dagster cannot use the path.
+        SettingsError: `DAGSTER_HOME` is not a folder, the file is not YAML, or Dagster cannot use the path.
     """
     if chosen := os.environ.get("DAGSTER_HOME"):
         if not Path(chosen).is_absolute() or not Path(chosen).is_dir():

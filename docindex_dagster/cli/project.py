@@ -86,7 +86,7 @@ def load_settings(*, by_url: bool = True) -> Settings:
 
 
 def _reporting(settings: Settings) -> Settings:
-    """The same settings; what is ignored of them is reported once."""
+    """Return the settings after reporting, once, what is ignored of them."""
     note = untrusted(settings)
     if note and note != _reported.get():
         _reported.set(note)

@@ -321,7 +321,9 @@ def _editing(root: Path) -> Iterator[Any]:
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
     """Whether a table names a place in the project, and what lies there, such as a link, leads elsewhere."""
     path = table.get("path")
-    return isinstance(path, str) and registry.folder(root, path).is_relative_to(root)
+    if not isinstance(path, str) or not registry.folder(root, path).is_relative_to(root):
+        return False
+    return source_privilege(root, {"path": path}) is not None  # also without the branches that the user named
 
 
 def _read(root: Path) -> tomlkit.TOMLDocument:
