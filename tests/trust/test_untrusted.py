@@ -308,6 +308,19 @@ def test_what_its_user_declares_is_trusted_and_nothing_else(hostile):
     hostile.check()
 
 
+def test_branches_of_the_project_itself_are_declared_without_a_question(hostile, git):
+    for file in ("docindex.toml", "dagster.yaml"):
+        (hostile.root / file).unlink()
+    git(hostile.root, "init", "-q", "-b", "main")
+    git(hostile.root, "add", ".")
+    git(hostile.root, "commit", "-qm", "Start")
+
+    assert hostile.run("source", "add", ".", "--branch", "main").returncode == 0
+    assert (done := hostile.run("index")).returncode == 0, done.stderr
+    assert "docindex trust" not in done.stderr
+    assert "guide.md" in hostile.run("search", "how is a pump primed").stdout
+
+
 @pytest.mark.parametrize("how", ["docindex trust", "--trust", "DOCINDEX_TRUST", "DOCINDEX_TRUST of a folder"])
 def test_with_trust_everything_holds(hostile, how):
     settings = hostile.root / "docindex.toml"
