@@ -16,7 +16,8 @@ from mcp import Client, StdioServerParameters, stdio_client
 from docindex_dagster import open_index
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import untrusted_home
+from docindex_dagster.core.settings import load_settings, untrusted_home
+from docindex_dagster.search.live import Live
 from tests.serving.http.server import free_port, running
 from tests.trust.conftest import LONGEST_S, PRIVATE, instance_of, settings_of
 
@@ -383,6 +384,22 @@ def test_a_source_of_a_link_that_leads_out_is_left_out(hostile):
 
     hostile.check()
     assert PRIVATE not in hostile.run("search", "combination of the safe").stdout
+
+
+def test_a_source_that_a_pull_leads_out_is_left_out_by_a_process_that_runs(hostile, monkeypatch):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    (docs := hostile.root / "docs").mkdir()
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("XDG_CONFIG_HOME", hostile.environment["XDG_CONFIG_HOME"])
+    live = Live(load_settings(hostile.root))
+    assert len(live.settings.source) == 1
+
+    docs.rmdir()
+    docs.symlink_to(hostile.private.parent)
+    monkeypatch.setattr("docindex_dagster.search.live._MAX_AGE_S", 0)
+
+    assert not live.settings.source
 
 
 def test_a_project_that_was_indexed_before_there_was_trust_needs_no_step(hostile):
