@@ -140,7 +140,19 @@ def parsed(data: bytes, previous: str = "") -> Generation:
     values["schema_version"]  # who wrote it is known
     values.setdefault("previous", previous)
     sources = {key: _source(value) for key, value in values.pop("sources").items()}
-    return Generation(**_known(values, Generation), sources=sources)
+    generation = Generation(**_known(values, Generation), sources=sources)
+    for name in _names_in(generation):
+        if name == ".." or Path(name).name != name:  # it leads out of its folder
+            raise ValueError(f"{name!r} is not a file name")
+    return generation
+
+
+def _names_in(generation: Generation) -> set[str]:
+    """The names of files and folders of all stores."""
+    sources = generation.sources.values()
+    texts = {name for source in sources for name in source.texts}
+    packs = {source.pack for source in sources if source.pack}
+    return {generation.table, generation.tantivy, generation.previous} | generation.graph_files() | texts | packs
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:

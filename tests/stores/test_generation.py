@@ -90,6 +90,25 @@ def test_a_damaged_file_is_found_damaged_each_time_and_read_when_it_is_mended(la
     assert read_generation(layout) == FIRST
 
 
+@pytest.mark.parametrize(
+    "outside",
+    [
+        replace(FIRST, table="../table"),
+        replace(FIRST, tantivy="/etc"),
+        replace(FIRST, tantivy=".."),
+        replace(FIRST, previous="../../PREVIOUS"),
+        replace(FIRST, sources={KEY: replace(SOURCE, graph=GraphFiles("../nodes.parquet", "triples.parquet"))}),
+        replace(FIRST, sources={KEY: replace(SOURCE, texts=("texts/../../a",))}),
+        replace(FIRST, sources={KEY: replace(SOURCE, pack="../pack")}),
+    ],
+)
+def test_a_file_that_leads_out_of_the_stores_is_damaged(layout, outside):
+    replace_generation(layout, outside)
+
+    with pytest.raises(StoreError, match="is not a file name"):
+        read_generation(layout)
+
+
 def test_the_file_that_an_earlier_docindex_kept_counts_from_when_it_is_there(layout):
     """It had one name, which `CURRENT` did not say."""
     replace_generation(layout, FIRST)
