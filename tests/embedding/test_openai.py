@@ -107,7 +107,7 @@ def test_a_name_is_safe_wherever_it_names_a_file_and_two_names_never_share_one(t
         assert len(table) < 150
         assert table.isascii()
         assert table.replace("-", "").isalnum()
-    assert table_name("docindex-static-c87dd460").startswith("chunks-docindex-static-c87dd460-")
+    assert table_name("docindex-static-e932ff3d").startswith("chunks-docindex-static-e932ff3d-")
 
     folders = {layout.cached_vectors("git/x", name) for name in NAMES}
     assert len(folders) == len(NAMES)
