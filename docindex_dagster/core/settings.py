@@ -618,8 +618,9 @@ def leads_out(file: Path) -> bool:
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
     if not given.is_full and given.owner is None and leads_out(file):
+        place = shlex.quote(str(root))
         raise OwnershipError(
-            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {shlex.quote(str(root))}`"
+            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {place}`"
         )
     if not file.is_file():
         return ""
