@@ -1,8 +1,13 @@
 """What a shell completes behind an option: names that the project has, found without loading what a search needs."""
 
+import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from docindex_dagster.core.errors import DocindexError
+
+# A checkout chooses the names of folders, and shells evaluate what is completed: zsh on Tab, others on Enter.
+_PLAIN = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)
 
 
 def sources(incomplete: str) -> list[str]:
@@ -13,7 +18,7 @@ def sources(incomplete: str) -> list[str]:
     with suppress(DocindexError, OSError):  # a shell shows no errors
         keys = list(registry.sources(load_project()))
         names = [key.partition("/")[2] for key in keys]
-        return [name for name in [*keys, *names] if name.startswith(incomplete)]
+        return _plain([*keys, *names], incomplete)
     return []
 
 
@@ -42,7 +47,7 @@ def projects(incomplete: str) -> list[str]:
     from docindex_dagster.sources.projects import known
 
     with suppress(DocindexError, OSError):
-        return sorted({project.name for project in known() if project.name.startswith(incomplete)})
+        return sorted(_plain({project.name for project in known()}, incomplete))
     return []
 
 
@@ -53,8 +58,13 @@ def domains(incomplete: str) -> list[str]:
     from docindex_dagster.memory import domains as known
 
     with suppress(DocindexError, OSError):
-        return [key for key in known.domains(Layout(load_project().home)) if key.startswith(incomplete)]
+        return _plain(known.domains(Layout(load_project().home)), incomplete)
     return []
+
+
+def _plain(names: Iterable[str], incomplete: str) -> list[str]:
+    """Those of some names that begin so and mean nothing to any shell."""
+    return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
 
 def agents(incomplete: str) -> list[str]:

@@ -21,7 +21,7 @@ from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.garbage import loading
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import INSTANCE_FILE
+from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
+_PACKAGED = Path(__file__).parents[1] / "defs" / INSTANCE_FILE
 _OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
 _QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
@@ -75,13 +76,11 @@ def dagster_home(settings: Settings) -> Path:
         raise SettingsError(
             f"Dagster cannot keep its databases in {place}: set DOCINDEX_HOME to a path without '%' and '?'"
         )
-    own = settings.root / INSTANCE_FILE
-    has_own = own.is_file() and not settings.ignores(INSTANCE_FILE)
-    template = own if has_own else Path(__file__).parents[1] / "defs" / INSTANCE_FILE
+    own = trusted_file(settings.root, INSTANCE_FILE)
     try:
-        config: dict[str, Any] = yaml.safe_load(template.read_text(encoding="utf-8")) or {}
+        config: dict[str, Any] = yaml.safe_load(_PACKAGED.read_bytes() if own is None else own) or {}
     except yaml.YAMLError as error:
-        raise SettingsError(f"{template} is not YAML: {errors.first_line(error)}") from error
+        raise SettingsError(f"{settings.root / INSTANCE_FILE} is not YAML: {errors.first_line(error)}") from error
     if "sqlite" in config.get("storage", {"sqlite": {}}):
         config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
     text = yaml.safe_dump(config)

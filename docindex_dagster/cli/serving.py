@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from contextlib import closing, nullcontext
+from io import StringIO
 from typing import Annotated
 
 import typer
@@ -17,9 +18,8 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import hold_for_life
-from docindex_dagster.core.privileges import ENVIRONMENT_FILE, environment_privileges
+from docindex_dagster.core.privileges import ENVIRONMENT_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.core.trust import trust_in
 
 Domain = Annotated[
     str | None,
@@ -82,12 +82,13 @@ def _environment_of(settings: Settings) -> dict[str, str]:
     """The variables of the project's `.env`, if it has one and the user trusts it, but for those that are set."""
     from dotenv import dotenv_values
 
-    asked, given = environment_privileges(settings.root), trust_in(settings.root)
-    if not all(given.grants(privilege) for privilege in asked):
-        root = shlex.quote(str(settings.root))
-        console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with `docindex trust {root}`")
+    data = trusted_file(settings.root, ENVIRONMENT_FILE)
+    if data is None:
+        if (settings.root / ENVIRONMENT_FILE).is_file():
+            root = shlex.quote(str(settings.root))
+            console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with `docindex trust {root}`")
         return {}
-    values = dotenv_values(settings.root / ENVIRONMENT_FILE) if asked else {}
+    values = dotenv_values(stream=StringIO(data.decode(errors="replace")))
     return {name: value for name, value in values.items() if value is not None and name not in os.environ}
 
 

@@ -58,10 +58,10 @@ def trust(
         link = linked_home(home)
         rows.append((HOME_NAME, link.value if home.is_symlink() else "an index that docindex did not make for you"))
         asked.append(link)
-    _show(root, rows, json=json)
     for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
-        console.err.print(f"\n{name}:")
+        console.err.print(f"{name}:")
         console.err.print(Text(visible((root / name).read_text(encoding="utf-8", errors="replace"))))
+    _show(root, rows, json=json)  # last, so that no long file moves it out of sight
     if has_foreign_home:
         _check_home(home)
     if not rows or not _confirmed(yes=yes):

@@ -17,7 +17,7 @@ from docindex_dagster.core import access
 from docindex_dagster.core.errors import StoreError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.core.privileges import INSTANCE_FILE
+from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources import registry
@@ -79,11 +79,14 @@ def _of_instance(settings: Settings) -> list[str]:
     """What is wrong with the file of Dagster's instance; nothing where there is none."""
     from docindex_dagster.status.deployment import problems
 
-    file = Path(os.environ.get("DAGSTER_HOME") or settings.root) / INSTANCE_FILE
-    if settings.ignores(INSTANCE_FILE):
-        return []
+    chosen = os.environ.get("DAGSTER_HOME")
     try:
-        config = yaml.safe_load(file.read_text(encoding="utf-8")) if file.is_file() else {}
+        if chosen:
+            file = Path(chosen) / INSTANCE_FILE
+            data = file.read_bytes() if file.is_file() else None
+        else:
+            data = trusted_file(settings.root, INSTANCE_FILE)
+        config = yaml.safe_load(data or b"")
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         return [f"it cannot be read: {first_line(error)}"]
     if not isinstance(config or {}, dict):

@@ -9,6 +9,7 @@ from pathlib import Path
 _LONGEST_TEXT = 1 << 16  # bytes; a path
 _MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
 _UNSEARCHED = {"logs", "pack"}  # as are the folders of loose objects: who links to one of those has to know its hash
+_OF_GIT = ("HEAD", "objects")  # one of them is in each git folder
 _looked_at: dict[Path, tuple[float, list[Path]]] = {}
 
 
@@ -40,7 +41,7 @@ def text_of(file: Path) -> str:
 def borrowed(root: Path) -> list[Path]:
     """List what a repository in a folder takes from elsewhere: links in its git folders, and lists of other stores.
 
-    Empty where the git folder lies outside of `root`: `sources/guard.py` refuses one that does not lead back here.
+    Its git folders may lie outside of `root`, where an attacker may have prepared them as well.
     """
     now = time.monotonic()
     at, found = _looked_at.get(root, (-_MAX_AGE_S, []))
@@ -57,7 +58,7 @@ def _borrowed_now(root: Path) -> Iterator[Path]:
     if not entry.exists():
         return
     for top in {git_folder(root).resolve(), common_folder(root)}:
-        if not top.is_relative_to(root.resolve()):
+        if not any(os.path.lexists(top / name) for name in _OF_GIT):
             continue
         if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):
             yield alternates

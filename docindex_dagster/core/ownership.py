@@ -5,6 +5,7 @@ git's `safe.directory` is the model: a folder of another user is refused until t
 
 import os
 import pwd
+import shlex
 import stat
 from pathlib import Path
 
@@ -65,5 +66,6 @@ def _name_of(uid: int) -> str:
         return f"user {uid}"
 
 
-def _folder(path: Path) -> Path:
-    return path if path.is_dir() else path.parent
+def _folder(path: Path) -> str:
+    """The folder of a path, quoted for a shell."""
+    return shlex.quote(str(path if path.is_dir() else path.parent))

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.git_folders import borrowed
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.core.trust import Privilege
+from docindex_dagster.core.trust import Privilege, trust_in
 
 INSTANCE_FILE = "dagster.yaml"
 ENVIRONMENT_FILE = ".env"
@@ -92,6 +92,20 @@ def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [table for table in declared if isinstance(table, dict)] if isinstance(declared, list) else []
 
 
+def trusted_file(root: Path, name: str) -> bytes | None:
+    """Return the content of a file of a project, such as `dagster.yaml`; None if there is none, or it is not trusted.
+
+    Trust is looked up for exactly these bytes: a pull may replace the file while docindex runs.
+
+    Raises:
+        OwnershipError: As `trust_in`.
+        SettingsError: The file is too large.
+    """
+    data = _read(root / name)
+    is_trusted = data is not None and trust_in(root).grants(_file_privilege(name, data))
+    return data if is_trusted else None
+
+
 def environment_privileges(root: Path) -> list[Privilege]:
     """What the `.env` of a project asks for: variables of the processes that `docindex ui` starts.
 
@@ -121,27 +135,44 @@ def without(
     return kept
 
 
-def _outside(root: Path, path: str) -> list[str]:
-    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home.
+def leads_out(root: Path, path: str) -> bool:
+    """Whether a source reads more than the project and the folder it names, such as what links in that folder lead to.
 
-    A list of other object stores counts as well, wherever they are: each may name further ones.
+    Whoever names the folder may not know of this.
     """
-    try:
-        folder = root / Path(path).expanduser()
-        folder.is_dir()
-    except (RuntimeError, ValueError):  # there is no such home folder, which the settings report
-        return []
-    if "\0" in path:  # likewise
-        return []
+    first, *others = _places(root, path) or [root.resolve()]
+    own = (root.resolve(), first) if not _folder(root, path).is_relative_to(root) else (root.resolve(),)
+    return any(_is_outside(place, own) for place in (first, *others))
+
+
+def _outside(root: Path, path: str) -> list[str]:
+    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home."""
     home, real_root = Path.home().resolve(), root.resolve()
+    places = _places(root, path)
+    return sorted(str(place) for place in places if _is_outside(place, (real_root,)) or home.is_relative_to(place))
+
+
+def _is_outside(place: Path, folders: Collection[Path]) -> bool:
+    """Whether a place is in none of some folders. A list of other object stores always is: it may name further ones."""
+    return place.name == "alternates" or not any(place.is_relative_to(folder) for folder in folders)
+
+
+def _places(root: Path, path: str) -> list[Path]:
+    """List what a source reads, links resolved, its folder first; nothing if its path is invalid."""
+    try:
+        folder = _folder(root, path)
+        folder.is_dir()
+    except (RuntimeError, ValueError):  # there is no such home folder
+        return []
+    if "\0" in path:
+        return []
     is_parent = folder.name == LIBRARY_PLACEHOLDER
     places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder, *borrowed(folder)]
-    reals = [Path(os.path.realpath(place)) for place in places]
-    return sorted(
-        str(real)
-        for real in reals
-        if not real.is_relative_to(real_root) or home.is_relative_to(real) or real.name == "alternates"
-    )
+    return [Path(os.path.realpath(place)) for place in places]
+
+
+def _folder(root: Path, path: str) -> Path:
+    return root / Path(path).expanduser()
 
 
 def _folders_in(folder: Path) -> list[Path]:
@@ -152,14 +183,23 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def _file_privileges(root: Path, name: str) -> list[Privilege]:
-    file = root / name
+    data = _read(root / name)
+    return [] if data is None else [_file_privilege(name, data)]
+
+
+def _file_privilege(name: str, data: bytes) -> Privilege:
+    return Privilege.of(name, f"{len(data):,} bytes", digest(data))
+
+
+def _read(file: Path) -> bytes | None:
+    """Return the content of a file; None if there is none."""
     if not file.is_file():
-        return []
+        return None
     with file.open("rb") as content:
         data = content.read(_LONGEST_FILE + 1)
     if len(data) > _LONGEST_FILE:
         raise SettingsError(f"{file} is too large: docindex reads {_LONGEST_FILE:,} bytes at most")
-    return [Privilege.of(name, f"{len(data):,} bytes", digest(data))]
+    return data
 
 
 def _at(values: Mapping[str, Any], path: tuple[str, ...]) -> Any:

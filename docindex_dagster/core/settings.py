@@ -561,10 +561,6 @@ class Settings(BaseSettings):
         """What the project asks for and does not get, since the user does not trust it."""
         return self._ignored
 
-    def ignores(self, file: str) -> bool:
-        """Whether a file of the project, such as `dagster.yaml`, is not trusted."""
-        return any(privilege.name == file for privilege in self._ignored)
-
 
 def untrusted(settings: Settings) -> str:
     """Say what is ignored of a project, and how to trust it; empty if nothing is."""
@@ -622,8 +618,9 @@ def leads_out(file: Path) -> bool:
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
     if not given.is_full and given.owner is None and leads_out(file):
+        place = shlex.quote(str(root))
         raise OwnershipError(
-            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {root}`"
+            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {place}`"
         )
     if not file.is_file():
         return ""

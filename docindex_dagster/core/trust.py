@@ -99,6 +99,18 @@ def trust_in(root: Path) -> Trust:
     return Trust(granted=frozenset(entry.get("granted", ())), owner=entry.get("owner"))
 
 
+def check_project(root: Path) -> None:
+    """Check, before anything is written to a folder, that nobody but this user decides what lies in it.
+
+    Raises:
+        OwnershipError: The folder belongs to another user whom this user does not trust, or every user may write it.
+        SettingsError: As `trust_in`.
+    """
+    given = trust_in(root)
+    if not given.is_full:
+        check_owner(root, given.owner)
+
+
 def has_begun() -> bool:
     """Whether there was ever a store, even if it was removed since."""
     return store().exists() or _lock().exists()

@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
+from docindex_dagster.core.git_index import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings, untrusted
@@ -46,6 +47,18 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its paramet
 
     root: str
 
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Refuse a run that somebody else may have planned.
+
+        Raises:
+            Failure: the run configures resources, so it could reach another project; or git tracks Dagster's databases,
+                so a pull may have planned it.
+        """
+        if context.run is not None and context.run.run_config.get("resources"):
+            raise dg.Failure("a run cannot configure the resources of docindex: remove `resources` from its config")
+        if context.instance is not None and is_tracked(home := Path(context.instance.root_directory)):
+            raise dg.Failure(f"git tracks files in {home}, so whoever pushes decides what runs; remove it from git")
+
     def read_settings(self) -> Settings:
         """The settings as they stand now."""
         return load_settings(Path(self.root))
@@ -76,6 +89,7 @@ class RunResource(Project):
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
         """Wait for the source's lock, and say for whom."""
+        self.setup_for_execution(context)
         self._tags = context.run.tags if context.run else {}
         if PARTITION_TAG not in self._tags:
             raise dg.Failure("choose one partition: a run indexes one source")

@@ -18,7 +18,7 @@ from docindex_dagster.core.files import replacing
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, privileges_of, source_privilege, tables_of
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, leads_out, privileges_of, source_privilege, tables_of
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     Settings,
@@ -295,6 +295,7 @@ def _editing(root: Path) -> Iterator[Any]:
     A wrong file is never on the disk, where a run could read it. Two edits at once follow each other. The user trusts
     the sources that an edit adds.
     """
+    trust.check_project(root)
     layout = Layout(load_settings(root).home)
     layout.prepare()
     with exclusive(layout.config_lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
@@ -319,11 +320,9 @@ def _editing(root: Path) -> Iterator[Any]:
 
 
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
-    """Whether a table names a place in the project, and what lies there, such as a link, leads elsewhere."""
+    """Whether what lies at the place that a table names, such as a link, leads elsewhere."""
     path = table.get("path")
-    if not isinstance(path, str) or not registry.folder(root, path).is_relative_to(root):
-        return False
-    return source_privilege(root, {"path": path}) is not None  # also without the branches that the user named
+    return isinstance(path, str) and leads_out(root, path)
 
 
 def _read(root: Path) -> tomlkit.TOMLDocument:

@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+from docindex_dagster.core import trust
 from docindex_dagster.core.errors import DeclaredError, SettingsError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, SourceSettings, check_settings
@@ -72,9 +73,11 @@ def write_first(folder: Path, text: str) -> Path:
 
     Raises:
         DeclaredError: one is there.
+        OwnershipError: the folder belongs to another user, or other users may write it.
         OSError: it cannot be written.
         FullDiskError: there is no space left.
     """
+    trust.check_project(folder)
     file = folder / CONFIG_NAME
     try:
         stream = file.open("x", encoding="utf-8")

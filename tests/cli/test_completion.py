@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.cli import completion
 from tests.cli.conftest import index_in
 
 
@@ -38,6 +39,18 @@ def completed(line: str) -> list[str]:
     )
     assert not ended.stderr
     return ended.stdout.split()
+
+
+def test_names_that_shells_evaluate_are_not_shown(tmp_path, monkeypatch):
+    (tmp_path / "docindex.toml").write_text(
+        "".join(
+            f"[[source]]\nkind = 'library'\npath = '{name}'\n"
+            for name in ("pumps", r"d\\$(touch x)", "d$(touch${IFS}x)", "-rf", "a;b", "`id`", "a b", "d{a,b}")
+        )
+    )
+    monkeypatch.setenv("DOCINDEX_ROOT", str(tmp_path))
+
+    assert completion.sources("") == ["library/pumps", "library/-rf", "pumps"]
 
 
 @pytest.mark.parametrize(

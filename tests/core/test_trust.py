@@ -14,6 +14,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.settings import linked_home, load_settings
 from docindex_dagster.core.trust import Privilege, adopt_home, grant, knows_home, revoke, trust_in
+from docindex_dagster.sources import edit
+from docindex_dagster.sources.first_settings import write_first
 
 OTHER = 54_321  # a user id that nobody has
 ASKED = Privilege.of("embedding.base_url", "https://x.example/v1")
@@ -262,6 +264,18 @@ def test_a_project_below_a_folder_of_another_user_is_refused(tmp_path):
 
     with pytest.raises(OwnershipError, match="who could replace"):
         load_settings(root)
+
+
+@needs_root
+@pytest.mark.parametrize(
+    "write", [lambda root: edit.add(root, {"kind": "library", "path": "."}), lambda root: write_first(root, "")]
+)
+def test_nothing_is_written_to_a_folder_of_another_user(tmp_path, write):
+    os.chown(tmp_path, OTHER, -1)
+
+    with pytest.raises(OwnershipError, match="belongs to"):
+        write(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @needs_root

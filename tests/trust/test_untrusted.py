@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster import open_index
+from docindex_dagster.cli.launch import DagsterRuns
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings, untrusted_home
@@ -430,6 +432,70 @@ def test_a_job_of_the_server_does_no_more(hostile):
             assert state == "succeeded"
         assert "is not trusted" in server.output.read_text()
     hostile.check()
+
+
+def test_a_file_that_a_pull_brings_is_not_trusted_by_a_process_that_runs(hostile, monkeypatch):
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
+    (hostile.root / "dagster.yaml").unlink()
+    assert hostile.run("index").returncode == 0
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, hostile.environment[name])
+    runs = DagsterRuns(load_settings(hostile.root))
+
+    (hostile.root / "dagster.yaml").write_text(
+        "run_storage:\n  module: dagster._core.storage.runs\n  class: SqliteRunStorage\n"
+        f"  config: {{base_dir: {hostile.pwned}}}\n"
+    )
+
+    assert len(runs.newest(5)) == 1
+    hostile.check()
+
+
+@pytest.mark.parametrize("borrows", ["links", "alternates"])
+def test_a_repository_outside_of_the_source_does_not_borrow_from_others(hostile, git, borrows):
+    git(hostile.user, "init", "-q", "-b", "main", "secret")
+    (hostile.user / "secret" / "a.md").write_text("a")
+    git(hostile.user / "secret", "add", ".")
+    git(hostile.user / "secret", "commit", "-qm", PRIVATE)
+    secret, prepared = hostile.user / "secret" / ".git", hostile.root / "prepared"
+    (hostile.root / "sub").mkdir()
+    (hostile.root / "sub" / "a.md").write_text("# Pumps\n")
+    (hostile.root / "sub" / ".git").write_text("gitdir: ../prepared\n")
+    prepared.mkdir()
+    (prepared / "HEAD").write_text("ref: refs/heads/main\n")
+    (prepared / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tworktree = ../sub\n")
+    if borrows == "links":
+        (prepared / "refs").symlink_to(secret / "refs")
+        (prepared / "objects").symlink_to(secret / "objects")
+    else:
+        shutil.copytree(secret / "refs", prepared / "refs")
+        (prepared / "objects" / "info").mkdir(parents=True)
+        (prepared / "objects" / "info" / "alternates").write_text(f"{secret / 'objects'}\n")
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "sub"\n')
+    (hostile.root / "dagster.yaml").unlink()
+
+    assert "not trusted" in hostile.run("index").stderr
+    assert PRIVATE not in hostile.run("log").stdout
+
+
+def test_a_folder_that_its_user_names_is_refused_if_its_repository_borrows_from_others(hostile, git):
+    git(hostile.user, "init", "-q", "-b", "main", "secret")
+    (hostile.user / "secret" / "a.md").write_text("a")
+    git(hostile.user / "secret", "add", ".")
+    git(hostile.user / "secret", "commit", "-qm", PRIVATE)
+    git(hostile.root, "init", "-q", "-b", "main")
+    for name in ("refs", "objects"):
+        shutil.rmtree(hostile.root / ".git" / name)
+        (hostile.root / ".git" / name).symlink_to(hostile.user / "secret" / ".git" / name)
+    (own := hostile.user / "own").mkdir()
+    (own / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
+
+    done = hostile.run("index", str(hostile.root), cwd=own)
+
+    assert done.returncode == 1
+    assert str(hostile.user / "secret" / ".git" / "objects") in done.stderr
+    assert PRIVATE not in hostile.run("log", cwd=own).stdout
 
 
 def test_what_a_later_pull_brings_is_not_trusted(hostile, git):

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docindex_dagster.core.errors import RerankError, first_line
 from docindex_dagster.core.installation import needs_extra
+from docindex_dagster.embedding.sentence_transformers import PROVIDER, fetched_folder
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
 
@@ -18,7 +20,7 @@ DEFAULT_MODEL = "cross-encoder/ms-marco-MiniLM-L6-v2"
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderReranker:
-    """Scores each passage by a model that runs here: a name of the hub, or a folder."""
+    """Scores each passage by a model that runs here: a name on the hub, or the absolute path of a folder."""
 
     model: str = DEFAULT_MODEL
     candidates: int = 50
@@ -46,9 +48,10 @@ def _load(model: str) -> "CrossEncoder":
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
-        raise RerankError(needs_extra("cross-encoder", "sentence-transformers")) from error
+        raise RerankError(needs_extra("cross-encoder", PROVIDER)) from error
     try:
-        # Code that comes with a model is not run.
-        return CrossEncoder(model, trust_remote_code=False)
+        # The library would take a folder of that name in the working directory, and run the code in it.
+        folder = model if Path(model).is_absolute() else fetched_folder(model, PROVIDER)
+        return CrossEncoder(str(folder), trust_remote_code=False, local_files_only=True)
     except Exception as error:
         raise RerankError(f"the model {model} cannot be loaded: {first_line(error)}") from error

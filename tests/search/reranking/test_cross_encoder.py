@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.search.model import Scored, Signal
-from docindex_dagster.search.reranking.cross_encoder import CrossEncoderReranker
+from docindex_dagster.search.reranking.cross_encoder import DEFAULT_MODEL, CrossEncoderReranker
 from docindex_dagster.search.reranking.protocol import Passage, reranked
 
 IS_INSTALLED = find_spec("sentence_transformers") is not None
@@ -75,3 +75,24 @@ def test_a_model_that_cannot_be_loaded_degrades_with_a_warning(tmp_path):
 
     assert found == [passage.scored for passage in passages()]
     assert "cannot be loaded" in warnings[0]
+
+
+@pytest.mark.extras
+def test_a_folder_in_the_working_directory_is_not_taken_for_a_model_of_the_hub(tmp_path, monkeypatch):
+    folder = tmp_path / DEFAULT_MODEL
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text(
+        '{"model_type": "bert", "architectures": ["BertForSequenceClassification"], "hidden_size": 32, '
+        '"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": 30, "num_labels": 1}'
+    )
+    (folder / "modules.json").write_text('[{"idx": 0, "name": "0", "path": "", "type": "modeling_x.X"}]')
+    (folder / "config_sentence_transformers.json").write_text('{"model_type": "CrossEncoder"}')
+    (folder / "modeling_x.py").write_text("import pathlib\npathlib.Path('pwned').touch()\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    warnings: list[str] = []
+
+    reranked(CrossEncoderReranker(), "pump", passages(), warnings.append)
+
+    assert not (tmp_path / "pwned").exists()
+    assert "cannot be fetched from the hub" in warnings[0]
