@@ -48,7 +48,7 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its paramet
     root: str
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Refuse a run that somebody else may have planned.
+        """Refuse a run that another user may have planned.
 
         Raises:
             Failure: the run configures resources, so it could reach another project; or git tracks Dagster's databases,

@@ -1,4 +1,4 @@
-"""Runs that somebody else planned, such as whoever pushed Dagster's databases with a checkout, do not begin."""
+"""Runs that another user planned, such as whoever pushed Dagster's databases with a checkout, do not begin."""
 
 from dataclasses import replace
 
