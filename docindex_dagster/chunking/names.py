@@ -8,10 +8,13 @@ from typing import Any
 from docindex_dagster.callgraph.ir import THIS, Attribute, Definition, Export, FileIR, Name
 from docindex_dagster.callgraph.languages import extract
 from docindex_dagster.callgraph.table_rows import Extracted
-from docindex_dagster.code.embedded import Code, read_code
+from docindex_dagster.code.embedded import Code, Embedded, parse_embedded, read_code
+from docindex_dagster.code.languages import has_symbols
 
 _COMPONENTS = frozenset({"astro", "svelte", "vue"})
 _DEFAULT = "default"
+_NOTEBOOK = "jupyter"
+_KERNELS = {"": "python", "ipython": "python", "sagemath": "python", "c#": "csharp", "c++": "cpp"}
 
 
 def extracted(blank: Extracted, text: str, parsed: Code | None) -> Extracted:
@@ -25,23 +28,42 @@ def extracted(blank: Extracted, text: str, parsed: Code | None) -> Extracted:
     if blank.problem is not None:
         return blank
     try:
-        code = parsed or read_code(text.encode(), blank.language)
+        code = parsed or code_of(text, blank.language)
         return blank._replace(file_ir=file_ir(code, blank.language, blank.path))
     except Exception as error:  # noqa: BLE001 it costs the file its edges, not the run
         return blank._replace(problem=f"{type(error).__name__}: {error}"[:200])
 
 
+def code_of(text: str, language: str) -> Code | None:
+    """The parsed code of a file in a language; None for a page, template or notebook without any.
+
+    Raises:
+        ParseError: there is no grammar for the language.
+        ValueError: it is no notebook.
+        TypeError: likewise.
+    """
+    if language != _NOTEBOOK:
+        return read_code(text.encode(), language)
+    from docindex_dagster.documents.notebook import read_code_cells  # it loads what reads Markdown
+
+    kernel, source, lines = read_code_cells(text)
+    language = _KERNELS.get(kernel, kernel)
+    if not lines or not has_symbols(language):
+        return None
+    return parse_embedded(Embedded(language, "\n".join(source).encode(), lines))
+
+
 def file_ir(code: Code | None, language: str, path: str) -> FileIR:
     """What the code of a file in a language says; None for a file without any."""
-    found = FileIR() if code is None else _said(code)
+    found = FileIR() if code is None else _ir_of(code)
     if code is not None and code.language != language:
         found = replace(found, language=code.language)
     for other in code.others if code is not None else ():
-        found = _with_other(found, _said(other))
+        found = _with_other(found, _ir_of(other))
     return _with_component(found, path) if language in _COMPONENTS else found
 
 
-def _said(code: Code) -> FileIR:
+def _ir_of(code: Code) -> FileIR:
     found = extract(code.tree, code.language, code.symbols)
     return found if code.lines is None else _on_lines(found, code.lines)
 
@@ -65,6 +87,12 @@ def _with_other(found: FileIR, other: FileIR) -> FileIR:
     return replace(found, definitions=(*found.definitions, *new.values()), calls=(*found.calls, *calls))
 
 
+def _component_name(path: str) -> str:
+    """The name by which markup uses the component in a file: `ThemePicker` for `theme-picker.vue`."""
+    first, *others = PurePosixPath(path).name.partition(".")[0].split("-")
+    return "".join(part[:1].upper() + part[1:] for part in (first, *others)) if others else first
+
+
 def _with_options(found: FileIR) -> FileIR:
     """What a file of a component says, with the methods among its options as functions of the file.
 
@@ -85,7 +113,7 @@ def _with_options(found: FileIR) -> FileIR:
 
 def _with_component(found: FileIR, path: str) -> FileIR:
     """What a file of a component says, with the component, which has the name of the file and is its default export."""
-    found, name = _with_options(found), PurePosixPath(path).stem
+    found, name = _with_options(found), _component_name(path)
     exports = (*(one for one in found.exports if one.name != _DEFAULT), Export(_DEFAULT, Name(name)))
     if any(one.id == name for one in found.definitions):
         return replace(found, exports=exports)

@@ -1,7 +1,7 @@
-"""Code inside other files: the scripts of pages and components, the code of templates, the cells of notebooks.
+"""Code inside other files: the scripts of pages and components, the code of templates.
 
-All else is blanked out, so a tree of what is left is one of the file: bytes and lines stay the same. The text of a
-notebook is that of its cells, and its lines are mapped to those of the file. All of it takes linear time.
+All else is blanked out, so a tree of what is left is one of the file: bytes and lines stay the same. It takes linear
+time. Notebooks are read in `chunking/names.py`.
 """
 
 import re
@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from docindex_dagster.code.extract import Outline, extract
-from docindex_dagster.code.languages import HOSTS, has_symbols
+from docindex_dagster.code.languages import HOSTS
 from docindex_dagster.code.markup import MARKUP
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.readings import BLANKS
@@ -54,7 +54,6 @@ _CSHARP = re.compile(
     rb"//[^\n]*|/\*.*?(?:\*/|\Z)|@\"(?:[^\"]|\"\")*+(?:\"|\Z)|\"(?:\\.|[^\"\\\n])*+\"?|'(?:\\.|[^'\\\n])'|[{}]",
     re.DOTALL,
 )
-_KERNELS = {"": "python", "ipython": "python", "c#": "csharp", "c++": "cpp", "sagemath": "python"}
 _ACCESSORS = re.compile(rb"\{\s*(?:\w+\s+)?(?:get|set|init)\s*;[^{}]*\}")
 
 
@@ -106,7 +105,7 @@ def read_code(data: bytes, language: str, tree: "Tree | None" = None) -> Code | 
         ParseError: there is no grammar for the language.
     """
     found = [*_embedded(data, language, tree)] if language in HOSTS else []
-    codes = [_parsed(one) for one in found]
+    codes = [parse_embedded(one) for one in found]
     if language not in _EMBEDDED:
         tree = tree or parse(data, language)
         codes.insert(0, Code(tree, extract(tree, data, language), language))
@@ -115,7 +114,8 @@ def read_code(data: bytes, language: str, tree: "Tree | None" = None) -> Code | 
     return replace(codes[0], others=tuple(codes[1:]))
 
 
-def _parsed(found: Embedded) -> Code:
+def parse_embedded(found: Embedded) -> Code:
+    """Parse the code of a file in one language."""
     tree = parse(found.source, found.language)
     return Code(tree, extract(tree, found.source, found.language), found.language, lines=found.lines)
 
@@ -206,15 +206,6 @@ def _end_of_block(data: bytes, start: int) -> int:
     return len(data)
 
 
-def _of_notebook(data: bytes, _: "Tree | None") -> Iterator[Embedded]:
-    from docindex_dagster.documents.notebook import read_code_cells
-
-    kernel, source, lines = read_code_cells(data.decode("utf-8", "replace"))
-    language = _KERNELS.get(kernel, kernel)
-    if lines and has_symbols(language):
-        yield Embedded(language, "\n".join(source).encode("utf-8", "replace"), lines)
-
-
 def _only(data: bytes, spans: Sequence[_Span]) -> bytearray:
     """A text as long as another, with some spans of it alone, each of which ends a statement."""
     source = bytearray(data.translate(BLANKS))
@@ -231,7 +222,6 @@ _EMBEDDED: Mapping[str, Callable[[bytes, "Tree | None"], Iterator[Embedded]]] = 
         "ejs": lambda data, tree: _of_template("javascript", data, tree),
         "embeddedtemplate": lambda data, tree: _of_template("ruby", data, tree),
         "html": _of_scripts,
-        "jupyter": _of_notebook,
         "razor": _of_razor,
         "svelte": lambda data, tree: _of_component("svelte", data, tree),
         "vue": lambda data, tree: _of_component("vue", data, tree),

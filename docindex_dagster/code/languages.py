@@ -68,7 +68,7 @@ HOSTS: Mapping[str, str] = MappingProxyType(
         "vue": "typescript",
     }
 )
-"""The languages whose files hold code in others, each with that which most of its code is in; see `embedded.py`."""
+"""The languages whose files hold code in others, each with the one that most of it is in; see `embedded.py`."""
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {name: Language(name) for name in _SAME_NAME.split()} | _OTHER_NAMES | _WITH_SYMBOLS

@@ -109,15 +109,15 @@ def test_a_component_is_called_by_those_that_use_it(tmp_path):
     files = {
         "App.vue": "<script setup>\nimport Panel from './parts/Panel.vue'\n</script>\n<template><Panel/></template>\n",
         "parts/Panel.vue": "<template><p/></template>\n",
-        "Page.svelte": "<script>\nimport Side from './parts/Side.svelte'\n</script>\n<Side a={1}/>\n",
-        "parts/Side.svelte": "<p>side</p>\n",
+        "Page.svelte": "<script>\nimport Side from './parts/side-bar.svelte'\n</script>\n<Side a={1}/>\n",
+        "parts/side-bar.svelte": "<p>side</p>\n",
         "index.astro": "---\nimport Card from './parts/Card.astro'\n---\n{rows.map((row) => <Card/>)}\n",
         "parts/Card.astro": "<p>card</p>\n",
     }
     graph = graph_of(tmp_path, files)
     used = {
         ("App.vue", "parts/Panel.vue::Panel"),
-        ("Page.svelte", "parts/Side.svelte::Side"),
+        ("Page.svelte", "parts/side-bar.svelte::SideBar"),
         ("index.astro", "parts/Card.astro::Card"),
     }
     assert used <= {*edges(graph, "calls")}

@@ -94,7 +94,7 @@ _BUILTINS = """
     setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
     ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
     defineProps defineEmits defineExpose defineModel defineOptions defineSlots withDefaults
-    $state $derived $effect $props $bindable $inspect $host Astro
+    $state $derived $effect $props $bindable $inspect $host Astro Fragment
 """
 
 TYPESCRIPT_RULES = Rules(
