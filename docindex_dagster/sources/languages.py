@@ -1,7 +1,7 @@
 """The tables of classification: which extensions, names and interpreters mean which language.
 
-Languages are named as the grammar pack names them, but for `ejs` and `razor`, which are read with another grammar; None is
-a language that it does not have.
+Languages are named as the grammar pack names them, but for `ejs` and `razor`, which are read with another grammar. None
+is a language without a grammar.
 """
 
 # A table reads "language: extensions"; None for those without a grammar.
