@@ -116,7 +116,7 @@ class Index:
     @property
     def graph(self) -> "Graph":
         """Who calls what, what may break, how things hang together."""
-        return Graph(self._live)
+        return Graph(self._live, self._give)
 
     def search(
         self,
@@ -453,9 +453,10 @@ class Graph:
     Steps name nodes as `SOURCE!NODE`; lines count from 1, `confidence` is 1 where nothing was guessed.
     """
 
-    def __init__(self, live: Live) -> None:
+    def __init__(self, live: Live, warn: Callable[[Sequence[str]], None]) -> None:
         """See `Index.graph`."""
         self._live = live
+        self._warn = warn
 
     def callers(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
         """Who calls a function, method or class, and who calls those.
@@ -466,7 +467,8 @@ class Graph:
             sources: only the graphs of these.
 
         Returns:
-            Calls, the nearest first: `subject` calls `object`. Empty where none is known.
+            Calls, the nearest first: `subject` calls `object`. Empty where none is known; a warning says what was not
+            searched.
 
         Raises:
             QueryError: there is no such symbol, or there are several; it names them.
@@ -479,7 +481,7 @@ class Graph:
         from docindex_dagster.graph import ask
 
         name, far = well_formed(symbol), _within("depth", depth)
-        return self._ask(lambda graph: ask.callers(graph, name, far), sources)
+        return self._steps("callers", name, lambda graph: ask.callers(graph, name, far), sources)
 
     def callees(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
         """What a function or method calls; of a class, what its methods call.
@@ -500,7 +502,7 @@ class Graph:
         from docindex_dagster.graph import ask
 
         name, far = well_formed(symbol), _within("depth", depth)
-        return self._ask(lambda graph: ask.callees(graph, name, far), sources)
+        return self._steps("callees", name, lambda graph: ask.callees(graph, name, far), sources)
 
     def impact(self, symbol: str, *, depth: int = _FAR, sources: Names = ()) -> "list[Step]":
         """What may break if a symbol changes: all that calls, inherits, uses or imports it, also through others.
@@ -521,7 +523,7 @@ class Graph:
         from docindex_dagster.graph import ask
 
         name, far = well_formed(symbol), _within("depth", depth)
-        return self._ask(lambda graph: ask.impact(graph, name, far), sources)
+        return self._steps("impact", name, lambda graph: ask.impact(graph, name, far), sources)
 
     def neighbors(self, symbol: str, *, predicates: Names = (), sources: Names = ()) -> "list[Step]":
         """All edges that leave and reach a node: what it holds, calls, imports, inherits, and what documents it.
@@ -542,7 +544,7 @@ class Graph:
         from docindex_dagster.graph import ask
 
         name, wanted = well_formed(symbol), _names(predicates) or None
-        return self._ask(lambda graph: ask.neighbors(graph, name, wanted), sources)
+        return self._steps("neighbors", name, lambda graph: ask.neighbors(graph, name, wanted), sources)
 
     def path(self, start: str, end: str, *, depth: int = _FARTHEST, sources: Names = ()) -> "list[Step]":
         """A shortest way from one node to another, along edges in their direction; else against it.
@@ -564,7 +566,7 @@ class Graph:
         from docindex_dagster.graph import ask
 
         ends, far = (well_formed(start), well_formed(end)), _within("depth", depth)
-        return self._ask(lambda graph: ask.path(graph, *ends, far), sources)
+        return self._steps("path", ends[0], lambda graph: ask.path(graph, *ends, far), sources, ends[1])
 
     def cycles(self, *, sources: Names = ()) -> list[list[str]]:
         """The groups of files that import each other, directly or through others.
@@ -616,6 +618,20 @@ class Graph:
         from docindex_dagster.graph.analysis import as_networkx
 
         return self._ask(as_networkx, sources)
+
+    def _steps(
+        self, question: str, symbol: str, walk: "Callable[[OpenGraph], list[Step]]", sources: Names, to: str = ""
+    ) -> "list[Step]":
+        """The steps of an answer, with a warning for each symbol of which nothing is known."""
+        from docindex_dagster.graph import ask
+
+        def answer(graph: "OpenGraph") -> "tuple[list[Step], list[str]]":
+            steps = walk(graph)
+            return steps, ask.unanswered(graph, question, symbol, to, steps)
+
+        steps, notes = self._ask(answer, sources)
+        self._warn(notes)
+        return steps
 
     def _ask(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
         names = _names(sources)

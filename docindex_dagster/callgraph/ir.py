@@ -395,6 +395,7 @@ class FileIR:
     properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes, of classes that have one object
     hidden: tuple[str, ...] = ()  # the ids of functions that are not found by their names
     namespace: str = ""
+    language: str = ""  # of its code, where that is not the language of the file
 
 
 Statement = (

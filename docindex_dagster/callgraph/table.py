@@ -5,7 +5,7 @@ What a file says is one JSON array, the `content` of its row, so that a file is 
 1. its texts, each once;
 2. its types and expressions, each once, and behind those of which it is made: the number of its class in `NODES`, then
    its fields;
-3. its namespace;
+3. its namespace, and the language of its code where that is not its own;
 4. the lists of `FileIR` in their order, each by columns: an array for each field of their statements.
 
 A field is a position among the texts, or among the types and expressions, where 0 is nothing; a number or truth value

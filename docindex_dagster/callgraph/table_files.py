@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import MADE_WITH, REFERENCES
-from docindex_dagster.code.languages import LANGUAGES, has_symbols
+from docindex_dagster.code.languages import HOSTS, LANGUAGES, holds_symbols
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamp
 
 _SAME_FILE = ("path", "content_hash", "language")
-_LANGUAGES = pa.array(sorted(filter(has_symbols, LANGUAGES)), pa.string())
+_LANGUAGES = pa.array(sorted(filter(holds_symbols, {*LANGUAGES, *HOSTS})), pa.string())
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash|changed): "
 

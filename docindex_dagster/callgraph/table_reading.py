@@ -78,13 +78,13 @@ class _Reader:
             IndexError: likewise.
             TypeError: likewise.
         """
-        self._texts[:], written, namespace, *lists = orjson.loads(content)
+        self._texts[:], written, (namespace, language), *lists = orjson.loads(content)
         self._nodes[:] = [None]
         for one in written:
             self._nodes.append(self._made[one[0]](one))
         named = zip(self._of_file.items(), lists, strict=True)
         read = {name: tuple(change(columns)) for (name, change), columns in named if columns}
-        return FileIR(**read, namespace=namespace)
+        return FileIR(**read, namespace=namespace, language=language)
 
 
 def _made(node: Any, fields: Sequence[Change]) -> Change:

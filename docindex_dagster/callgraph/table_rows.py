@@ -54,7 +54,7 @@ class _Writer:
             known.clear()
         self._nodes[None] = 0
         lists = [write(getattr(file_ir, name)) for name, write in self._lists.items()]
-        return orjson.dumps([[*self._texts], self._written, file_ir.namespace, *lists])
+        return orjson.dumps([[*self._texts], self._written, [file_ir.namespace, file_ir.language], *lists])
 
     def _add(self, wanted: TypeRef | Expression) -> None:
         known, stack = self._nodes, [wanted]

@@ -68,13 +68,14 @@ class Unit:
 
     Args:
         path: of the file.
-        language: in which it is written.
+        language: in which it is written, where what it says names none.
         ir: what it says.
         is_test: whether it is one of tests.
         chunks: those of it.
     """
 
     def __init__(self, path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> None:
+        language = ir.language or language
         rules = rules_of(language)
         ir = with_tables(ir) if rules.has_tables else ir
         ir = with_parameters(ir) if rules.has_numbered_parameters else ir

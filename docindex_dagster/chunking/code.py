@@ -5,14 +5,17 @@ A symbol that does not fit is walled off from what stands before and after it, a
 first method.
 """
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from docindex_dagster.chunking.draft import FileDrafts, Parsed
+from docindex_dagster.chunking.draft import FileDrafts
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
 from docindex_dagster.chunking.placing import place_outline
-from docindex_dagster.code.extract import TYPE_KINDS, extract
+from docindex_dagster.code.embedded import read_code
+from docindex_dagster.code.extract import TYPE_KINDS, Outline
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
@@ -36,21 +39,27 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     """
     measured = measure(text)
     tree = parse(measured.data, language)
-    outline = extract(tree, measured.data, language)
-    spans = _spans(tree.root_node, measured, outline.symbols, budget)
+    code = read_code(measured.data, language, tree)
+    outline = code.outline_of_file if code else Outline()
+    inside = code.tree.root_node.children if code and code.tree is not tree else ()
+    spans = _spans(tree.root_node, inside, measured, outline.symbols, budget)
     drafts = tuple(place_outline(measured, spans, outline))
-    return FileDrafts(drafts, outline.imports, outline.exports, parsed=Parsed(tree, outline.symbols))
+    return FileDrafts(drafts, outline.imports, outline.exports, parsed=code)
 
 
-def _spans(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> list[tuple[int, int]]:
-    """The spans of bytes of the chunks."""
+def _spans(
+    root: "Node", inside: "Sequence[Node]", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int
+) -> list[tuple[int, int]]:
+    """The spans of bytes of the chunks of a file; `inside` are the statements of the code in it."""
     if text.total <= budget:
         return list(pack(text, {}, (), budget))
-    ranks = _ranks(root, text, symbols, budget)
+    ranks = _ranks(root, inside, text, symbols, budget)
     return list(pack(text, ranks, _boundaries(text, symbols, ranks, budget), budget))
 
 
-def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int) -> dict[int, Rank]:
+def _ranks(
+    root: "Node", inside: "Sequence[Node]", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int
+) -> dict[int, Rank]:
     """Where the pieces of a file begin: the largest nodes and definitions that fit, and the tokens between them."""
     weights = text.weights
     whole: dict[int, int] = {}  # start of a definition that fits, with all that belongs to it -> its end
@@ -89,8 +98,18 @@ def _ranks(root: "Node", text: MeasuredText, symbols: tuple[Symbol, ...], budget
                 covered = definition_end
         if end > covered:
             opened_size = size if size > budget else opened_size
-            stack.extend((child, opened_size, depth + 1) for child in reversed(node.children))
+            children, inside = _children(node, inside)
+            stack.extend((child, opened_size, depth + 1) for child in reversed(children))
     return ranks
+
+
+def _children(node: "Node", inside: "Sequence[Node]") -> "tuple[Sequence[Node], Sequence[Node]]":
+    """What a node consists of, and which statements of the code in a page are left: a script consists of some."""
+    children = node.children
+    if children or not inside:
+        return children, inside
+    begin, end = (bisect_left(inside, at, key=attrgetter("start_byte")) for at in (node.start_byte, node.end_byte))
+    return inside[begin:end], inside[end:]
 
 
 def _cut(node: "Node", *, begins_line: bool, begins_symbol: bool, follows_comment: bool) -> Cut:

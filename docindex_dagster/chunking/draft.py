@@ -1,12 +1,12 @@
 """What a chunker returns: the chunks of one file, before they know the source that they belong to."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:
-    from tree_sitter import Tree
+    from docindex_dagster.code.embedded import Code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,6 @@ class Draft:
     parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
 
 
-class Parsed(NamedTuple):
-    """A file of code as it was parsed: its tree, and its symbols in file order."""
-
-    tree: "Tree"
-    symbols: tuple[Symbol, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class FileDrafts:
     """All chunks of one file, in order, and what holds for the file as a whole."""
@@ -50,4 +43,4 @@ class FileDrafts:
     imports: tuple[str, ...] | None = None  # None: the language does not say
     exports: tuple[str, ...] | None = None
     fallback: str | None = None  # why a code file was cut as text
-    parsed: Parsed | None = field(default=None, compare=False, repr=False)  # so that nobody has to parse it again
+    parsed: "Code | None" = field(default=None, compare=False, repr=False)  # so that nobody has to parse it again

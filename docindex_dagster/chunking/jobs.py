@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.code.languages import has_symbols
+from docindex_dagster.code.languages import holds_symbols
 from docindex_dagster.documents.convert import is_converted
 from docindex_dagster.sources.secrets import Secret
 
@@ -36,7 +36,7 @@ class FileJob:
     @property
     def is_referring(self) -> bool:
         """Whether what it says about names is to be extracted."""
-        return self.wants_references and self.language is not None and has_symbols(self.language)
+        return self.wants_references and self.language is not None and holds_symbols(self.language)
 
     @property
     def patience(self) -> int:

@@ -171,8 +171,11 @@ def _answer(asked: _Asked, question: str, name: str, steps: Sequence[Step], *, j
     """Show what is known of each symbol that a name fits, or that nothing is."""
     if json:
         console.as_json([{**asdict(step), "file": asked.file_of(step.source, step.path)} for step in steps])
-        return
     unknown = ask.unanswered(asked.graph, question, name, to, steps)
+    if json:
+        for sentence in unknown:
+            console.warning(sentence)
+        return
     has_several = len({step.symbol for step in steps}) + len(unknown) > 1
     for symbol, about in groupby(ask.without_repeats(steps), key=attrgetter("symbol")):
         if has_several:

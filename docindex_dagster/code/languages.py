@@ -49,8 +49,29 @@ _SAME_NAME = """
     sparql squirrel starlark svelte tcl terraform thrift toml twig typst v verilog vhdl vim vue wat wgsl xml yaml
 """
 
+_OTHER_NAMES = {
+    "ejs": Language("embeddedtemplate"),
+    "embeddedtemplate": Language("embeddedtemplate"),
+    "razor": Language("html"),
+}
+
+HOSTS: Mapping[str, str] = MappingProxyType(
+    {
+        "astro": "typescript",
+        "ejs": "javascript",
+        "embeddedtemplate": "ruby",
+        "html": "javascript",
+        "jupyter": "python",
+        "php": "php",
+        "razor": "csharp",
+        "svelte": "typescript",
+        "vue": "typescript",
+    }
+)
+"""The languages whose files hold code in others, each with the one that most of it is in; see `embedded.py`."""
+
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
-    {name: Language(name) for name in _SAME_NAME.split()} | _WITH_SYMBOLS
+    {name: Language(name) for name in _SAME_NAME.split()} | _OTHER_NAMES | _WITH_SYMBOLS
 )
 
 
@@ -61,6 +82,11 @@ def grammar_for(language: str) -> str | None:
 
 
 def has_symbols(language: str) -> bool:
-    """Whether symbols and imports can be read from files in this language."""
+    """Whether symbols and imports can be read from code in this language."""
     known = LANGUAGES.get(language)
     return bool(known and known.queries)
+
+
+def holds_symbols(language: str) -> bool:
+    """Whether symbols and imports can be read from files in this language: from them, or from code in them."""
+    return language in HOSTS or has_symbols(language)

@@ -15,7 +15,7 @@ from types import MappingProxyType
 Spans = Sequence[tuple[int, int]]
 Reading = Callable[[bytes, Spans], bytes]
 
-_BLANKS = bytes(byte if byte in b"\t\r\n" else 0x20 for byte in range(256))
+BLANKS = bytes(byte if byte in b"\t\r\n" else 0x20 for byte in range(256))
 _NEAR = 200  # bytes: what is this close to broken code may have broken it
 
 # Comments, strings and directives, in which nothing is a macro.
@@ -208,7 +208,7 @@ def without_statements(source: bytes, broken: Spans) -> bytes:
 
 
 def _blank(source: bytearray, start: int, end: int) -> None:
-    source[start:end] = source[start:end].translate(_BLANKS)
+    source[start:end] = source[start:end].translate(BLANKS)
 
 
 def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:

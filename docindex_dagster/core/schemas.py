@@ -163,6 +163,7 @@ NODES = pa.schema(
         pa.field("fingerprints", _KEYS),
         pa.field("depends", _KEYS),
         pa.field("problem", pa.string()),  # of a file: why only its definitions are there
+        pa.field("unread", pa.string()),  # of a file of code: why its calls are not known
     ]
 )
 
@@ -277,6 +278,7 @@ DESCRIPTIONS: Mapping[str, str] = {
     "object_type": "of the node that the edge reaches",
     "line": "where the source says so",
     "problem": "why a file has no edges but those to its definitions, or no structure; null where it has all",
+    "unread": "why nothing is known of the calls in a file of code; null where they were read",
     "confidence": "1 where nothing was guessed",
     "resolution": "how the edge was found",
 }

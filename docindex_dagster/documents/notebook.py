@@ -1,14 +1,19 @@
 """Jupyter notebooks: Markdown cells as Markdown, code cells as fences, outputs dropped."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from docindex_dagster.documents import rendered
 from docindex_dagster.documents.markdown import as_document, markdown_blocks
 from docindex_dagster.documents.model import Block, Document
 from docindex_dagster.documents.plain import paragraphs
 from docindex_dagster.documents.source_lines import SourceLines
+
+_MAGIC = re.compile(r"\s*[%!?]|.*\?\s*$")
+_TIMING = re.compile(r"%%(?:capture|prun|time|timeit)\b")
 
 
 def load_notebook(text: str) -> Document:
@@ -18,25 +23,67 @@ def load_notebook(text: str) -> Document:
         ValueError: it is not JSON.
         TypeError: it is not a notebook.
     """
+    language, cells = _read(text)
+    return as_document([block for cell in cells for block in _blocks(cell, language)], transformed=True)
+
+
+def read_code_cells(text: str) -> tuple[str, list[str], list[int]]:
+    """The language of a notebook's kernel, the lines of its code cells, and the line in the file of each of these.
+
+    Lines for the kernel instead of the language, as `%matplotlib inline`, are blank.
+
+    Raises:
+        ValueError: it is not JSON.
+        TypeError: it is not a notebook.
+    """
+    language, cells = _read(text)
+    source: list[str] = []
+    lines: list[int] = []
+    for cell in cells:
+        if cell.kind == "code":
+            source += _without_magic(cell.source.split("\n"))
+            lines += cell.lines
+    return language, source, lines
+
+
+class _Cell(NamedTuple):
+    """A cell that is not blank: its type, its text, and the line in the file of each line of it."""
+
+    kind: object
+    source: str
+    lines: Sequence[int]
+
+
+def _read(text: str) -> tuple[str, Iterator[_Cell]]:
     notebook = json.loads(text.removeprefix("\ufeff"))
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
         raise TypeError("it holds no list of cells")
-    language = _language(notebook)
-    lines_of_file = SourceLines(text)
-    blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, language, lines_of_file)]
-    return as_document(blocks, transformed=True)
+    return _language(notebook), _cells(cells, SourceLines(text))
 
 
-def _blocks(cell: Mapping[str, object], language: str, lines_of_file: SourceLines) -> Iterator[Block]:
-    source = _source(cell)
-    if not source.strip():
-        return
-    lines = [lines_of_file.line_of(_as_json(line)) for line in source.split("\n")]
-    if cell.get("cell_type") == "code":
+def _cells(cells: Sequence[object], lines_of_file: SourceLines) -> Iterator[_Cell]:
+    for cell in cells:
+        source = _source(cell) if isinstance(cell, dict) else ""
+        if isinstance(cell, dict) and source.strip():
+            lines = [lines_of_file.line_of(_as_json(line)) for line in source.split("\n")]
+            yield _Cell(cell.get("cell_type"), source, lines)
+
+
+def _without_magic(lines: Sequence[str]) -> list[str]:
+    """The lines of a cell without commands for its kernel; of a cell that is all for another program, blank ones."""
+    first = next((line for line in lines if line.strip()), "")
+    if first.startswith("%%") and not _TIMING.match(first):
+        return [""] * len(lines)
+    return ["" if _MAGIC.match(line) else line for line in lines]
+
+
+def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
+    source, lines = cell.source, cell.lines
+    if cell.kind == "code":
         yield from rendered.separated([rendered.fenced(source.strip("\n"), language, lines[0], lines[-1])])
         return
-    is_markdown = cell.get("cell_type") == "markdown"
+    is_markdown = cell.kind == "markdown"
     for block in markdown_blocks(source + "\n\n") if is_markdown else paragraphs(source + "\n\n"):
         first, last = block.start_line - 1, min(block.end_line, len(lines)) - 1
         yield replace(block, start_line=lines[first], end_line=lines[last], start_byte=None, end_byte=None)

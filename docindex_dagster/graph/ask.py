@@ -61,14 +61,20 @@ def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> s
     """
     symbol = graph.ids[one(graph, name)[0]]
     if question == "path":
-        return f"no way is known from {symbol} to {graph.ids[one(graph, to)[0]]}"
+        return _with_gaps(f"no way is known from {symbol} to {graph.ids[one(graph, to)[0]]}", graph.unread_files)
     what = {"callers": "no call of", "callees": "no call in", "impact": "nothing that depends on"}
     sentence = f"{what.get(question, 'no edge of')} {symbol} is known"
     last = LAST.split(symbol.partition("~")[0])[-1]
     node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
     unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
     calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
-    return f"{sentence}; {calls} of that name could not be resolved" if unresolved else sentence
+    of_name = f"{calls} of that name could not be resolved" if unresolved else ""
+    return _with_gaps(sentence, of_name, graph.unread_files)
+
+
+def _with_gaps(sentence: str, *gaps: str) -> str:
+    """A sentence that says that nothing is known, with what was not looked at."""
+    return "; ".join(filter(None, (sentence, *gaps)))
 
 
 def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:

@@ -46,6 +46,7 @@ from docindex_dagster.graph.recent_units import RecentUnits
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
+from docindex_dagster.graph.unread import why_unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +323,14 @@ class _File:
         seen = self.source.offered(self.path)
         keys = [*seen], [*seen.values()], self.resolver.looked()
         made_from = digest_parts(self.source.irs.version_of(self.path), *(row["row_hash"] for row in self.rows))
-        return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem)
+        return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem, self._unread())
+
+    def _unread(self) -> str | None:
+        """Why the calls in the file are not known, if so."""
+        if not self.source.content.code:
+            return None
+        unit, source_type = self.resolver.program.units[self.path], self.rows[0]["source_type"]
+        return why_unread(unit.language, source_type, has_structure=self.path in self.source.irs)
 
 
 def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:

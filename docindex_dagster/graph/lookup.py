@@ -91,7 +91,7 @@ def symbols(graph: OpenGraph, name: str) -> list[list[int]]:
     if not groups:
         like = _like(graph, name)
         hint = f"did you mean {like}?" if like else "give a qualified name, as Class.method, or PATH::Class.method"
-        raise QueryError(f"the graph has no {name!r}: {hint}")
+        raise QueryError("; ".join(filter(None, (f"the graph has no {name!r}: {hint}", graph.unread_files))))
     if len(groups) > _MOST_SYMBOLS:
         raise _ambiguous(name, groups)
     return [groups[symbol] for symbol in sorted(groups)]

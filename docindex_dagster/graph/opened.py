@@ -18,6 +18,7 @@ from docindex_dagster.graph.elsewhere import linked
 from docindex_dagster.graph.referred import settled
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.graph.triple import SHARED
+from docindex_dagster.graph.unread import unread_files
 
 _Numbers = NDArray[np.int64]  # shape (n,)
 EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")
@@ -53,6 +54,11 @@ class OpenGraph:
         """The types of all nodes."""
         found: list[str] = self.nodes["type"].to_pylist()
         return found
+
+    @cached_property
+    def unread_files(self) -> str:
+        """How many files no answer covers, and why; "" for none."""
+        return unread_files(self.nodes)
 
     @cached_property
     def has_several_sources(self) -> bool:
@@ -122,7 +128,11 @@ def open_graphs(graphs: Mapping[str, Graph], evidence: Sequence[str] = EVIDENCE)
 
 def _nodes(table: pa.Table) -> pa.Table:
     names = _names(table, "node", "type")
-    return table.select(["type", "name", "source", "path", "chunk_id", "node"]).add_column(0, "id", names)
+    columns = table.select(["type", "name", "source", "path", "chunk_id", "node"]).add_column(0, "id", names)
+    for name in ("problem", "unread"):  # an index of a former version may lack them
+        values = table[name] if name in table.column_names else pa.nulls(table.num_rows, pa.string())
+        columns = columns.append_column(name, values)
+    return columns
 
 
 def _once(nodes: pa.Table) -> pa.Table:

@@ -38,6 +38,7 @@ class Node(NamedTuple):
     fingerprints: Sequence[int] | None = None
     depends: Sequence[int] | None = None
     problem: str | None = None
+    unread: str | None = None
 
 
 class Triple(NamedTuple):

@@ -1,6 +1,7 @@
 """The tables of classification: which extensions, names and interpreters mean which language.
 
-Languages are named as the grammar pack names them; None is a language that it does not have.
+Languages are named as the grammar pack names them, but for `ejs` and `razor`, which are read with another grammar. None
+is a language without a grammar.
 """
 
 # A table reads "language: extensions"; None for those without a grammar.
@@ -27,10 +28,11 @@ CODE: dict[str | None, str] = {
     "cuda": ".cu .cuh",
     "d": ".d .di",
     "dart": ".dart",
+    "ejs": ".ejs",
     "elisp": ".el",
     "elixir": ".ex .exs",
     "elm": ".elm",
-    "embeddedtemplate": ".erb .ejs",
+    "embeddedtemplate": ".erb",
     "erlang": ".erl .hrl",
     "fennel": ".fnl",
     "fish": ".fish",
@@ -80,6 +82,7 @@ CODE: dict[str | None, str] = {
     "qmljs": ".qml",
     "r": ".r",
     "racket": ".rkt",
+    "razor": ".razor .cshtml",
     "rego": ".rego",
     "ruby": ".rb .rake .gemspec .podspec .ru",
     "rust": ".rs",

@@ -220,3 +220,14 @@ def test_hostile_file_is_cut_within_seconds(language, text):
     assert time.process_time() - started < 10
     assert "".join(draft.text for draft in drafts) == text
     assert max(dense(draft.text) for draft in drafts) <= 1500
+
+
+def test_a_long_script_of_a_page_is_cut_at_its_functions():
+    body = "  go();\n" * 50
+    functions = "\n".join(f"function step{number}() {{\n{body}}}" for number in range(6))
+    text = f"<template>\n  <p/>\n</template>\n\n<script>\n{functions}\n</script>\n"
+    drafts = chunk_code(text, "vue", 400).drafts
+    assert "".join(draft.text for draft in drafts) == text
+    assert {f"step{number}" for number in range(6)} <= {draft.symbol.name for draft in drafts if draft.symbol}
+    starts = [draft.text.strip() for draft in drafts]
+    assert all(any(start.startswith(f"function step{number}") for start in starts) for number in range(1, 6))

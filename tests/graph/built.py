@@ -4,12 +4,9 @@ from functools import cache
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.ir import FileIR
-from docindex_dagster.callgraph.languages import extract
 from docindex_dagster.callgraph.table_files import as_table, referring
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
-from docindex_dagster.code.extract import extract as outline_of
-from docindex_dagster.code.parse import parse
+from docindex_dagster.chunking.names import extracted
 from docindex_dagster.graph import build
 from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.source_graph import Graph
@@ -21,15 +18,13 @@ def references_of(chunks: pa.Table) -> pa.Table:
     for path, text in zip(chunks["path"].to_pylist(), chunks["text"].to_pylist(), strict=True):
         texts[path] = texts.get(path, "") + text
     files = (tuple(row.values()) for row in referring(chunks).to_pylist())
-    rows = [Extracted(path, hashed, language, _file_ir(texts[path], language)) for path, hashed, language in files]
+    rows = [_extracted(Extracted(path, hashed, language, None), texts[path]) for path, hashed, language in files]
     return as_table(reference_rows(rows), "")
 
 
 @cache
-def _file_ir(text: str, language: str) -> FileIR:
-    data = text.encode()
-    tree = parse(data, language)
-    return extract(tree, language, outline_of(tree, data, language).symbols)
+def _extracted(blank: Extracted, text: str) -> Extracted:
+    return extracted(blank, text, None)
 
 
 def build_graph(chunks: pa.Table, content: Content | None = None) -> Graph:

@@ -1,15 +1,17 @@
 """Questions to a graph of a small shop: code of two modules, with tests."""
 
+import pyarrow as pa
 import pytest
 
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.graph import ask
+from docindex_dagster.graph import ask, build
 from docindex_dagster.graph.analysis import module_cycles, statistics
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import find, one
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
-from tests.graph.built import build_graph
+from tests.graph.built import build_graph, references_of
 from tests.graph.calls import chunks_of
+from tests.graph.samples import chunks_of as sample_chunks
 from tests.graph.samples import graph_of, opened
 
 FILES = {
@@ -207,3 +209,48 @@ def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
     assert ask.nothing_known(graph, "callees", "Store.__init__").startswith("no call in ")
     assert ask.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
     assert ask.nothing_known(graph, "path", "two", "rounded").startswith("no way is known from ")
+
+
+UNREAD = {
+    "a.py": "def go():\n    pass\n",
+    "b.py": "def stop():\n    pass\n",
+    "c.pl": "sub go { 1 }\ngo();\n",
+    "d.sql": "SELECT 1;\n",
+    "e.vue": "<template><p/></template>\n",
+    "f.md": "# Title\n",
+    "g.json": "{}\n",
+}
+NOT_SEARCHED = "2 of 7 files were not searched: 2 in languages whose calls are not read"
+
+
+@pytest.mark.parametrize("question", ["callers", "callees", "impact"])
+def test_an_answer_without_edges_counts_the_files_that_were_not_searched(question):
+    graph = opened(UNREAD)
+    (sentence,) = ask.unanswered(graph, question, "go", "", [])
+    assert sentence.endswith(f" is known; {NOT_SEARCHED}")
+
+
+def test_a_way_that_is_not_known_counts_the_files_that_were_not_searched():
+    (sentence,) = ask.unanswered(opened(UNREAD), "path", "go", "stop", [])
+    assert sentence.endswith(f"; {NOT_SEARCHED}")
+
+
+def test_an_unknown_symbol_counts_the_files_that_were_not_searched():
+    with pytest.raises(QueryError, match=f"; {NOT_SEARCHED}$"):
+        ask.callers(opened(UNREAD), "nothing")
+
+
+def test_files_that_were_cut_as_text_are_counted_apart():
+    chunks = sample_chunks({"a.py": "def go():\n    pass\n", "b.py": "go()\n"})
+    references = references_of(chunks)
+    problem = pa.array([None, "time-out: 30 s"], pa.string())
+    references = references.set_column(references.schema.get_field_index("problem"), "problem", problem)
+    graph = open_graphs({"library/sample": build.build_graph(chunks, references)})
+    (sentence,) = ask.unanswered(graph, "callers", "go", "", [])
+    assert sentence.endswith("; 1 of 2 files was not searched: 1 cut as text")
+
+
+def test_unresolved_calls_and_files_that_were_not_searched_are_both_counted():
+    graph = opened({"a.py": "class A:\n    def go(self):\n        pass\n", "b.py": "x.go()\n", "c.pl": "go();\n"})
+    (sentence,) = ask.unanswered(graph, "callers", "go", "", [])
+    assert "; 1 call of that name could not be resolved; 1 of 3 files was not searched: 1 in " in sentence

@@ -81,12 +81,13 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
     for one in map(_stored, statements) if syntax.stores_paths else statements:
         by_type[type(one)].append(one)
     namespaces = scoping.namespaces if syntax.nests_namespaces else scoping.namespaces[:1]
+    lists: dict[str, Any] = {name: tuple(by_type[kind]) for name, kind in _FIELDS.items()}
     return FileIR(
         definitions=definitions,
         properties=tuple(scoping.properties),
         hidden=tuple(scoping.hidden),
         namespace=".".join(namespaces),
-        **{name: tuple(by_type[kind]) for name, kind in _FIELDS.items()},
+        **lists,
     )
 
 

@@ -33,6 +33,7 @@ from docindex_dagster.callgraph.languages import (
     zig,
 )
 from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.code.languages import HOSTS
 from docindex_dagster.code.parse import grammar_of
 from docindex_dagster.code.symbols import Symbol
 
@@ -86,8 +87,8 @@ RULES: Mapping[str, Rules] = {
 
 
 def rules_of(language: str) -> Rules:
-    """The rules of a language; of one whose names are not followed, those of a file of its own."""
-    return RULES.get(language) or Rules(language)
+    """The rules of a language or of the code in its files; where no names are followed, those of a file of its own."""
+    return RULES.get(HOSTS.get(language, language)) or Rules(language)
 
 
 def has_calls(language: str) -> bool:

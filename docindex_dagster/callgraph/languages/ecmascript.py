@@ -93,6 +93,8 @@ _BUILTINS = """
     localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
     setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
     ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
+    defineProps defineEmits defineExpose defineModel defineOptions defineSlots withDefaults
+    $state $derived $effect $props $bindable $inspect $host Astro Fragment
 """
 
 TYPESCRIPT_RULES = Rules(

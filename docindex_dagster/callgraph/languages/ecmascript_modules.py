@@ -8,7 +8,8 @@ from typing import Any
 
 from docindex_dagster.callgraph.modules import Modules
 
-_ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts")
+_COMPONENTS = (".vue", ".svelte", ".astro")
+_ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts", *_COMPONENTS)
 _INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.d.ts")
 _WRITTEN = re.compile(r"\.(?:m|c)?jsx?$")
 _COMMENTS = re.compile(r"//[^\n\"]*$|/\*.*?\*/|,(?=\s*[}\]])", re.MULTILINE | re.DOTALL)
