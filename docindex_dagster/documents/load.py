@@ -1,6 +1,8 @@
 """The one door to all loaders."""
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from typing import Literal, cast
 
@@ -21,15 +23,46 @@ _LOADERS = {
     "pdf": ("converted", "load_converted"),
 }
 
+_LEAST = 64  # characters of data: shorter ones are examples
+# The type of a `data:` URI, and its data: Base64, which may go on in lines of its own, or escaped bytes.
+_DATA = re.compile(
+    r"(?<!\w)(?P<type>data:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+(?:=[\w.+-]*)?)*,)"
+    rf"(?P<data>(?:[\w+/=.~!*:;,@$&-]|%[0-9A-Fa-f]{{2}}){{{_LEAST},}}"
+    rf"|(?:[\w+/-]*\r?\n[ \t]*[A-Za-z0-9+/]{{40,}}={{0,2}}))(?:\r?\n[ \t]*(?:[A-Za-z0-9+/]{{40,}}={{0,2}}|[A-Za-z0-9+/]+={{1,2}}))*"
+)
+
 
 def load_document(text: str, path: str, loader: str) -> Document:
     """Read the text of the file at `path` with the named loader.
 
-    A file that its loader cannot read comes back as plain text, with the reason in `fallback`.
+    A file that its loader cannot read comes back as plain text, with the reason in `fallback`. The data of `data:` URIs
+    is left out; its lines stay as empty ones.
 
     Raises:
         ValueError: there is no such loader.
     """
+    readable = _without_data(text)
+    document = _loaded(readable, path, loader)
+    return document if readable == text else _transformed(document)
+
+
+def _without_data(text: str) -> str:
+    """A text in which `data:` URIs end before their data."""
+    if "data:" not in text:
+        return text
+    return _DATA.sub(lambda found: found["type"] + "\n" * found[0].count("\n"), text)
+
+
+def _transformed(document: Document) -> Document:
+    """A document whose blocks are no spans of its file."""
+    sections = [
+        replace(section, blocks=tuple(replace(block, start_byte=None, end_byte=None) for block in section.blocks))
+        for section in document.sections
+    ]
+    return replace(document, sections=tuple(sections), transformed=True)
+
+
+def _loaded(text: str, path: str, loader: str) -> Document:
     if loader not in _LOADERS:
         raise ValueError(f"no loader {loader!r} for {path}; there are {', '.join(_LOADERS)}")
     module, function = _LOADERS[loader]
