@@ -23,12 +23,13 @@ _LOADERS = {
     "pdf": ("converted", "load_converted"),
 }
 
+_LINE = r"[A-Za-z0-9+/]{40,}={0,2}"
 _LEAST = 64  # characters of data: shorter ones are examples
 # The type of a `data:` URI, and its data: Base64, which may go on in lines of its own, or escaped bytes.
 _DATA = re.compile(
     r"(?<!\w)(?P<type>data:(?:[\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+(?:=[\w.+-]*)?)*,)"
     rf"(?P<data>(?:[\w+/=.~!*:;,@$&-]|%[0-9A-Fa-f]{{2}}){{{_LEAST},}}"
-    rf"|(?:[\w+/-]*\r?\n[ \t]*[A-Za-z0-9+/]{{40,}}={{0,2}}))(?:\r?\n[ \t]*(?:[A-Za-z0-9+/]{{40,}}={{0,2}}|[A-Za-z0-9+/]+={{1,2}}))*"
+    rf"|[\w+/-]*\r?\n[ \t]*{_LINE})(?:\r?\n[ \t]*(?:{_LINE}|[A-Za-z0-9+/]+={{1,2}}))*"
 )
 
 

@@ -45,7 +45,10 @@ _WORD = re.compile(rf"\w+(?:[{_MARKS}{_INVISIBLE}]+\w*)*")
 _PART = re.compile(rf"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|(?:[^\W\d_A-Za-z][{_MARKS}]*)+")
 _HAN = re.compile(r"[\u2e80-\u2fdf\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _PAIR = 2  # characters that are held together
-_WITH_PARTICLE = range(2, 4)  # characters of a word in Hangul that may be one, and a particle
+# A Korean word of one character with a particle, whose pairs would not say it.
+_WITH_PARTICLE = re.compile(
+    "(?P<word>.)(?:[은는이가을를에의도와과로만]|에서|에는|에도|으로|까지|부터|처럼|보다|이나|마다)"
+)
 _CHARACTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 _IS_INVISIBLE = re.compile(f"[{_INVISIBLE}]+")
 _IS_ACCENT = re.compile(f"[{_ACCENTS}]+")
@@ -161,8 +164,8 @@ def _pieces(word: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
             continue
         at = [start + one.start() for one in _CHARACTER.finditer(piece)] + [end]
         count = len(at) - 1
-        if found["hangul"] and count in _WITH_PARTICLE:
-            yield start, at[1], (word[start : at[1]],)
+        if found["hangul"] and (short := _WITH_PARTICLE.fullmatch(piece)):
+            yield start, at[1], (short["word"],)
         if count == 1 or (found["hangul"] and _PAIR < count <= _LONGEST):
             yield start, end, (piece,)
         elif found["unspaced"]:

@@ -24,8 +24,8 @@ def notebook(*sources: str) -> str:
 
 TEXTS = {
     "markdown": f"# Guide\n\n![Logo](data:image/png;base64,{PAYLOAD})\n\nThe last paragraph.\n",
-    "markdown reference": f"# Guide\n\n![Logo][logo]\n\n[logo]: <data:image/png;base64,{PAYLOAD}>\n\nThe last paragraph.\n",
-    "markdown html": f'# Guide\n\n<img alt="x" src="data:font/woff2;charset=utf-8;base64,{PAYLOAD}">\n\nThe last paragraph.\n',
+    "markdown reference": f"# Guide\n\n![A][a]\n\n[a]: <data:image/png;base64,{PAYLOAD}>\n\nThe last paragraph.\n",
+    "markdown html": f'# Guide\n\n<img src="data:font/woff2;charset=utf-8;base64,{PAYLOAD}">\n\nThe last paragraph.\n',
     "mdx": f'# Guide\n\n<Logo src="data:image/png;base64,{PAYLOAD}" />\n\nThe last paragraph.\n',
     "rst": f"Guide\n=====\n\n.. image:: data:image/png;base64,{PAYLOAD}\n\nThe last paragraph.\n",
     "asciidoc": f"= Guide\n\nimage::data:image/png;base64,{PAYLOAD}[]\n\nThe last paragraph.\n",

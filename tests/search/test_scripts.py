@@ -7,10 +7,13 @@ import pytest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
+DECOMPOSED = unicodedata.normalize("NFD", "Schule/Prüfung.md")
 TEXTS = {
     "approval.md": "采购订单自动审批流程。支持撤回。",
     "deploy.md": "生产环境的数据库连接池大小由配置文件决定。",
@@ -23,6 +26,8 @@ TEXTS = {
     "accented.md": "The résumé parser.",
     "plain.md": "The resume parser.",
     "kitchen.md": "Die Küche hat Türen, Stühle, Schlüssel und Gemüse.",
+    DECOMPOSED: "The exam page.",
+    "설명/값.md": "설명 페이지",
     **{f"note{number}.md": f"Text {number} on gardens and the weather." for number in range(6)},
 }
 
@@ -107,3 +112,19 @@ def test_what_is_marked_is_the_word_as_the_text_spells_it(reader, query, path, m
 
 def test_a_sentence_without_spaces_is_no_name(reader):
     assert find(reader, "数据库连接池大小由什么决定", mode=Mode.BM25)[0].path == "deploy.md"
+
+
+@pytest.mark.parametrize("path", [DECOMPOSED, "설명/값.md"])
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_path_is_known_whether_its_accents_are_composed_or_not(reader, path, form):
+    (row,) = find_chunks(reader, unicodedata.normalize(form, path))
+
+    assert row["path"] == path
+
+
+@pytest.mark.parametrize("mode", [Mode.BM25, Mode.VECTOR])
+@pytest.mark.parametrize("glob", ["Prüfung.md", "/Schule/Prüfung.md", "**/Prü*", DECOMPOSED])
+def test_a_glob_matches_paths_whether_their_accents_are_composed_or_not(reader, mode, glob):
+    found = find(reader, "exam page", mode=mode, filters=Filters(path_glob=glob))
+
+    assert [hit.path for hit in found] == [DECOMPOSED]
