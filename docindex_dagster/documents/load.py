@@ -4,8 +4,10 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
+from pathlib import PurePosixPath
 from typing import Literal, cast
 
+from docindex_dagster.documents.line_markup import load_line_markup
 from docindex_dagster.documents.model import Document
 from docindex_dagster.documents.plain import load_plain
 
@@ -19,7 +21,7 @@ _LOADERS = {
     "html": ("html", "load_html"),
     "text": ("plain", "load_plain"),
     "notebook": ("notebook", "load_notebook"),
-    "asciidoc": ("asciidoc", "load_asciidoc"),
+    "asciidoc": ("line_markup", "load_asciidoc"),
     "pdf": ("converted", "load_converted"),
 }
 
@@ -69,7 +71,7 @@ def _loaded(text: str, path: str, loader: str) -> Document:
     module, function = _LOADERS[loader]
     load = cast("Callable[[str], Document]", getattr(import_module(f"docindex_dagster.documents.{module}"), function))
     try:
-        document = load(text)
+        document = (loader == "text" and load_line_markup(text, PurePosixPath(path).suffix.lower())) or load(text)
     except Exception as error:  # noqa: BLE001 - the parsers are not ours, and a hostile file may break them in any way
         return load_plain(text, fallback=f"{loader} loader failed: {type(error).__name__}: {str(error)[:200]}")
     if not document.sections and text.strip():

@@ -19,13 +19,22 @@ def load_notebook(text: str) -> Document:
         TypeError: it is not a notebook.
     """
     notebook = json.loads(text.removeprefix("\ufeff"))
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        raise TypeError("it holds no list of cells")
+    cells = _cells(notebook)
     language = _language(notebook)
     lines_of_file = SourceLines(text)
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, language, lines_of_file)]
-    return as_document(blocks, transformed=True)
+    return as_document(blocks or [Block("prose", "", 1, 1)], transformed=True)
+
+
+def _cells(notebook: object) -> list[object]:
+    """The cells of a notebook; before the format 4, those of its worksheets."""
+    if isinstance(notebook, dict):
+        cells, sheets = notebook.get("cells"), notebook.get("worksheets")
+        if isinstance(cells, list):
+            return cells
+        if isinstance(sheets, list):
+            return [cell for sheet in sheets if isinstance(sheet, dict) for cell in sheet.get("cells", ())]
+    raise TypeError("it holds no list of cells")
 
 
 def _blocks(cell: Mapping[str, object], language: str, lines_of_file: SourceLines) -> Iterator[Block]:
@@ -34,7 +43,14 @@ def _blocks(cell: Mapping[str, object], language: str, lines_of_file: SourceLine
         return
     lines = [lines_of_file.line_of(_as_json(line)) for line in source.split("\n")]
     if cell.get("cell_type") == "code":
-        yield from rendered.separated([rendered.fenced(source.strip("\n"), language, lines[0], lines[-1])])
+        yield from rendered.separated(
+            [rendered.fenced(source.strip("\n"), _named(cell) or language, lines[0], lines[-1])]
+        )
+        return
+    if cell.get("cell_type") == "heading":
+        level = cell.get("level")
+        level = max(1, level) if isinstance(level, int) else 1
+        yield from rendered.separated([rendered.heading(source, level, lines[0], lines[-1])])
         return
     is_markdown = cell.get("cell_type") == "markdown"
     for block in markdown_blocks(source + "\n\n") if is_markdown else paragraphs(source + "\n\n"):
@@ -43,7 +59,7 @@ def _blocks(cell: Mapping[str, object], language: str, lines_of_file: SourceLine
 
 
 def _source(cell: Mapping[str, object]) -> str:
-    source = cell.get("source", "")
+    source = cell.get("source", cell.get("input", ""))
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
     # JSON may spell half a surrogate pair, which is no text.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -53,10 +69,14 @@ def _language(notebook: Mapping[str, object]) -> str:
     metadata = notebook.get("metadata")
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         described = metadata.get(key) if isinstance(metadata, dict) else None
-        value = described.get(name) if isinstance(described, dict) else None
-        if isinstance(value, str) and value.isprintable():
-            return value.lower()
+        if isinstance(described, dict) and (found := _named(described, name)):
+            return found
     return ""
+
+
+def _named(described: Mapping[str, object], name: str = "language") -> str:
+    value = described.get(name)
+    return value.lower() if isinstance(value, str) and value.isprintable() else ""
 
 
 def _as_json(source_line: str) -> str:
