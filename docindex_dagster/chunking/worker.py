@@ -112,14 +112,18 @@ def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: s
         job.commit,
         job.is_uncommitted,
     )
-    if is_converted(job.language) and not found.text.strip():  # its name alone can be found
-        name = PurePosixPath(job.path).stem
+    name = PurePosixPath(job.path).stem  # that alone can be found of a file without text
+    if is_converted(job.language) and not found.text.strip():
         return CutFile(identity, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
     chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
             cut = _cut_by(chunker, identity, found, job, options)
-            return replace(cut, content=replace(cut.content, fallback=cut.content.fallback or found.problem))
+            drafts = cut.content.drafts or tuple(
+                replace(draft, start_byte=None, end_byte=None) for draft in cut_at(name, ())
+            )
+            problem = cut.content.fallback or found.problem
+            return replace(cut, content=replace(cut.content, drafts=drafts, fallback=problem))
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     return CutFile(identity, FileDrafts(chunk_lines(found.text, options.code_chars), fallback=fallback))

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from contextlib import closing, nullcontext
 from io import StringIO
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -107,14 +107,19 @@ def mcp(
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.cli.watching import in_background
-    from docindex_dagster.search.live import Live
+    from docindex_dagster.search.live import LateLive, Live
     from docindex_dagster.serving.collecting_tools import CollectingTools
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
     from docindex_dagster.serving.tools import Tools
 
-    settings = load_project()
+    try:
+        settings = load_project()
+    except SourceError as error:  # an agent shows what a tool answers, and not why a server ended
+        console.warning(f"{error}; the tools say so until there is a project")
+        serve(Tools(cast("Live", LateLive(lambda: Live(load_project()))), launch.outcomes))
+        return
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
     folds = folding(settings, [memory.bound]) if memory else nullcontext()

@@ -24,7 +24,8 @@ def load_notebook(text: str) -> Document:
         TypeError: it is not a notebook.
     """
     language, cells = _read(text)
-    return as_document([block for cell in cells for block in _blocks(cell, language)], transformed=True)
+    blocks = [block for cell in cells for block in _blocks(cell, language)]
+    return as_document(blocks or [Block("prose", "", 1, 1)], transformed=True)
 
 
 def read_code_cells(text: str) -> tuple[str, list[str], list[int]]:
@@ -47,27 +48,40 @@ def read_code_cells(text: str) -> tuple[str, list[str], list[int]]:
 
 
 class _Cell(NamedTuple):
-    """A cell that is not blank: its type, its text, and the line in the file of each line of it."""
+    """A cell that is not blank, its text, and the line in the file of each line of it."""
 
-    kind: object
+    content: Mapping[str, object]
     source: str
     lines: Sequence[int]
+
+    @property
+    def kind(self) -> object:
+        """Its type, such as `code`."""
+        return self.content.get("cell_type")
 
 
 def _read(text: str) -> tuple[str, Iterator[_Cell]]:
     notebook = json.loads(text.removeprefix("\ufeff"))
-    cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if not isinstance(cells, list):
-        raise TypeError("it holds no list of cells")
-    return _language(notebook), _cells(cells, SourceLines(text))
+    return _language(notebook), _cells(notebook, SourceLines(text))
 
 
-def _cells(cells: Sequence[object], lines_of_file: SourceLines) -> Iterator[_Cell]:
-    for cell in cells:
+def _cells(notebook: object, lines_of_file: SourceLines) -> Iterator[_Cell]:
+    for cell in _listed(notebook):
         source = _source(cell) if isinstance(cell, dict) else ""
         if isinstance(cell, dict) and source.strip():
             lines = [lines_of_file.line_of(_as_json(line)) for line in source.split("\n")]
-            yield _Cell(cell.get("cell_type"), source, lines)
+            yield _Cell(cell, source, lines)
+
+
+def _listed(notebook: object) -> list[object]:
+    """The cells of a notebook; before the format 4, those of its worksheets."""
+    if isinstance(notebook, dict):
+        cells, sheets = notebook.get("cells"), notebook.get("worksheets")
+        if isinstance(cells, list):
+            return cells
+        if isinstance(sheets, list):
+            return [cell for sheet in sheets if isinstance(sheet, dict) for cell in sheet.get("cells", ())]
+    raise TypeError("it holds no list of cells")
 
 
 def _without_magic(lines: Sequence[str]) -> list[str]:
@@ -81,7 +95,13 @@ def _without_magic(lines: Sequence[str]) -> list[str]:
 def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
     source, lines = cell.source, cell.lines
     if cell.kind == "code":
-        yield from rendered.separated([rendered.fenced(source.strip("\n"), language, lines[0], lines[-1])])
+        fence = rendered.fenced(source.strip("\n"), _named(cell.content) or language, lines[0], lines[-1])
+        yield from rendered.separated([fence])
+        return
+    if cell.kind == "heading":
+        level = cell.content.get("level")
+        level = max(1, level) if isinstance(level, int) else 1
+        yield from rendered.separated([rendered.heading(source, level, lines[0], lines[-1])])
         return
     is_markdown = cell.kind == "markdown"
     for block in markdown_blocks(source + "\n\n") if is_markdown else paragraphs(source + "\n\n"):
@@ -90,7 +110,7 @@ def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
 
 
 def _source(cell: Mapping[str, object]) -> str:
-    source = cell.get("source", "")
+    source = cell.get("source", cell.get("input", ""))
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
     # JSON may spell half a surrogate pair, which is no text.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -100,10 +120,14 @@ def _language(notebook: Mapping[str, object]) -> str:
     metadata = notebook.get("metadata")
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
         described = metadata.get(key) if isinstance(metadata, dict) else None
-        value = described.get(name) if isinstance(described, dict) else None
-        if isinstance(value, str) and value.isprintable():
-            return value.lower()
+        if isinstance(described, dict) and (found := _named(described, name)):
+            return found
     return ""
+
+
+def _named(described: Mapping[str, object], name: str = "language") -> str:
+    value = described.get(name)
+    return value.lower() if isinstance(value, str) and value.isprintable() else ""
 
 
 def _as_json(source_line: str) -> str:

@@ -19,7 +19,7 @@ from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.graph.elsewhere import dotted, is_meant
 from docindex_dagster.search.matches import pieces_of
-from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.sources.paths import path_to_name, spellings
 from docindex_dagster.sources.staleness import listed_files
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.analysis import terms
@@ -115,8 +115,9 @@ def files(reader: Reader, written: str) -> list[File]:
 
     A path that begins above the source has to have one of the file's folders, or the name of the source before it.
     """
-    if whole := _files_at(reader, reader.generation.sources, written):
-        return without_branches(whole)
+    for spelt in spellings(written):
+        if whole := _files_at(reader, reader.generation.sources, spelt):
+            return without_branches(whole)
     ends = list(_called(reader, written))
     inside = without_branches([file for file in ends if file.path.endswith(f"/{written}")])
     if inside:

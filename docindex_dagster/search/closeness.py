@@ -11,7 +11,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.search.wording import Wording
-from docindex_dagster.stores.analysis import stems
+from docindex_dagster.stores.analysis import is_unspaced, joins_known, stems, without_accents
 from docindex_dagster.stores.reader import Reader
 
 _FIELDS = ("body", "symbols", "path_terms")
@@ -50,7 +50,7 @@ def _deciding(query: Query, wording: Wording, cosine: float | None, closeness: C
     So few of the words of a long query are looked for.
     """
     of_stems: dict[str, list[str]] = defaultdict(list)
-    for word, stem in zip(query.terms, stems(query.terms), strict=True):
+    for word, stem in zip(query.spelt, stems(query.spelt), strict=True):
         of_stems[stem].append(word)
     deciding: list[str] = []
     left = 1.0 + _ROUNDING
@@ -66,13 +66,20 @@ def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], floa
     """The words that no chunk of a pool has, nor one that is spelt nearly so, and their share of all: 0 to 1."""
     if query.name is not None and all(_are_there(pool, [query.name.lower()])):
         return [], 0.0  # the parts of a name that is there, but for an error, need not be
-    lost = [word for word, is_there in zip(query.terms, _are_there(pool, query.terms), strict=True) if not is_there]
+    words = query.spelt
+    there = {word for word, is_there in zip(words, _are_there(pool, words), strict=True) if is_there}
+    lost = [word for word in words if word not in there and not joins_known(word, there)]
+    lost = [word for word in lost if not (is_unspaced(word) and any(word in other != word for other in lost))]
     share = sum(wording.shares[stem] for stem in {*stems(lost)})
     return lost, min(1.0, share) if query.terms else 1.0
 
 
 def _are_there(pool: Pool, words: Sequence[str]) -> Sequence[bool]:
-    return ask(pool.reader, AskSpelt([*zip(words, stems(words), strict=True)], pool.filters))
+    """Whether each of some words is there, with or without its accents."""
+    forms = [*dict.fromkeys([*words, *map(without_accents, words)])]
+    found = ask(pool.reader, AskSpelt([*zip(forms, stems(forms), strict=True)], pool.filters))
+    is_there = dict(zip(forms, found, strict=True))
+    return [is_there[word] or is_there[without_accents(word)] for word in words]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """What a search may be narrowed to: as a Tantivy query, as an SQL condition and as a mask, which mean the same."""
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -176,9 +177,12 @@ def glob_to_regex(glob: str) -> str:
         elif part == "?":
             pattern += "[^/]"
         else:
-            pattern += "".join(_literal(char) for char in part)
+            pattern += "".join(map(_literal, unicodedata.normalize("NFC", part)))
     return pattern + below
 
 
 def _literal(char: str) -> str:
+    decomposed = unicodedata.normalize("NFD", char)
+    if decomposed != char:
+        return f"({char}|{decomposed})"
     return f"\\{char}" if char in r"\.+*?()|[]{}^$" else char

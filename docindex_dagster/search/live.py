@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from docindex_dagster.core.errors import CellError, DamagedStoreError, QueryError, SourceError, StoreError
 from docindex_dagster.core.files import stamp
@@ -20,6 +20,23 @@ _MAX_AGE_S = 10.0  # of settings whose file is the same
 _ATTEMPTS = 5  # while cells publish
 _Answer = TypeVar("_Answer")
 _Index = TypeVar("_Index", Reader, Cells)
+
+
+class LateLive:
+    """A project that may not be there yet: what is asked of it fails as `open_live` does, until that gives it."""
+
+    def __init__(self, open_live: "Callable[[], Live]") -> None:
+        self._open = open_live
+        self._found: Live | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the project.
+
+        Raises:
+            DocindexError: there is none.
+        """
+        self._found = self._found or self._open()
+        return getattr(self._found, name)
 
 
 class Live:

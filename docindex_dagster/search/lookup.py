@@ -13,6 +13,7 @@ from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import AskRows
 from docindex_dagster.search.model import SourceType
+from docindex_dagster.sources.paths import spellings
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -130,7 +131,7 @@ def _rows(reader: Index, reference: str) -> list[dict[str, Any]]:
 
 
 def _in_file(reader: Index, path: str, line: int | None) -> list[dict[str, Any]]:
-    rows = ask(reader, AskFile(path))
+    rows = next(filter(None, (ask(reader, AskFile(spelt)) for spelt in spellings(path))), [])
     return [row for row in rows if line is None or row["start_line"] <= line <= row["end_line"]]
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from docindex_dagster.stores.analysis import terms
+from docindex_dagster.stores.analysis import is_unspaced, plain, spellings, terms
 
 # A pasted file is a query too; its first terms say what it is about.
 _MOST_TERMS = 128
@@ -52,21 +52,26 @@ class Query:
     terms: tuple[str, ...]
     name: str | None = None
 
+    @property
+    def spelt(self) -> list[str]:
+        """The terms as the query spells them, without those that leave out accents."""
+        return spellings(self.terms)
+
 
 def understand(text: str) -> Query:
     """Find out what a query asks for."""
-    kind = _kind(text.strip())
+    kind = _kind(plain(text).strip())
     found = dict.fromkeys(terms(text))
     if kind in {Kind.QUESTION, Kind.TEXT}:
         found = dict.fromkeys(term for term in found if term not in FUNCTION_WORDS) or found
-    name = re.findall(_NAME, text)[-1] if kind is Kind.SYMBOL else None
+    name = re.findall(_NAME, plain(text))[-1] if kind is Kind.SYMBOL else None
     return Query(kind, tuple(found)[:_MOST_TERMS], name)
 
 
 def _kind(text: str) -> Kind:
     if _PATH.fullmatch(text):
         return Kind.PATH
-    if _SYMBOL.fullmatch(text):
+    if _SYMBOL.fullmatch(text) and not is_unspaced(text):
         return Kind.SYMBOL
     if _ERROR.search(text):
         return Kind.ERROR

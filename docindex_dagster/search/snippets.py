@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 
 from docindex_dagster.search.model import Snippet
 from docindex_dagster.search.scan import Pattern
-from docindex_dagster.stores.analysis import word_stems
+from docindex_dagster.stores.analysis import located, stems_of
 
 _LINES = 4
 _LONGEST_LINE = 240  # characters; of a longer one, what is around its first match
 _BEFORE = 60  # characters shown before that match
 _ELLIPSIS = "…"
-_WORD = re.compile(r"\w+")
 _BRACES = re.compile(r"\{[^{}]*\}")
 
 # Where a match begins and ends in its line, and what of the query it is a match of.
@@ -30,13 +29,19 @@ def of_words(stems: frozenset[str]) -> Finder:
         held = [beginning for beginning in beginnings if beginning in text]
         in_lower_case = text.split("\n")
         likely = {at for beginning in held for at, line in enumerate(in_lower_case) if beginning in line}
-        return [_in_line(line, stems) if at in likely else [] for at, line in enumerate(lines)]
+        return [_in_line(line, stems) if at in likely or not line.isascii() else [] for at, line in enumerate(lines)]
 
     return find
 
 
 def _in_line(line: str, stems: frozenset[str]) -> list[Match]:
-    return [(*match.span(), of) for match in _WORD.finditer(line) if (of := stems & word_stems(match[0]))]
+    """The matches in a line; what overlaps, as pairs of characters do, is one."""
+    found: list[Match] = []
+    for start, end, terms in sorted(located(line)):
+        if of := stems & stems_of(terms):
+            first, last, others = found.pop() if found and start < found[-1][1] else (start, end, of)
+            found.append((min(first, start), max(last, end), others | of))
+    return found
 
 
 def of_pattern(pattern: Pattern) -> Finder:

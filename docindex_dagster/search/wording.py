@@ -8,7 +8,7 @@ from typing import Any
 from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.counts import AskCounts
 from docindex_dagster.search.query import FUNCTION_WORDS, Query
-from docindex_dagster.stores.analysis import stems, terms
+from docindex_dagster.stores.analysis import plain, spellings, stems, terms
 
 # A heading of fewer words is a topic, which many pages have, and no sentence that answers.
 _LEAST_WORDS = 2
@@ -23,7 +23,7 @@ class Wording:
     @classmethod
     def of(cls, query: Query, reader: Index) -> "Wording":
         """Weigh the words of a query by the texts of an index."""
-        words = stems(query.terms)
+        words = stems(query.spelt)
         counts = ask(reader, AskCounts([("body", stem) for stem in words]))
         found = dict(zip(words, counts.idfs(), strict=True))
         whole = sum(found.values()) or 1.0
@@ -32,8 +32,9 @@ class Wording:
     def in_chunk(self, row: Mapping[str, Any]) -> float:
         """How much of the words a chunk has in its text, path, headings or name: 0 to 1."""
         headings = " ".join(row["heading_path"] or ())
-        text = f"{row['path']} {headings} {row['qualified_name'] or ''} {row['text']}".lower()
-        return min(1.0, sum(share for stem, share in self.shares.items() if stem in text))
+        text = f"{row['path']} {headings} {row['qualified_name'] or ''} {row['text']}"
+        held = plain(text).lower()
+        return min(1.0, sum(share for stem, share in self.shares.items() if stem in held))
 
     def as_heading(self, row: Mapping[str, Any]) -> float:
         """How far the last heading over a chunk says what the query says, and nothing else: 0 to 1."""
@@ -46,4 +47,4 @@ class Wording:
 
 @lru_cache(maxsize=1 << 14)
 def _heading(text: str) -> frozenset[str]:
-    return frozenset(stems([word for word in terms(text) if word not in FUNCTION_WORDS]))
+    return frozenset(stems([word for word in spellings(terms(text)) if word not in FUNCTION_WORDS]))

@@ -4,6 +4,7 @@ import functools
 import inspect
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ def _replace_input() -> None:
     def copy() -> None:
         with wire, os.fdopen(writing, "wb", buffering=0) as pipe, suppress(BrokenPipeError):
             for line in wire:
-                pipe.write(well_formed(line))
+                pipe.write(well_formed(line.removeprefix(BOM_UTF8)))
 
     Thread(target=copy, daemon=True).start()
 

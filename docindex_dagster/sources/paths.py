@@ -9,6 +9,7 @@ import os
 import re
 import stat
 import sys
+import unicodedata
 
 _BLOCK = 1 << 20
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
@@ -26,6 +27,13 @@ def name_to_path(name: str) -> bytes:
     """Return the bytes of the path that a table calls `name`."""
     path = name.encode("utf-8")
     return _ESCAPE.sub(lambda match: bytes.fromhex(match[1].decode()), path) if b"%" in path else path
+
+
+def spellings(path: str) -> list[str]:
+    """A path as it is given, and with accents composed and decomposed: macOS writes some, keyboards the others."""
+    if path.isascii():
+        return [path]
+    return [*dict.fromkeys((path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path)))]
 
 
 def _escape(match: re.Match[str]) -> str:

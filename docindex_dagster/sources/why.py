@@ -12,7 +12,7 @@ from docindex_dagster.sources.discover import judge, list_entries
 from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, path_to_name
+from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.secrets import Secret
 
 _MOST_SHOWN = 20
@@ -38,7 +38,7 @@ def why(source: Source, path: Path) -> Explanation:
     """
     if source.remote is not None and not source.path.is_dir():
         raise SourceError(f"{source.key} is not cloned yet: run `docindex index {source.key}`")
-    wanted = _relative(source, path)
+    wanted = _as_on_disk(source, _relative(source, path))
     name = path_to_name(wanted)
     entry = next((entry for entry in list_entries(source) if _decides(entry, wanted)), None)
     if entry is None:
@@ -75,6 +75,12 @@ def _relative(source: Source, path: Path) -> bytes:
         if normal.is_relative_to(root) and normal != root:
             return os.fsencode(normal.relative_to(root))
     raise SourceError(f"{path} is not below {source.path}, the folder of {source.key}")
+
+
+def _as_on_disk(source: Source, path: bytes) -> bytes:
+    """Return the path as the disk spells it, where that composes accents in another way."""
+    spelt = map(name_to_path, spellings(path_to_name(path)))
+    return next((one for one in spelt if os.path.lexists(join(os.fsencode(source.path), one))), path)
 
 
 def _decides(entry: Entry, wanted: bytes) -> bool:

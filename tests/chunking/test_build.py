@@ -46,6 +46,17 @@ def test_an_incremental_build_equals_a_build_from_nothing(source, git):
     assert incremental.removed == 1
 
 
+def test_of_a_notebook_without_text_the_name_alone_is_indexed(source, git):
+    (source.path / "empty.ipynb").write_text('{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n')
+    git(source.path, "add", ".")
+
+    table = build(source).table
+
+    (row,) = [row for row in table.to_pylist() if row["path"] == "empty.ipynb"]
+    assert (row["text"], row["start_byte"]) == ("empty", None)
+    verify_chunks(table, discover(source).filter(pa.compute.is_null(discover(source)["skipped_reason"])))
+
+
 @pytest.mark.parametrize("most", [0, 100])
 def test_few_files_are_spliced_in_and_many_sorted_in_with_the_same_result(source, monkeypatch, most):
     monkeypatch.setattr(chunking, "_FEW_FILES", most)

@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -340,6 +341,36 @@ class TestNotebook:
         assert "import pandas" in lines[fence.start_line - 1]
         assert "read_csv" in lines[fence.end_line - 1]
 
+    def test_a_notebook_of_the_third_format_has_its_cells_in_worksheets(self):
+        cells = [
+            {"cell_type": "heading", "level": 2, "source": ["Pumps"]},
+            {"cell_type": "markdown", "source": ["How they *start*.\n"]},
+            {"cell_type": "code", "language": "python", "input": ["valve.open()\n"], "outputs": [{"text": ["secret"]}]},
+        ]
+        text = json.dumps({"nbformat": 3, "metadata": {}, "worksheets": [{"cells": cells[:1]}, {"cells": cells[1:]}]})
+
+        document = load_document(text, "a.ipynb", "notebook")
+
+        assert document.fallback is None
+        assert outline(document) == [("Pumps",)]
+        assert code(document) == ["```python\nvalve.open()\n```"]
+        assert "How they *start*." in rendered(document)
+        assert "secret" not in rendered(document)
+
+    @pytest.mark.parametrize(
+        "notebook",
+        [
+            {"cells": [], "metadata": {}, "nbformat": 4},
+            {"worksheets": [], "metadata": {"name": ""}, "nbformat": 3},
+            {"cells": [{"cell_type": "code", "source": [], "outputs": [{"data": {"text/plain": "secret"}}]}]},
+        ],
+    )
+    def test_an_empty_notebook_has_no_text(self, notebook):
+        document = load_document(json.dumps(notebook, indent=1), "a.ipynb", "notebook")
+
+        assert document.fallback is None
+        assert rendered(document) == ""
+
     @pytest.mark.parametrize("text", ["{", "[]", "null", '{"cells": 3}', "[" * 100_000])
     def test_what_is_no_notebook_is_read_as_text(self, text):
         document = load_document(text, "a.ipynb", "notebook")
@@ -423,3 +454,101 @@ def test_a_hostile_file_is_read_in_moments(text, loader):
         assert rendered(document) == text
     else:
         assert rendered(document).strip()
+
+
+LATEX = r"""\documentclass{article}
+\title{Pumps}
+\section{Start}
+\label{start}
+Open.
+\subsection*{Valves \emph{new}}
+\begin{verbatim}
+\section{no}
+\end{verbatim}
+\section[Short]{The stop}% why
+"""
+LATEX_BOOK = r"""\chapter{One}
+\section{Two}\label{two}
+\chapter{Three}
+"""
+ORG = """#+TITLE: Pumps
+* TODO Start :tag:
+** Valves
+#+BEGIN_SRC org
+* no
+#+END_SRC
+* [#A] Stop
+*bold* text
+"""
+POD = """=pod
+
+=head1 NAME
+
+=head2 open(%x)
+
+=cut
+"""
+MEDIAWIKI = """Intro
+== Start ==
+=== Valves ===
+<pre>
+== no ==
+</pre>
+== Stop == <!-- why -->
+a = b
+"""
+MAN = r""".\" comment
+.TH PUMP 1 "May 2024"
+.SH NAME
+pump \- starts
+.SS "Open valves"
+.SH OPTIONS
+"""
+MDOC = """.Dd May 1
+.Dt PUMP 8
+.Sh NAME
+.Nm pump
+.Sh DESCRIPTION
+"""
+
+
+class TestLineMarkup:
+    """Headings that are lines of LaTeX, Org, POD, MediaWiki, AsciiDoc and man pages."""
+
+    @pytest.mark.parametrize(
+        ("path", "text", "expected"),
+        [
+            ("a.tex", LATEX, ["Pumps", "Pumps > Start", r"Pumps > Start > Valves \emph{new}", "Pumps > The stop"]),
+            ("b.tex", LATEX_BOOK, ["One", "One > Two", "Three"]),
+            ("a.org", ORG, ["Start", "Start > Valves", "Stop"]),
+            ("a.pod", POD, ["NAME", "NAME > open(%x)"]),
+            ("a.mediawiki", MEDIAWIKI, ["Start", "Start > Valves", "Stop"]),
+            ("pump.1", MAN, ["PUMP 1", "PUMP 1 > NAME", "PUMP 1 > NAME > Open valves", "PUMP 1 > OPTIONS"]),
+            ("pump.8", MDOC, ["PUMP 8", "PUMP 8 > NAME", "PUMP 8 > DESCRIPTION"]),
+        ],
+    )
+    def test_headings_make_the_outline_and_those_in_verbatim_blocks_do_not(self, path, text, expected):
+        document = load_document(text, path, "text")
+
+        assert [" > ".join(titles) for titles in outline(document) if titles] == expected
+        assert document.structured
+        assert rendered(document) == text
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Pumps\n=====\n\nText.\n\nStart\n-----\n\nOpen.\n\nValves\n~~~~~~\n\nx\n",
+            "# Pumps\n\nText.\n\n## Start\n\n----\n## no\n----\n\n### Valves\n\nx\n",
+        ],
+    )
+    def test_asciidoc_also_underlines_titles_and_takes_number_signs(self, text):
+        document = load_document(text, "a.adoc", "asciidoc")
+
+        assert outline(document) == [("Pumps",), ("Pumps", "Start"), ("Pumps", "Start", "Valves")]
+        assert rendered(document) == text
+
+    @pytest.mark.parametrize(
+        ("path", "text"), [("a.txt", "== Not a title ==\n* item\n"), ("a.1", "1.0\n"), ("a.tex", "x\n")]
+    )
+    def test_other_text_stays_without_structure(self, path, text):
+        assert not load_document(text, path, "text").structured

@@ -45,6 +45,22 @@ def found(index: TalkIndex, query: str, **options) -> list[str]:
 # What counts
 
 
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("连接池", "生产环境的数据库连接池已经耗尽"),
+        ("再設定", "パスワードの再設定をお願いします"),
+        ("สินทรัพย์", "ค่าเสื่อมราคาของสินทรัพย์ถาวร"),
+        ("설정", "설정을 바꿨어요"),
+        ("resume", "send the résumé"),
+    ],
+)
+def test_words_of_other_scripts_and_with_accents_are_found(query, text):
+    index = index_of(utterance(0, text), utterance(1, "good morning", session="t"))
+
+    assert found(index, query) == ["c0"]
+
+
 def test_the_words_of_a_chunk_are_found_in_another_form():
     index = index_of(utterance(0, "the valves leak"), utterance(1, "good morning", session="t"))
 

@@ -296,6 +296,52 @@ def revisions(text: str) -> list[str]:
     return re.findall(r"revision (\d+)", text)
 
 
+def test_without_a_project_it_answers_and_each_tool_says_what_to_do(tmp_path, root):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name, arguments in [
+        ("search", {"query": "pump"}),
+        ("status", {}),
+        ("show", {"reference": "a.md"}),
+        ("log", {}),
+    ]:
+        ((is_error, text),) = Agent(outside).ask((name, arguments))
+
+        assert is_error, name
+        assert "there is no project" in text
+        assert "docindex init" in text
+
+
+def test_a_project_that_begins_later_is_found(tmp_path):
+    async def run() -> list[str]:
+        async with Client(stdio_client(server(tmp_path))) as client:
+            before = await client.call_tool("search", {"query": "pump"})
+            (tmp_path / "docs").mkdir()
+            (tmp_path / "docs" / "pump.md").write_text("# Pumps\n\nOpen the valve first.\n")
+            (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "docs"\n')
+            index_all(tmp_path)
+            after = await client.call_tool("search", {"query": "pump"})
+        return [before.content[0].text, after.content[0].text]
+
+    before, after = anyio.run(run)
+
+    assert "there is no project" in before
+    assert "pump.md" in after
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_a_message_may_begin_with_a_byte_order_mark(root, mark):
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": params}).encode()
+    command = server(root)
+
+    answer = subprocess.run(
+        [command.command, *command.args], cwd=root, input=mark + message + b"\n", capture_output=True, check=True
+    ).stdout
+
+    assert json.loads(answer.splitlines()[0])["id"] == 7
+
+
 @given(st.lists(st.sampled_from(["\\\\", "\\ud800", "\\uDC00", "\\u0041", "\\n", "x", "ud800", "\\ud83d\\ude00"])))
 def test_a_line_of_json_keeps_its_characters_but_for_surrogates_that_stand_alone(parts):
     line = f'{{"text": "{"".join(parts)}"}}'

@@ -1,3 +1,4 @@
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,13 @@ def test_an_indexed_file_says_as_what(library):
     assert why(library.source(), Path("src/app.py")).sentence == (
         "src/app.py is to be indexed, as python code (loader code)"
     )
+
+
+@pytest.mark.parametrize(("on_disk", "written"), [("NFD", "NFC"), ("NFC", "NFD")])
+def test_a_path_is_found_whether_its_accents_are_composed_or_not(library, on_disk, written):
+    library.write(unicodedata.normalize(on_disk, "Prüfung.md"), "# Exam\n")
+
+    assert reason(library, unicodedata.normalize(written, "Prüfung.md")) is None
 
 
 def test_a_skipped_file_says_by_which_rule(library):

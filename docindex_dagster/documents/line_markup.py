@@ -1,0 +1,145 @@
+"""Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages.
+
+The text is kept as it is.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from docindex_dagster.documents.model import MAX_TITLE, Document
+from docindex_dagster.documents.outline import build_sections
+from docindex_dagster.documents.spans import Mark, tile
+
+# A pattern that no line fits.
+_NEVER = re.compile(r"(?!)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Syntax:
+    """How headings and verbatim blocks are written.
+
+    `heading` has a group `title`, and `level`: a number, a name of `levels`, or as many marks. `verbatim` has a group
+    `name` where the end of a block repeats it. `underlines` lists the marks that may follow a title, outermost first.
+    """
+
+    heading: re.Pattern[str]
+    verbatim: re.Pattern[str] = _NEVER
+    end: str = ""  # of a verbatim block, with {name} for that of its beginning; empty for the line that began it
+    levels: dict[str, int] = field(default_factory=dict)
+    underlines: str = ""
+
+
+_ASCIIDOC = _Syntax(
+    heading=re.compile(r"(?P<level>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)"),
+    verbatim=re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|(?P<name>`{3,})\w*|\|={3,}"),
+    underlines="=-~^+",
+)
+_SYNTAXES = {
+    ".tex": _Syntax(
+        heading=re.compile(
+            r"\s*\\(?P<level>title|part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?(?:\[[^\]]*\])?\{(?P<title>.*?)\}"
+            r"(?:[ \t]*\\label\{[^}]*\})?[ \t]*(?:%.*)?"
+        ),
+        verbatim=re.compile(r"\s*\\begin\{(?P<name>verbatim|lstlisting|minted|comment)\*?\}.*"),
+        end=r"\end{{{name}}}",
+        levels={"title": 1, "part": 1, "chapter": 1, "section": 2, "subsection": 3, "subsubsection": 4}
+        | {"paragraph": 5, "subparagraph": 6},
+    ),
+    ".org": _Syntax(
+        heading=re.compile(
+            r"(?P<level>\*+)[ \t]+(?:(?:TODO|DONE)[ \t]+)?(?:\[#\w\][ \t]+)?(?P<title>\S.*?)(?:[ \t]:[\w@#%:]+:)?"
+        ),
+        verbatim=re.compile(r"\s*#\+begin_(?P<name>\w+).*", re.IGNORECASE),
+        end="#+end_{name}",
+    ),
+    ".pod": _Syntax(heading=re.compile(r"=head(?P<level>[1-6])[ \t]+(?P<title>\S.*)")),
+    ".mediawiki": _Syntax(
+        heading=re.compile(r"(?P<level>={1,6})(?P<title>[^=].*?)(?P=level)[ \t]*(?:<!--.*-->)?"),
+        verbatim=re.compile(r"\s*<(?P<name>pre|nowiki|source|syntaxhighlight)\b(?:(?!</).)*", re.IGNORECASE),
+        end="</{name}>",
+    ),
+    "man": _Syntax(
+        heading=re.compile(r'\.(?P<level>TH|Dt|S[Hh]|S[Ss])[ \t]+"?(?P<title>[^"\s](?:[^"]*[^"\s])?)"?.*'),
+        levels={"TH": 1, "Dt": 1, "SH": 2, "Sh": 2, "SS": 3, "Ss": 3},
+    ),
+}
+_MAN_PAGE = re.compile(r"(?:[.']\\\".*\n|[ \t]*\n){0,100}\.(?:TH|Dd|Dt)\b")
+_LONGEST = 1000  # characters of a line that may be a heading
+_SHORTEST_UNDERLINE = 3
+_TOLERANCE = 1  # characters that an underline may be shorter or longer than its title
+
+
+def load_asciidoc(text: str) -> Document:
+    """Read AsciiDoc. Its blocks are spans of the text; a delimiter that is never closed reaches to the end."""
+    return _load(text, _ASCIIDOC)
+
+
+def load_line_markup(text: str, ending: str) -> Document | None:
+    """Read a text by its markup, in the same way; None for a text without any.
+
+    Args:
+        text: the file.
+        ending: that of its name, in lower case, as `.tex`; man pages are known by how they begin.
+    """
+    syntax = _SYNTAXES.get(ending) or (_SYNTAXES["man"] if _MAN_PAGE.match(text) else None)
+    document = _load(text, syntax) if syntax else None
+    return document if document and any(section.level for section in document.sections) else None
+
+
+def _load(text: str, syntax: _Syntax) -> Document:
+    sections = build_sections(tile(text, [*_marks(text, syntax)]))
+    return Document(title=next((part.section for part in sections if part.section), None), sections=sections)
+
+
+def _marks(text: str, syntax: _Syntax) -> Iterator[Mark]:
+    closing: str | None = None
+    begins_block, is_underline = True, False
+    offset = 0
+    for line, below in pairwise([*text.split("\n"), ""]):
+        bare = line.removeprefix("\ufeff").rstrip()
+        is_markup = closing is None and len(bare) <= _LONGEST
+        heading = _heading(bare, below.rstrip() if begins_block else "", syntax) if is_markup else None
+        if closing is not None:
+            if bare.strip().lower().endswith(closing):
+                closing, begins_block = None, True
+        elif is_underline:
+            begins_block, is_underline = True, False
+        elif heading:
+            yield Mark(offset, "heading", *heading)
+            is_underline, begins_block = _is_underline(bare, below.rstrip(), syntax), True
+        elif is_markup and (begin := syntax.verbatim.fullmatch(bare)):
+            yield Mark(offset, "table" if bare.startswith("|") else "code")
+            closing = syntax.end.format(name=begin["name"]).lower() if syntax.end else _closing(begin)
+        elif not bare:
+            begins_block = True
+        elif begins_block:
+            yield Mark(offset, "prose")
+            begins_block = False
+        offset += len(line) + 1
+
+
+def _closing(begin: re.Match[str]) -> str:
+    return begin["name"] or begin[0]
+
+
+def _heading(line: str, below: str, syntax: _Syntax) -> tuple[int, str] | None:
+    """The level and title of a heading that a line is, alone or with the one below it."""
+    if found := syntax.heading.fullmatch(line):
+        level = found["level"]
+        number = syntax.levels.get(level) or (int(level) if level.isdigit() else len(level))
+        return number, found["title"].strip()[:MAX_TITLE]
+    if _is_underline(line, below, syntax):
+        return syntax.underlines.index(below[0]) + 1, line[:MAX_TITLE]
+    return None
+
+
+def _is_underline(line: str, below: str, syntax: _Syntax) -> bool:
+    return (
+        len(below) >= _SHORTEST_UNDERLINE
+        and below[0] in syntax.underlines
+        and below == below[0] * len(below)
+        and abs(len(line) - len(below)) <= _TOLERANCE
+        and any(char.isalnum() for char in line)
+    )
