@@ -283,3 +283,76 @@ def test_a_legacy_encoding_is_recorded(library):
     found = library.discover()
     assert (found["a.md"]["encoding"], found["a.md"]["is_lossy"]) == ("cp1252", False)
     assert (found["cut.md"]["encoding"], found["cut.md"]["is_lossy"]) == ("utf-8", True)
+
+
+_BUILD_NAMES = ("build", "coverage", "env", "target", "out", "dist", "venv")
+
+
+@pytest.mark.parametrize("name", _BUILD_NAMES)
+def test_a_folder_with_tracked_files_is_a_source_also_if_it_is_called_like_build_output(repository, name):
+    repository.write_all("a.py", f"{name}/x.py", f"src/{name}/deep/y.go")
+    repository.commit()
+    repository.write_all(f"other/{name}/z.py")
+    assert repository.reasons() == {
+        "a.py": None,
+        f"{name}/x.py": None,
+        f"src/{name}/deep/y.go": None,
+        f"other/{name}/": f"always-skipped: {name}/",
+    }
+
+
+def test_an_own_index_is_not_entered_even_if_it_is_tracked(repository):
+    repository.write_all(".docindex/chunks.txt", "a.py")
+    repository.commit()
+    assert repository.reasons(include=(".docindex/", "a.py"))[".docindex/"] == "always-skipped: .docindex/"
+
+
+@pytest.mark.parametrize(
+    ("include", "entered"),
+    [
+        (("build/",), {"build/a.py", "build/deep/b.py", "web/build/c.py"}),
+        (("/build",), {"build/a.py", "build/deep/b.py"}),
+        (("build/**",), {"build/a.py", "build/deep/b.py"}),
+        (("**/build/*.py",), {"build/a.py", "web/build/c.py"}),
+        (("web/*/c.py", "web/build"), {"web/build/c.py"}),
+        (("build/deep/*.py",), {"build/deep/b.py"}),
+        (("*.svg", "yarn.lock"), {"logo.svg", "yarn.lock"}),
+        (("web/**",), {"web/d.py"}),
+        (("**",), {"web/d.py"}),
+        (("web/", "!build/"), {"web/d.py"}),
+    ],
+)
+def test_an_include_glob_that_names_an_entry_stands_above_built_in_rules(library, include, entered):
+    library.write_all("build/a.py", "build/deep/b.py", "web/build/c.py", "web/d.py", "logo.svg", "yarn.lock")
+    library.write_all("build/node_modules/e.py")
+    assert library.indexed(include=include) == entered
+
+
+def test_docindexignore_stands_above_built_in_rules(library):
+    library.write(".docindexignore", "!build/\n!/dist/**\n!*.lock\n!*/\n!**\n!/out/\n/out/\n")
+    library.write("sub/.docindexignore", "!/env/\n")
+    library.write_all("build/a.py", "x/build/b.py", "dist/c.py", "x/dist/d.py", "a.lock", "a.svg", "sub/env/e.py")
+    library.write_all("env/f.py", "out/g.py")
+    assert library.reasons() == {
+        ".docindexignore": None,
+        "a.lock": None,
+        "a.svg": "always-skipped: *.svg",
+        "build/a.py": None,
+        "dist/c.py": None,
+        "env/": "always-skipped: env/",
+        "out/": "ignored: .docindexignore:7 /out/",
+        "sub/.docindexignore": None,
+        "sub/env/e.py": None,
+        "x/build/b.py": None,
+        "x/dist/": "always-skipped: dist/",
+    }
+
+
+def test_secrets_and_folders_of_version_control_stand_above_all_settings(library):
+    library.write(".docindexignore", "!.env\n!.git/\n")
+    library.write_all(".env", ".git/config", "a.md")
+    assert library.reasons(include=(".env", ".git/", "*.md")) == {
+        ".docindexignore": "not-included: no include glob matches",
+        ".env": "secret: .env*",
+        "a.md": None,
+    }
