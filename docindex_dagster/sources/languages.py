@@ -168,6 +168,8 @@ DOCUMENTS: dict[str, str] = {
 }
 # How the files of a loader begin that are no text, and are converted to one.
 CONVERTED: dict[str, bytes] = {"pdf": b"%PDF-"}
+# A header that says "do not edit" is meant for the files that are made of one of these.
+TEMPLATES = ".ejs .erb .hbs .j2 .jinja .jinja2 .liquid .mustache .template .tmpl .tpl .twig"
 NAMED_DOCUMENTS = (
     "readme license licence copying notice authors contributors contributing maintainers changelog changes history "
     "news todo install patents thanks credits security version"
