@@ -11,7 +11,9 @@ from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_sec
 from docindex_dagster.sources.text import decode, is_binary
 
 _BEGIN = 1024  # bytes in which a file that is no text says what it is
-_MAX_AVERAGE_LINE = 500  # characters
+_LONG_LINE = 500  # characters
+_SMALL = 1 << 14  # characters of a text whose long lines cost little
+_COMMENTS = ("//", "/*", "*", "#", "--", "<!--")
 _MAX_SHOWN = 80  # characters of a header that a reason shows
 _TEMPLATES = tuple(TEMPLATES.encode().split())
 _PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
@@ -69,6 +71,13 @@ def _reason(path: bytes, kind: FileKind, data: bytes, text: str) -> str | None:
     if kind.source_type != "doc" and not path.lower().endswith(_TEMPLATES) and (marker := generated_marker(data)):
         return f"generated: {marker[:_MAX_SHOWN]}"
     lines = text.count("\n") + (not text.endswith("\n"))
-    if kind.loader == "code" and len(text) > _MAX_AVERAGE_LINE * lines:
+    if kind.loader == "code" and len(text) > max(_SMALL, _LONG_LINE * lines) and _is_mostly_long(text):
         return f"minified: lines of {len(text) // lines} characters on average"
     return None
+
+
+def _is_mostly_long(text: str) -> bool:
+    """Whether a text has more long lines than others, apart from comments. The chunker cuts those of other texts."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    long = sum(len(line) > _LONG_LINE for line in lines)
+    return long > sum(len(line) <= _LONG_LINE and not line.startswith(_COMMENTS) for line in lines)
