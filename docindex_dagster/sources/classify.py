@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from docindex_dagster.sources import languages
 
@@ -45,7 +46,10 @@ _BY_NAME = {
 _FIRST_WORD = re.compile(rb"[A-Za-z]+")
 _REQUIREMENTS = re.compile(rb"(.*[-_.])?(requirements|constraints)([-_.].*)?\.txt")
 
-_SHEBANG = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?([A-Za-z-]+)")
+_SHEBANGS = re.compile(rb"(?:#![^\n]{0,1000}\n?){1,4}")  # nix-shell says on further lines what it interprets with
+_PROGRAM = re.compile(r"[A-Za-z-]*[A-Za-z]")  # without its version
+_LAUNCHERS = frozenset(languages.LAUNCHERS.split())
+_NAMED_OPTIONS = ("-i", "--interpreter", "--command", "-c")
 # Endings that two languages share: what only the second one can hold.
 _SECOND_LANGUAGE = {
     b".h": (
@@ -93,7 +97,7 @@ def is_converted(kind: FileKind | None) -> bool:
 def classify(path: bytes, data: bytes) -> FileKind:
     """Classify a file by its path relative to the source and its first bytes. Any text is of some kind."""
     kind = classify_name(path)
-    if kind is None:
+    if kind is None or (kind is _TEXT and data.startswith(b"#!") and _is_named_document(path)):
         return _of_script(path, data) or _TEXT
     ending = _ending(path[path.rfind(b"/") + 1 :].lower())
     if ending == b".txt" and kind.loader == "text" and _RST_MARK.search(data):
@@ -117,10 +121,35 @@ def classify_name(path: bytes) -> FileKind | None:
     return _as_code(path, kind.language) if kind is not None and kind.source_type == "code" else kind
 
 
+def _is_named_document(path: bytes) -> bool:
+    """Whether a name, and not its ending, says that a file is a document, as that of `install` or `version` does."""
+    return _ending(path[path.rfind(b"/") + 1 :].lower()) not in _BY_ENDING
+
+
 def _of_script(path: bytes, data: bytes) -> FileKind | None:
-    match = _SHEBANG.match(data)
-    language = languages.INTERPRETERS.get(match[1].lower().decode()) if match else None
+    match = _SHEBANGS.match(data)
+    language = _interpreted_language(match[0].decode("ascii", "replace")) if match else None
     return _as_code(path, language) if language else None
+
+
+def _interpreted_language(lines: str) -> str | None:
+    """Return the language of the program that "#!" lines run, also where another one starts it, such as `env`."""
+    words = [word.strip("'\"") for word in lines.replace("#!", " ").split()]
+    for option, word in pairwise(words):
+        if option in _NAMED_OPTIONS and (language := languages.INTERPRETERS.get(_program(word))):
+            return language
+    for word in words:
+        program = _program(word)
+        if program in languages.INTERPRETERS:
+            return languages.INTERPRETERS[program]
+        if not (program in _LAUNCHERS or word.startswith(("-", "+")) or "=" in word):
+            return None
+    return None
+
+
+def _program(word: str) -> str:
+    match = _PROGRAM.match(word.rpartition("/")[2])
+    return match[0].lower() if match else ""
 
 
 def _as_code(path: bytes, language: str | None) -> FileKind:

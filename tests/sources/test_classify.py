@@ -80,6 +80,23 @@ def test_a_path_tells_the_kind(path, source_type, language, loader):
         (b"#!/usr/bin/env -S python3.11 -u", "python"),
         (b"#! /usr/local/bin/node --harmony", "javascript"),
         (b"#!/usr/bin/env PYTHONPATH=. python", "python"),
+        (b"#!/usr/bin/env -S uv run --script", "python"),
+        (b"#!/usr/bin/env -S uv run --quiet --python 3.12 --script", "python"),
+        (b"#!/usr/bin/env -S uvx --from rich python", "python"),
+        (b"#!/usr/bin/env -S pipx run", "python"),
+        (b"#!/usr/bin/env pipx run", "python"),
+        (b"#!/usr/bin/env -S poetry run python", "python"),
+        (b"#!/usr/bin/env nix-shell\n#! nix-shell -i python3 -p python3Packages.rich", "python"),
+        (b"#! /usr/bin/env nix-shell\n#! nix-shell -p bash jq\n#! nix-shell -i bash", "bash"),
+        (b"#!nix-shell -i runghc -p ghc", "haskell"),
+        (b"#!/usr/bin/env -S nix shell nixpkgs#nodejs --command node", "javascript"),
+        (b"#!/usr/bin/env rust-script", "rust"),
+        (b"#!/usr/bin/env -S npx tsx", "typescript"),
+        (b"#!/usr/bin/env -S deno run --allow-net", "typescript"),
+        (b"#!/usr/bin/env -S go run", "go"),
+        (b"#!/usr/bin/env -S stack runghc --package text", "haskell"),
+        (b"#!/usr/bin/lua5.4", "lua"),
+        (b"#!/usr/bin/env ruby3.2", "ruby"),
     ],
 )
 def test_a_script_without_ending_tells_by_its_first_line(first_line, language):
@@ -88,8 +105,21 @@ def test_a_script_without_ending_tells_by_its_first_line(first_line, language):
     assert classify_name(b"bin/tool") is None
 
 
-def test_an_unknown_interpreter_leaves_a_script_as_text():
-    assert classify(b"bin/tool", b"#!/opt/odd\n").loader == "text"
+@pytest.mark.parametrize("line", [b"#!/opt/odd", b"#!/opt/odd python", b"#!", b"#!/usr/bin/env", b"#!\xff\xfe -i x"])
+def test_an_unknown_interpreter_leaves_a_script_as_text(line):
+    assert classify(b"bin/tool", line + b"\n").loader == "text"
+
+
+@pytest.mark.parametrize("name", ["install", "version", "history", "bin/INSTALL", "install-deps", "todo", "news"])
+def test_a_script_that_is_named_like_a_document_is_a_script(name):
+    kind = classify(name.encode(), b"#!/usr/bin/env bash\necho\n")
+    assert (kind.source_type, kind.language, kind.loader) == ("code", "bash", "code")
+    assert classify(name.encode(), b"Install it with make.\n").loader == "text"
+
+
+def test_a_document_by_its_ending_is_one_also_if_it_begins_like_a_script():
+    assert classify(b"install.txt", b"#!/bin/sh\n").loader == "text"
+    assert classify(b"INSTALL.md", b"#!/bin/sh\n").loader == "markdown"
 
 
 def test_a_header_is_cpp_when_it_holds_what_c_has_not():
