@@ -10,6 +10,9 @@ from docindex_dagster.sources.languages import CONVERTED, TEMPLATES
 from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_secret
 from docindex_dagster.sources.text import decode, is_binary
 
+_LFS_POINTER = re.compile(
+    rb"version https?://(?:git-lfs|hawser)\.github\.com/spec/v1\n(?:ext-\d+-\S* \S+\n)*oid \w+:[0-9a-f]+\n"
+)
 _BEGIN = 1024  # bytes in which a file that is no text says what it is
 _LONG_LINE = 500  # characters
 _SMALL = 1 << 14  # characters of a text whose long lines cost little
@@ -40,6 +43,10 @@ def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
     """
     content_hash = digest(data)
     named = classify_name(path)
+    if _LFS_POINTER.match(data[:_BEGIN]):
+        return Content(
+            named, content_hash, reason="lfs-pointer: Git LFS keeps the content; fetch it with `git lfs pull`"
+        )
     if named is not None and is_converted(named):
         if CONVERTED[named.loader] not in data[:_BEGIN]:
             return Content(named, content_hash, reason=f"binary: named as {named.loader}, but does not begin as one")

@@ -8,7 +8,7 @@ CODE: dict[str | None, str] = {
     "actionscript": ".as",
     "ada": ".adb .ads",
     "agda": ".agda",
-    "apex": ".apex",
+    "apex": ".apex .cls .trigger",
     "arduino": ".ino",
     "asm": ".asm .s",
     "astro": ".astro",
@@ -109,8 +109,8 @@ CODE: dict[str | None, str] = {
     "wat": ".wat .wast",
     "wgsl": ".wgsl",
     "zig": ".zig",
-    None: ".awk .bat .cmd .coffee .cr .hbs .haml .j2 .jinja .jinja2 .less .liquid .mustache .pug .raku .sass .sed "
-    ".slim .styl .tmpl .tpl .vb .vbs",
+    None: ".awk .bat .cmd .coffee .cr .cshtml .hbs .haml .j2 .jinja .jinja2 .jsp .jspx .less .liquid .mustache .prolog "
+    ".pug .raku .razor .sass .sed .slim .styl .tmpl .tpl .vb .vbs",
 }
 
 CONFIG: dict[str | None, str] = {
@@ -176,7 +176,10 @@ NAMED_DOCUMENTS = (
 )
 
 # Programs that a "#!" line names to run the one that it names next, with their commands.
-LAUNCHERS = "env busybox bunx cargo dotnet exec mise nice nix nix-shell npx pnpm pnpx run shell stack sudo yarn dlx script tool x"
+LAUNCHERS = (
+    "env busybox bunx cargo dotnet exec mise nice nix nix-shell npx pnpm pnpx stack sudo yarn "
+    "dlx run script shell tool x"
+)
 # The program that a "#!" line names, without its version. A launcher of packages of one language stands for that.
 INTERPRETERS: dict[str, str] = {
     "ash": "bash",

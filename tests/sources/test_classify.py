@@ -127,6 +127,57 @@ def test_a_header_is_cpp_when_it_holds_what_c_has_not():
     assert classify(b"a.h", b"namespace geo {\nclass Point;\n}\n").language == "cpp"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "source_type", "language"),
+    [
+        (
+            "i18n/app_de.ts",
+            '<?xml version="1.0" encoding="utf-8"?>\n<!DOCTYPE TS>\n<TS version="2.1">\n',
+            "config",
+            "xml",
+        ),
+        ("app_fr.ts", '<!DOCTYPE TS><TS version="2.0">\n', "config", "xml"),
+        ("app.ts", "export const a = <T>(x: T) => x;\n", "code", "typescript"),
+        ("cast.ts", "<any>window;\n", "code", "typescript"),
+        (
+            "manifests/init.pp",
+            "class nginx (String $user = 'www') {\n  package { 'nginx': ensure => present }\n}\n",
+            "code",
+            "puppet",
+        ),
+        ("site.pp", "node default {\n  include apt\n}\n", "code", "puppet"),
+        ("vhost.pp", "define apache::vhost($port) {\n}\n", "code", "puppet"),
+        ("unit1.pp", "unit Unit1;\ninterface\ntype\n  TShop = class(TObject)\n  end;\nend.\n", "code", "pascal"),
+        ("View.h", "#import <UIKit/UIKit.h>\n@interface View : UIView\n@end\n", "code", "objc"),
+        ("Proto.h", "@protocol Shop <NSObject>\n- (void)sell;\n@end\n", "code", "objc"),
+        ("Fwd.h", "@class Cart;\nNSString *name(Cart *cart);\n", "code", "objc"),
+        ("geo.h", "/** @class Point */\nclass Point {};\n", "code", "cpp"),
+        ("main.o.d", "main.o: main.c util.h \\\n  shop.h\n", "config", "make"),
+        ("deps/x.d", "build/x.o build/x.d: src/x.c\n", "config", "make"),
+        ("app.d", "module app;\nimport std.stdio;\nvoid main() { writeln(1); }\n", "code", "d"),
+        ("label.d", "void f() {\nagain: goto again;\n}\n", "code", "d"),
+        ("trace.d", "#pragma D option quiet\nsyscall::open:entry\n{\n}\n", "code", None),
+        ("family.pl", ":- module(family, [parent/2]).\nparent(ann, bob).\n", "code", None),
+        ("rules.pl", "grandparent(X, Z) :- parent(X, Y), parent(Y, Z).\n", "code", None),
+        ("grammar.pl", "greeting --> [hello], name.\n", "code", None),
+        ("run.pl", "use strict;\nmy $x = shift;\nprint $x;\n", "code", "perl"),
+        ("add.cl", "__kernel void add(__global float *a) {}\n", "code", "c"),
+        ("mul.cl", "kernel void mul(global int *a) {}\n", "code", "c"),
+        ("shop.cl", "(defun sell (x) x)\n", "code", "commonlisp"),
+        ("Cart.cls", "public with sharing class Cart {\n}\n", "code", "apex"),
+        ("Cart.trigger", "trigger Cart on Order (before insert) {}\n", "code", "apex"),
+        ("paper.cls", "\\NeedsTeXFormat{LaTeX2e}\n\\ProvidesClass{paper}\n", "doc", None),
+        ("Cart.vb.cls", "VERSION 1.0 CLASS\nBEGIN\nEND\n", "code", None),
+        ("Index.razor", '@page "/"\n<h1>Hi</h1>\n', "code", None),
+        ("Index.cshtml", "@model Cart\n", "code", None),
+        ("index.jsp", "<%@ page %>\n", "code", None),
+    ],
+)
+def test_what_a_file_holds_decides_between_languages_that_share_an_ending(name, text, source_type, language):
+    kind = classify(name.encode(), text.encode())
+    assert (kind.source_type, kind.language) == (source_type, language)
+
+
 def test_an_m_file_is_objective_c_when_it_imports():
     assert classify(b"a.m", b"function y = f(x)\n").language == "matlab"
     assert classify(b"a.m", b"#import <Foundation/Foundation.h>\n").language == "objc"

@@ -364,3 +364,15 @@ def test_secrets_and_folders_of_version_control_stand_above_all_settings(library
         ".env": "secret: .env*",
         "a.md": None,
     }
+
+
+@pytest.mark.parametrize("name", ["model.py", "guide.md", "manual.pdf", "data.unknown"])
+def test_pointers_of_git_lfs_are_left_out_and_say_so(library, name):
+    library.write(name, f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a1' * 32}\nsize 12345\n")
+    reason = "lfs-pointer: Git LFS keeps the content; fetch it with `git lfs pull`"
+    assert library.reasons() == {name: reason}
+
+
+def test_a_guide_that_shows_a_pointer_of_git_lfs_is_indexed(library):
+    library.write("lfs.md", f"# Pointers\n\nversion https://git-lfs.github.com/spec/v1\noid sha256:{'a1' * 32}\n")
+    assert library.indexed() == {"lfs.md"}
