@@ -57,14 +57,19 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
 
 
 def containing(settings: Settings, path: Path) -> Source | None:
-    """The source whose folder holds `path`; the innermost where sources lie in one another.
+    """Return the source whose folder holds `path`; the innermost where sources lie in one another.
+
+    One that is declared through a symbolic link, while `path` is a real one, is returned with the real path of its
+    folder, so that `path` lies below that.
 
     Raises:
         SettingsError: as `sources`.
     """
     path = Path(os.path.normpath(path.absolute()))
-    around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
-    return max(around, key=lambda source: len(source.path.parts), default=None)
+    declared = sources(settings).values()
+    around = [source for source in declared if path.is_relative_to(source.path)]
+    around += [replace(source, path=real) for source in declared if path.is_relative_to(real := source.path.resolve())]
+    return max(around, key=lambda source: len(source.path.parts), default=None)  # of equals, the declared one
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:

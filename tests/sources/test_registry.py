@@ -108,6 +108,16 @@ def test_a_path_belongs_to_the_innermost_source_around_it(tmp_path):
     assert registry.containing(settings, tmp_path) is None
 
 
+def test_a_source_declared_through_a_link_is_known_by_its_real_path_and_by_the_link(tmp_path):
+    (tmp_path / "real/docs/deep").mkdir(parents=True)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/docs").symlink_to(tmp_path / "real/docs")
+    settings = project(tmp_path, '[[source]]\nkind = "library"\npath = "links/docs"\n')
+    for folder in ("links/docs", "real/docs"):
+        found = registry.containing(settings, tmp_path / folder / "deep/a.md")
+        assert (found.key, found.path) == ("library/docs", tmp_path / folder)
+
+
 def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):
     settings = project(tmp_path, '# ours\n[[source]]\nkind = "git"\npath = "x"\n', "x")
     before = settings.config_file.read_text()
