@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.git_folders import earlier_work_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
@@ -118,7 +119,11 @@ def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
     if declared.declares_children:
         if path.parent.is_dir():
             children = (child for child in path.parent.iterdir() if child.is_dir() and not child.name.startswith("."))
-            yield from (_source(settings, declared, _key_name(child.name), child) for child in sorted(children))
+            yield from (
+                _source(settings, declared, _key_name(child.name), child)
+                for child in sorted(children)
+                if earlier_work_tree(child, path.parent, lambda other: not other.parts[0].startswith(".")) is None
+            )
         return
     name = declared.name or _key_name(_real_name(path) or "root")
     if declared.kind == "git":

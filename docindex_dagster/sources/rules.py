@@ -90,6 +90,12 @@ class PathRules:
             return "not-included: no include glob matches"
         return reason
 
+    def is_named(self, folder: bytes) -> bool:
+        """Whether an include glob or a `.docindexignore` names a folder, which stands above built-in rules."""
+        path = folder[:-1]
+        around = self.scope_around(path)
+        return isinstance(around, Scope) and self._is_named(around, path, path[len(around.path) :], is_folder=True)
+
     def read_ignore_file(self, path: bytes) -> bytes | None:
         """Return what an ignore file holds; None for a link, a folder or one that cannot be read, as git takes it."""
         try:

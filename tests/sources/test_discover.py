@@ -1,4 +1,5 @@
 import os
+import shutil
 import socket
 
 import pytest
@@ -8,6 +9,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
+from tests.sources.conftest import Tree, new_repository
 
 
 def test_the_table_has_the_schema_of_the_contract_and_is_sorted_by_path(library):
@@ -376,3 +378,51 @@ def test_pointers_of_git_lfs_are_left_out_and_say_so(library, name):
 def test_a_guide_that_shows_a_pointer_of_git_lfs_is_indexed(library):
     library.write("lfs.md", f"# Pointers\n\nversion https://git-lfs.github.com/spec/v1\noid sha256:{'a1' * 32}\n")
     assert library.indexed() == {"lfs.md"}
+
+
+@pytest.fixture
+def repositories(library) -> Tree:
+    """A folder of repositories, one with two linked work trees beside it and one in it, and one with a submodule."""
+    shop, pump = new_repository(library.root / "shop"), new_repository(library.root / "pump")
+    for tree in (shop, pump):
+        tree.write("a.py", f"def {tree.root.name}():\n    return 1\n")
+        tree.commit()
+    for place in ("../shop-b", "../all/shop-a", ".worktrees/inner"):
+        shop.git("worktree", "add", "--quiet", "--detach", place)
+    pump.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(shop.root), "parts")
+    return library
+
+
+def test_linked_work_trees_are_left_out_beside_the_main_one(repositories):
+    reason = "work-tree: a further one of the repository at shop, which is indexed"
+    assert repositories.reasons() == {
+        "all/shop-a/": reason,
+        "pump/.gitmodules": None,
+        "pump/a.py": None,
+        "pump/parts/a.py": None,
+        "shop-b/": reason,
+        "shop/.worktrees/inner/": reason,
+        "shop/a.py": None,
+    }
+
+
+def test_of_linked_work_trees_without_the_main_one_the_first_is_indexed(repositories, tmp_path):
+    shutil.move(repositories.root / "shop", tmp_path / "shop")
+    Tree(tmp_path / "shop").git("worktree", "repair", "../library/shop-b", "../library/all/shop-a")
+    reasons = repositories.reasons()
+    assert reasons["all/shop-a/a.py"] is None
+    assert reasons["shop-b/"] == "work-tree: a further one of the repository at all/shop-a, which is indexed"
+
+
+def test_a_linked_work_tree_is_indexed_where_the_main_one_is_not_or_where_it_is_named(repositories):
+    assert "all/shop-a/a.py" in repositories.indexed(exclude=("/shop/",))
+    assert "shop-b/a.py" in repositories.indexed(include=("shop-b/", "shop/"))
+
+
+@pytest.mark.parametrize("text", ["gitdir: /nowhere\n", "gitdir: a\0b\n", "", "gitdir: ../loop/.git\n", "gitdir: .\n"])
+def test_a_file_that_leads_to_no_repository_hides_nothing(library, text):
+    library.write("tree/.git", text)
+    (library.root / "loop").mkdir()
+    (library.root / "loop/.git").symlink_to(".git")
+    library.write("tree/a.py")
+    assert library.indexed() == {"tree/a.py"}

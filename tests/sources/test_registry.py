@@ -10,6 +10,7 @@ from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.sources import edit, registry
+from tests.sources.conftest import new_repository
 
 
 def project(tmp_path, text: str, *folders: str) -> Settings:
@@ -354,3 +355,14 @@ def test_a_branch_of_a_bare_repository_can_be_followed(tmp_path, git):
     git(tmp_path, "init", "-q", "--bare", "bare.git")
 
     assert edit.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]
+
+
+def test_linked_work_trees_in_a_folder_of_libraries_are_no_libraries_beside_the_main_one(tmp_path):
+    settings = project(tmp_path, '[[source]]\nkind = "library"\npath = "all/{library}"\n', "all")
+    shop = new_repository(tmp_path / "all/shop")
+    shop.commit()
+    shop.git("worktree", "add", "--quiet", "--detach", "../alpha")
+    assert list(registry.sources(settings)) == ["library/shop"]
+
+    (tmp_path / "all/shop").rename(tmp_path / "shop")
+    assert list(registry.sources(settings)) == ["library/alpha"]
