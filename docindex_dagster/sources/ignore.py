@@ -43,9 +43,11 @@ class RuleSet:
     endings: tuple[bytes, ...]  # …or "*" and a plain ending
     other_names: re.Pattern[bytes] | None
     paths: re.Pattern[bytes] | None
+    below: bytes = b""  # the path from the folder of the file to the source, where that lies below it
 
     def decide(self, path: bytes, name: bytes, *, is_folder: bool) -> Rule | None:
         """Return the rule that decides an entry: its path relative to the rules, and its last component."""
+        path = self.below + path
         if not (
             name in self.names
             or name.endswith(self.endings)

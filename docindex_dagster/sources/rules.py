@@ -8,9 +8,11 @@ entry: `build/**`, `!*.svg`.
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeAlias
 
+from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.sources import ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
@@ -54,6 +56,7 @@ class PathRules:
     exclude: RuleSet | None
     is_recursive: bool
     skips_secrets: bool  # whether a name that secrets have is a reason
+    above: Chain  # of the last kind of ignore file, in folders around the root
     has_tracked: Callable[[bytes], bool]  # whether git tracks files in a folder, whose path ends in a slash
     _scopes: dict[bytes, Scope | Pruned] = field(default_factory=dict)
 
@@ -107,7 +110,7 @@ class PathRules:
         named = ignore.naming(self.include, negated=False) if self.include else None
         outer = Scope(
             path=b"",
-            chains=((),) * len(self.ignore_files),
+            chains=((),) * (len(self.ignore_files) - 1) + (self.above,),
             named=((0, named),) if named else (),
             is_included=self.include is None,
             has_rules=False,
@@ -178,7 +181,45 @@ def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _fo
         exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
         is_recursive=source.recursive,
         skips_secrets=source.secrets == "skip",
+        above=() if source.kind == "git" else _rules_above(os.path.realpath(os.fsencode(source.path))),
         has_tracked=has_tracked,
+    )
+
+
+def _rules_above(root: bytes) -> Chain:
+    """Return what the repository around a library ignores below it; nothing where it ignores the library itself.
+
+    A repository of another user than the library's decides nothing, as for git.
+    """
+    top = root
+    while not os.path.lexists(join(top, b".git")):
+        if top == (top := os.path.dirname(top)):  # noqa: PTH120 bytes
+            return ()
+    try:
+        if os.lstat(join(top, b".git")).st_uid != os.lstat(root).st_uid:
+            return ()
+        common = os.fsencode(common_folder(Path(os.fsdecode(top))))
+        excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
+    except (OSError, ValueError, RuntimeError):  # there is none, or what `.git` leads to is no path, or a cycle
+        excluded = ignore.parse(b"", "")
+    path = os.path.relpath(root, top) + b"/" if root != top else b""
+    around = PathRules(
+        root=top,
+        ignore_files=(b".gitignore",),
+        include=None,
+        exclude=None,
+        is_recursive=True,
+        skips_secrets=False,
+        above=((0, excluded),),
+        has_tracked=lambda _folder: True,
+    )
+    scope = around.scope(path)
+    if isinstance(scope, Pruned):
+        return ()
+    return tuple(
+        (0, replace(rules, below=path[depth:], origin=os.path.relpath(rules.origin, path_to_name(path) or ".")))
+        for depth, rules in scope.chains[0]
+        if rules.rules and (depth < len(path) or rules is excluded)
     )
 
 

@@ -426,3 +426,76 @@ def test_a_file_that_leads_to_no_repository_hides_nothing(library, text):
     (library.root / "loop/.git").symlink_to(".git")
     library.write("tree/a.py")
     assert library.indexed() == {"tree/a.py"}
+
+
+def below(repository: Tree, path: str) -> Tree:
+    (repository.root / path).mkdir(parents=True, exist_ok=True)
+    return Tree(repository.root / path)
+
+
+def test_a_library_in_a_repository_keeps_to_the_rules_above_it_and_to_those_of_the_clone(repository):
+    repository.write(".gitignore", "*.tmp\n/pkg/docs/private/\n/drafts/\n")
+    repository.write("pkg/.gitignore", "docs/**/old.md\n!keep.tmp\n")
+    repository.write(".git/info/exclude", "mine.md\n/pkg/docs/top.md\n")
+    docs = below(repository, "pkg/docs")
+    docs.write(".gitignore", "!mine.md\n")
+    docs.write("deep/.gitignore", "b.md\n")
+    docs.write_all(
+        "a.md", "a.tmp", "keep.tmp", "private/a.md", "x/old.md", "mine.md", "top.md", "drafts/a.md", "deep/b.md"
+    )
+
+    assert {path: reason for path, reason in docs.reasons().items() if not path.endswith(".gitignore")} == {
+        "a.md": None,
+        "a.tmp": "ignored: ../../.gitignore:1 *.tmp",
+        "deep/b.md": "ignored: deep/.gitignore:1 b.md",
+        "drafts/a.md": None,
+        "keep.tmp": None,
+        "mine.md": None,
+        "private/": "ignored: ../../.gitignore:2 /pkg/docs/private/",
+        "top.md": "ignored: ../../.git/info/exclude:2 /pkg/docs/top.md",
+        "x/old.md": "ignored: ../.gitignore:1 docs/**/old.md",
+    }
+
+
+def test_what_git_says_of_the_files_of_a_library_in_a_repository_is_what_is_left_out(repository):
+    repository.write(".gitignore", "*.log.md\nnotes/*.md\n!notes/b.md\n")
+    repository.write(".git/info/exclude", "c.md\n")
+    notes = below(repository, "notes")
+    notes.write_all("a.md", "b.md", "c.md", "x.log.md", "deep/a.md", "deep/c.md")
+    listed = repository.git("ls-files", "--others", "--exclude-standard", "notes").splitlines()
+    assert {f"notes/{path}" for path in notes.indexed()} == set(listed) == {"notes/b.md", "notes/deep/a.md"}
+
+
+def test_a_library_that_git_ignores_as_a_whole_is_indexed(repository):
+    repository.write(".gitignore", "/scratch/\n*.tmp.md\n")
+    scratch = below(repository, "scratch/notes")
+    scratch.write_all("a.md", "b.tmp.md")
+    assert scratch.indexed() == {"a.md", "b.tmp.md"}
+
+
+def test_a_library_at_the_root_of_a_repository_or_of_a_linked_work_tree_keeps_to_info_exclude(repository):
+    repository.write(".git/info/exclude", "mine.md\n")
+    repository.write_all("a.md", "mine.md")
+    repository.commit()
+    repository.git("worktree", "add", "--quiet", "--detach", "../linked")
+    linked = Tree(repository.root.parent / "linked")
+    linked.write("mine.md")
+    for root in (repository.root, linked.root):
+        assert Tree(root).indexed() == {"a.md"}
+
+
+def test_rules_above_are_read_through_no_link_and_from_no_repository_of_another_user(repository, tmp_path):
+    (tmp_path / "rules").write_text("*.md\n")
+    (repository.root / ".gitignore").symlink_to(tmp_path / "rules")
+    (repository.root / ".git/info/exclude").unlink(missing_ok=True)
+    (repository.root / ".git/info/exclude").symlink_to(tmp_path / "rules")
+    docs = below(repository, "docs")
+    docs.write("a.md")
+    assert docs.indexed() == {"a.md"}
+
+    (repository.root / ".gitignore").unlink()
+    repository.write(".gitignore", "*.md\n")
+    assert docs.indexed() == set()
+    if os.geteuid() == 0:
+        os.lchown(repository.root / ".git", 12345, -1)
+        assert docs.indexed() == {"a.md"}
