@@ -23,7 +23,7 @@ def commit_texts(source: Source, commits: pa.Table) -> pa.Table:
     Returns:
         Columns of `CHUNKS`, one row a commit. `content_hash` covers the text and the headings.
     """
-    rules = path_rules(source)
+    rules = path_rules(source, has_tracked=lambda _folder: True)  # what was committed was tracked
     rows = [_text_row(source, row, rules) for row in commits.to_pylist()]
     return pa.Table.from_pylist(rows, pa.schema([CHUNKS.field(name) for name in _TEXT_COLUMNS]))
 

@@ -13,9 +13,9 @@ from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.check import check_drafts
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
-from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.chunking.lines import chunk_lines, without_long_ends
 from docindex_dagster.chunking.names import extracted
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core.garbage import gc_disabled
@@ -126,7 +126,12 @@ def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: s
             return replace(cut, content=replace(cut.content, drafts=drafts, fallback=problem))
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
-    return CutFile(identity, FileDrafts(chunk_lines(found.text, options.code_chars), fallback=fallback))
+    by_lines = chunk_lines(found.text, options.code_chars)
+    return CutFile(identity, FileDrafts(_readable(by_lines, identity), fallback=fallback))
+
+
+def _readable(drafts: tuple[Draft, ...], identity: FileIdentity) -> tuple[Draft, ...]:
+    return drafts if identity.source_type == _DOCUMENT else without_long_ends(drafts)
 
 
 def _masked(job: FileJob, text: str) -> str:
@@ -142,4 +147,5 @@ def _cut_by(chunker: Chunker, identity: FileIdentity, found: Converted, job: Fil
     if not is_ours(job.chunker):
         check_drafts(drafts, found.text)
         rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
-    return cut
+        return cut
+    return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, identity)))

@@ -12,7 +12,7 @@ import typer
 from docindex_dagster.cli import INTERRUPTED, beginning, completion, console, progress
 from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
 from docindex_dagster.cli.project import chosen, load_settings
-from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.errors import DeclaredError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
@@ -301,7 +301,13 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     from docindex_dagster.cli.asking import check_folder
 
     check_folder(settings, folder, yes=yes)
-    return _declare(argument), True
+    try:
+        return _declare(argument), True
+    except DeclaredError:  # another process was quicker
+        around = registry.containing(load_settings(by_url=False), folder)
+        if around is None:
+            raise
+        return [around.key], False
 
 
 def _children(settings: Settings, folder: Path) -> list[str] | None:

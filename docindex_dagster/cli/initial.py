@@ -152,7 +152,8 @@ def _show(outlook: "Outlook", settings: "Settings") -> None:
             ("rule", "how many", "such as"), [(rule, _how_many(out), _such_as(out)) for rule, out in by_number]
         )
         console.out.print(
-            "`docindex why FILE` says which rule decides; include, exclude and .docindexignore decide otherwise"
+            "`docindex why FILE` says which rule decides; exclude leaves out more, and an include glob or a line such "
+            "as `!build/` in .docindexignore brings back what a name leaves out"
         )
     console.out.print(f"\n{_estimate(outlook, settings)}")
     console.out.print(

@@ -3,8 +3,11 @@
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
+
+from docindex_dagster.core.files import stamp
 
 _LONGEST_TEXT = 1 << 16  # bytes; a path
 _MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
@@ -23,6 +26,38 @@ def common_folder(root: Path) -> Path:
     """Return the folder that all work trees of a repository have in common, without links."""
     folder = git_folder(root)
     return (folder / text_of(folder / "commondir")).resolve()
+
+
+def earlier_work_tree(tree: Path, within: Path, is_entered: Callable[[Path], bool]) -> Path | None:
+    """Return the work tree in a folder that comes before a further one of the same repository, if there is one.
+
+    The main work tree is the first. Only work trees that a repository itself lists count.
+
+    Args:
+        tree: the root of a work tree.
+        within: the folder in which the other one has to lie.
+        is_entered: whether a path relative to it is one that counts.
+    """
+    if not (tree / ".git").is_file():
+        return None
+    try:
+        root, folder, common = tree.resolve(), within.resolve(), common_folder(tree)
+        further = _linked_work_trees(common, stamp(common / "worktrees"))
+    except (OSError, ValueError, RuntimeError):  # what it leads to is no path, or a cycle
+        return None
+    if root not in further:
+        return None
+    trees = [*([common.parent] if common.name == ".git" else ()), *further]
+    others = (other.relative_to(folder) for other in trees[: trees.index(root)] if other.is_relative_to(folder))
+    return next((other for other in others if os.path.lexists(folder / other / ".git") and is_entered(other)), None)
+
+
+@lru_cache(maxsize=64)
+def _linked_work_trees(common: Path, _: tuple[int, ...] | None) -> tuple[Path, ...]:
+    """Return the roots of the further work trees of a repository, in order; kept until the folder's stamp changes."""
+    if not (common / "worktrees").is_dir():
+        return ()
+    return tuple(sorted(Path(text_of(one / "gitdir")).parent.resolve() for one in (common / "worktrees").iterdir()))
 
 
 def text_of(file: Path) -> str:

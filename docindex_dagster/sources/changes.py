@@ -19,7 +19,7 @@ from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_version
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name
+from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
 from docindex_dagster.sources.status import TreeStatus
 
@@ -99,9 +99,12 @@ def tree_status_at(rules: PathRules, tree_status: TreeStatus, paths: frozenset[b
     return TreeStatus(replace(status, untracked=untracked), replace(index, files=files, links=links))
 
 
-def names_at(rules: PathRules, paths: frozenset[bytes]) -> pa.Array:
-    """The names of the rows that stand for some paths: their own, and those of folders that are not entered."""
-    rows = {*paths, *(path + b"/" for path in paths), *_pruned(rules, paths)}
+def names_at(paths: frozenset[bytes]) -> pa.Array:
+    """The names of the rows that stand for some paths: their own, and those of folders that are not entered.
+
+    Also those of folders that were not entered before git tracked one of the paths.
+    """
+    rows = {*paths, *(path + b"/" for path in paths), *folders_around(paths)}
     return pa.array([path_to_name(path) for path in rows], pa.string())
 
 
@@ -138,12 +141,7 @@ def to_look_at_again(
 def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes:
     """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
     settings = repr(replace(source, path=Path(), remote=None))
-    folders = {b""}
-    for path in (*tree_status.index.files, *tree_status.status.untracked):
-        folder = path[: path.rfind(b"/") + 1]
-        while folder not in folders:
-            folders.add(folder)
-            folder = folder[: folder.rfind(b"/", 0, -1) + 1]
+    folders = folders_around((*tree_status.index.files, *tree_status.status.untracked))
     files = [folder + name for folder in folders for name in rules.ignore_files]
     present = sorted(path for path in files if os.path.lexists(join(rules.root, path)))
     seen = [(path, rules.read_ignore_file(path)) for path in present]

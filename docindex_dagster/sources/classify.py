@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from docindex_dagster.sources import languages
 
@@ -45,17 +46,45 @@ _BY_NAME = {
 _FIRST_WORD = re.compile(rb"[A-Za-z]+")
 _REQUIREMENTS = re.compile(rb"(.*[-_.])?(requirements|constraints)([-_.].*)?\.txt")
 
-_SHEBANG = re.compile(rb"#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*(?:\S*/)?)?([A-Za-z-]+)")
-# Endings that two languages share: what only the second one can hold.
-_SECOND_LANGUAGE = {
-    b".h": (
-        re.compile(rb"^[ \t]*(?:class|namespace|template|using|constexpr)\b|\b(?:public|private):", re.MULTILINE),
-        "cpp",
-    ),
-    b".m": (
-        re.compile(rb"^[ \t]*(?:@(?:interface|implementation|protocol|import)|#(?:import|include))\b", re.MULTILINE),
-        "objc",
-    ),
+_SHEBANGS = re.compile(rb"(?:#![^\n]{0,1000}\n?){1,4}")  # nix-shell says on further lines what it interprets with
+_PROGRAM = re.compile(r"[A-Za-z-]*[A-Za-z]")  # without its version
+_LAUNCHERS = frozenset(languages.LAUNCHERS.split())
+_NAMED_OPTIONS = ("-i", "--interpreter", "--command", "-c")
+
+
+def _code(language: str | None) -> FileKind:
+    return FileKind("code", language, "code")
+
+
+# Endings that languages share: what only the others can hold, and what a file is then. The first that fits decides.
+_OBJECTIVE_C = rb"^[ \t]*(?:@(?:interface|implementation|protocol|import|class|property)\b|#import\b)"
+_CPP = rb"^[ \t]*(?:class|namespace|template|using|constexpr)\b|\b(?:public|private):"
+_QT_TRANSLATION = rb"\A(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE TS)\b"
+_PUPPET = (
+    rb"^[ \t]*(?:node[ \t]+['\"\w]|include[ \t]+[\w:]+[ \t]*$|(?:class|define)[ \t]+[\w:]+\s*(?:\(|\{|inherits\b)"
+    rb"|[\w:]+[ \t]*\{[ \t]*['\"$\[]|\$\w+[ \t]*=)"
+)
+# What a compiler writes for make: "out.o: in.c in.h".
+_DEPENDENCIES = rb"\A(?:#[^\n]*\n|\s)*[\w./$(){}+-]+\.\w+(?:[ \t]+[\w./+-]+)*[ \t]*:(?:[ \t]|$)"
+_DTRACE = rb"^[ \t]*(?:#pragma D |#!\S*dtrace)|^[\w$*-]*:[\w$*.-]*:[\w$*-]*:[\w$*-]*[ \t]*(?:$|\{|/)"
+_PROLOG = rb"^:-[ \t]*\w|^[a-z]\w*(?:\([^()\n]*\))?[ \t]*(?::-|-->)|^#!\S*swipl"
+_OPENCL = (
+    rb"\b(?:__)?kernel\s{1,9}(?:\w{1,40}\s{1,9}){0,3}void\b|\b__(?:global|local|constant|private)\b|^#pragma OPENCL"
+)
+_LATEX = rb"\\(?:NeedsTeXFormat|ProvidesClass|LoadClass|ProvidesExplClass)\b"
+_VISUAL_BASIC = rb"\A(?:VERSION [\d.]+ CLASS|Attribute VB_)"
+_OTHERS = {
+    ending: tuple((re.compile(pattern, re.MULTILINE), kind) for pattern, kind in others)
+    for ending, others in {
+        b".h": ((_OBJECTIVE_C, _code("objc")), (_CPP, _code("cpp"))),
+        b".m": ((_OBJECTIVE_C + rb"|^[ \t]*#include\b", _code("objc")),),
+        b".ts": ((_QT_TRANSLATION, FileKind("config", "xml", "code")),),
+        b".pp": ((_PUPPET, _code("puppet")),),
+        b".d": ((_DEPENDENCIES, FileKind("config", "make", "code")), (_DTRACE, _code(None))),
+        b".pl": ((_PROLOG, _code(None)),),
+        b".cl": ((_OPENCL, _code("c")),),
+        b".cls": ((_LATEX, _TEXT), (_VISUAL_BASIC, _code(None))),
+    }.items()
 }
 
 # Many Sphinx projects keep reStructuredText in .txt: a directive or link target at the start of a line is nothing else.
@@ -93,15 +122,13 @@ def is_converted(kind: FileKind | None) -> bool:
 def classify(path: bytes, data: bytes) -> FileKind:
     """Classify a file by its path relative to the source and its first bytes. Any text is of some kind."""
     kind = classify_name(path)
-    if kind is None:
+    if kind is None or (kind is _TEXT and data.startswith(b"#!") and _is_named_document(path)):
         return _of_script(path, data) or _TEXT
     ending = _ending(path[path.rfind(b"/") + 1 :].lower())
     if ending == b".txt" and kind.loader == "text" and _RST_MARK.search(data):
         return _RST
-    pattern, language = _SECOND_LANGUAGE.get(ending, (None, None))
-    if pattern is not None and pattern.search(data):
-        return _as_code(path, language)
-    return kind
+    other = next((other for pattern, other in _OTHERS.get(ending, ()) if pattern.search(data)), kind)
+    return _as_code(path, other.language) if other.source_type == "code" else other
 
 
 def classify_name(path: bytes) -> FileKind | None:
@@ -117,10 +144,35 @@ def classify_name(path: bytes) -> FileKind | None:
     return _as_code(path, kind.language) if kind is not None and kind.source_type == "code" else kind
 
 
+def _is_named_document(path: bytes) -> bool:
+    """Whether a name, and not its ending, says that a file is a document, as that of `install` or `version` does."""
+    return _ending(path[path.rfind(b"/") + 1 :].lower()) not in _BY_ENDING
+
+
 def _of_script(path: bytes, data: bytes) -> FileKind | None:
-    match = _SHEBANG.match(data)
-    language = languages.INTERPRETERS.get(match[1].lower().decode()) if match else None
+    match = _SHEBANGS.match(data)
+    language = _interpreted_language(match[0].decode("ascii", "replace")) if match else None
     return _as_code(path, language) if language else None
+
+
+def _interpreted_language(lines: str) -> str | None:
+    """Return the language of the program that "#!" lines run, also where another one starts it, such as `env`."""
+    words = [word.strip("'\"") for word in lines.replace("#!", " ").split()]
+    for option, word in pairwise(words):
+        if option in _NAMED_OPTIONS and (language := languages.INTERPRETERS.get(_program(word))):
+            return language
+    for word in words:
+        program = _program(word)
+        if program in languages.INTERPRETERS:
+            return languages.INTERPRETERS[program]
+        if not (program in _LAUNCHERS or word.startswith(("-", "+")) or "=" in word):
+            return None
+    return None
+
+
+def _program(word: str) -> str:
+    match = _PROGRAM.match(word.rpartition("/")[2])
+    return match[0].lower() if match else ""
 
 
 def _as_code(path: bytes, language: str | None) -> FileKind:

@@ -5,25 +5,20 @@ from typing import NamedTuple
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.classify import FileKind, classify, classify_name, is_converted
-from docindex_dagster.sources.languages import CONVERTED
+from docindex_dagster.sources.generated import generated_marker
+from docindex_dagster.sources.languages import CONVERTED, TEMPLATES
 from docindex_dagster.sources.secrets import Secret, find_secrets, is_mostly_secret
 from docindex_dagster.sources.text import decode, is_binary
 
-_BEGIN = 1024  # bytes in which a file that is no text says what it is
-_HEADER = 2048  # bytes in which a file may say that it is generated
-_MAX_AVERAGE_LINE = 500  # characters
-_MAX_SHOWN = 80  # characters of a header that a reason shows
-_MARKS = (b"#", b"//", b"/*", b"*", b"--", b";", b"<", b"%", b'"""', b"(*", b"{-", b"!", b"..", b"REM ", b"rem ")
-_BLOCKS = {b"/*": b"*/", b"<!--": b"-->", b"(*": b"*)", b"{-": b"-}", b'"""': b'"""'}
-_DECORATION = b"#/*-;!%\"' \t"
-_GENERATED = re.compile(
-    r"(?<![\w-])@generated(?![\w-])"
-    r"|<auto-?generated"
-    r"|generated.{0,200}?\b(?:do not|don't|never|not be|must not) (?:be )?(?:manually |hand[ -])?"
-    r"(?:edit|modif|chang)\w*"
-    r"|\b(?:do not|don't) (?:manually |hand[ -])?(?:edit|modify|change)\b.{0,200}?generated",
-    re.IGNORECASE,
+_LFS_POINTER = re.compile(
+    rb"version https?://(?:git-lfs|hawser)\.github\.com/spec/v1\n(?:ext-\d+-\S* \S+\n)*oid \w+:[0-9a-f]+\n"
 )
+_BEGIN = 1024  # bytes in which a file that is no text says what it is
+_LONG_LINE = 500  # characters
+_SMALL = 1 << 14  # characters of a text whose long lines cost little
+_COMMENTS = ("//", "/*", "*", "#", "--", "<!--")
+_MAX_SHOWN = 80  # characters of a header that a reason shows
+_TEMPLATES = tuple(TEMPLATES.encode().split())
 _PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
 
 
@@ -48,6 +43,10 @@ def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
     """
     content_hash = digest(data)
     named = classify_name(path)
+    if _LFS_POINTER.match(data[:_BEGIN]):
+        return Content(
+            named, content_hash, reason="lfs-pointer: Git LFS keeps the content; fetch it with `git lfs pull`"
+        )
     if named is not None and is_converted(named):
         if CONVERTED[named.loader] not in data[:_BEGIN]:
             return Content(named, content_hash, reason=f"binary: named as {named.loader}, but does not begin as one")
@@ -56,7 +55,7 @@ def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
         return Content(named, content_hash, reason="binary: NUL bytes or control characters")
     kind = classify(path, data)
     decoded = decode(data)
-    reason, masked = _reason(kind, data, decoded.text), None
+    reason, masked = _reason(path, kind, data, decoded.text), None
     if skips_secrets and reason is None:
         reason, masked = _look_for_secrets(kind, decoded.text)
     return Content(kind, content_hash, decoded.encoding, decoded.is_lossy, reason, masked)
@@ -73,28 +72,19 @@ def _look_for_secrets(kind: FileKind, text: str) -> tuple[str | None, tuple[Secr
     return None, secrets
 
 
-def _reason(kind: FileKind, data: bytes, text: str) -> str | None:
+def _reason(path: bytes, kind: FileKind, data: bytes, text: str) -> str | None:
     if not text or text.isspace():
         return "empty: no text"
-    if match := _GENERATED.search(_header(data[:_HEADER])):
-        return f"generated: {match[0][:_MAX_SHOWN]}"
+    if kind.source_type != "doc" and not path.lower().endswith(_TEMPLATES) and (marker := generated_marker(data)):
+        return f"generated: {marker[:_MAX_SHOWN]}"
     lines = text.count("\n") + (not text.endswith("\n"))
-    if kind.loader == "code" and len(text) > _MAX_AVERAGE_LINE * lines:
+    if kind.loader == "code" and len(text) > max(_SMALL, _LONG_LINE * lines) and _is_mostly_long(text):
         return f"minified: lines of {len(text) // lines} characters on average"
     return None
 
 
-def _header(start: bytes) -> str:
-    """Return the comments that a file begins with, as one line without comment marks."""
-    words: list[bytes] = []
-    closing = b""  # what ends the block comment that is open
-    for line in map(bytes.strip, start.splitlines()):
-        if closing:
-            closing = b"" if closing in line else closing
-        elif line.startswith(_MARKS):
-            opening = next(filter(line.startswith, _BLOCKS), b"")
-            closing = b"" if not opening or _BLOCKS[opening] in line[len(opening) :] else _BLOCKS[opening]
-        elif line:
-            break
-        words.append(line.strip(_DECORATION))
-    return b" ".join(words).decode("utf-8", "replace")
+def _is_mostly_long(text: str) -> bool:
+    """Whether a text has more long lines than others, apart from comments. The chunker cuts those of other texts."""
+    lines = [line for line in map(str.strip, text.split("\n")) if line]
+    long = sum(len(line) > _LONG_LINE for line in lines)
+    return long > sum(len(line) <= _LONG_LINE and not line.startswith(_COMMENTS) for line in lines)

@@ -85,11 +85,11 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
 
 
 def _find(source: Source, previous: pa.Table | None) -> _Found:
-    rules, none = path_rules(source), DISCOVERED_FILES.empty_table()
+    none = DISCOVERED_FILES.empty_table()
     if source.kind != "git":
-        walked = list(walk(rules))
+        walked = list(walk(path_rules(source)))
         return _Found(walked, none, fingerprint.of_entries(source, walked))
-    trees = read_work_trees(source, rules)
+    rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     state = changes.state_of(source, rules, tree_status)
     seen = fingerprint.of_work_trees(source, rules, trees, state)
@@ -97,7 +97,7 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     kept = none
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, tree_status)
-        kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, suspects))))
+        kept = _others(previous, suspects)
         trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, suspects))]
     entries = list_files(rules, trees, submodules=source.submodules)
     return _Found(entries, kept, seen, tree_status, moves, state)
@@ -105,16 +105,21 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
 
 def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
     """Look at some paths alone."""
-    rules, asked = path_rules(source), frozenset(name_to_path(name) for name in only)
-    kept = previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(rules, asked))))
+    asked = frozenset(name_to_path(name) for name in only)
+    kept = _others(previous, asked)
     if source.kind != "git":
-        return _Found([entry for entry in walk(rules) if entry.path in asked], kept)
-    trees = read_work_trees(source, rules)
+        return _Found([entry for entry in walk(path_rules(source)) if entry.path in asked], kept)
+    rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     if not source.submodules:
         trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, asked))]
     entries = list_files(rules, trees, submodules=source.submodules)
     return _Found([entry for entry in entries if entry.path in asked], kept, tree_status=tree_status)
+
+
+def _others(previous: pa.Table, paths: frozenset[bytes]) -> pa.Table:
+    """The rows that do not stand for some paths."""
+    return previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(paths))))
 
 
 def list_entries(source: Source) -> Collection[Entry]:

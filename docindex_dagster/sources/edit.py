@@ -56,11 +56,12 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
     given = [name for name, value in values.items() if value is not None]
     if branch is not None and (keys := _add_branch(root, where, branch, given)) is not None:
         return keys
-    if branch is None and "name" not in given:
+    is_once = branch is None and "name" not in given
+    if is_once:
         _refuse_again(root, where)
     if kind == "git" and values.get("name") is None and branch is None and "path" in where:
         values["name"] = _work_tree_name(root, registry.folder(root, where["path"]))
-    return add(root, {"kind": kind, **where, "branch": branch, **values})
+    return add(root, {"kind": kind, **where, "branch": branch, **values}, where if is_once else None)
 
 
 def _checked(url: str) -> str:
@@ -165,14 +166,22 @@ def _branch_of(folder: Path) -> str:
     return branch if branch != head else head[:_SHORT_COMMIT]
 
 
-def add(root: Path, values: dict[str, Any]) -> list[str]:
+def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) -> list[str]:
     """Add a `[[source]]` table with these values; returns the keys of the sources that are new.
 
+    Args:
+        root: the project's folder.
+        values: of the table.
+        once: a place that no other table may declare, also none that another process has just added.
+
     Raises:
+        DeclaredError: one declares the place.
         SettingsError: the values are wrong or the name is taken; the file is left as it was.
         SourceError: the place lies in the project and leads out of it, so that it needs trust.
     """
     with _editing(root) as document:
+        if once is not None:
+            _refuse_again(root, once)
         before = set(registry.sources(load_settings(root)))
         declared = document.get("source")
         if not isinstance(declared, AoT):

@@ -29,10 +29,9 @@ def fingerprint(source: Source) -> str:
     """
     if source.remote is not None:
         return _of(source, checked_out(source))
-    rules = path_rules(source)
     if source.kind != "git":
-        return of_entries(source, walk(rules))
-    trees = read_work_trees(source, rules)
+        return of_entries(source, walk(path_rules(source)))
+    rules, trees = read_work_trees(source)
     return of_work_trees(source, rules, trees, changes.state_of(source, rules, trees[0].tree_status))
 
 

@@ -7,8 +7,9 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
+from operator import itemgetter
 from pathlib import Path
 from typing import IO
 
@@ -37,8 +38,9 @@ _SETTINGS = {
 KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _READ = 1 << 16  # bytes
 # What is no regular file, such as a FIFO in place of a file that git reads, or a disk that does not answer: git would
-# wait for it for ever. The slowest command on a large repository prints something much sooner.
+# wait for it for ever, and do nothing. The slowest command on a large repository prints something sooner.
 _LONGEST_SILENCE_S = 600
+_LOOK_S = 15  # between two looks at a silent command; one that does nothing from the first to the second is ended
 _deadline: ContextVar[float] = ContextVar("docindex_git_deadline", default=float("inf"))  # of time.monotonic
 _NO_ROOT = "{} is not the root of a git work tree; name the root, or make it a library"
 
@@ -197,15 +199,37 @@ def _blocks(process: subprocess.Popen[bytes], root: bytes, arguments: Sequence[s
         return
     waiting = select.poll()
     waiting.register(process.stdout)
-    patience_s = _patience_s()
-    while waiting.poll(patience_s * 1000):
-        block = os.read(process.stdout.fileno(), _READ)
-        if not block:
-            process.wait()
-            return
-        yield block
-        patience_s = _patience_s()
-    raise NoAnswerError(_silence(os.fsdecode(root), _command(arguments), patience_s))
+    patience_s, ticks = _patience_s(), None
+    ends_at = time.monotonic() + patience_s
+    is_idle = False
+    while not is_idle:
+        left_s = max(0.0, ends_at - time.monotonic())
+        if waiting.poll(min(left_s, _LOOK_S) * 1000):
+            block = os.read(process.stdout.fileno(), _READ)
+            if not block:
+                process.wait()
+                return
+            yield block
+            patience_s, ticks = _patience_s(), None
+            ends_at = time.monotonic() + patience_s
+        elif left_s <= _LOOK_S:
+            break
+        else:
+            before, ticks = ticks, _cpu_ticks(process.pid)
+            is_idle = ticks is not None and ticks == before
+    silent_s = patience_s - max(0.0, ends_at - time.monotonic())
+    raise NoAnswerError(_silence(os.fsdecode(root), _command(arguments), silent_s))
+
+
+def _cpu_ticks(session: int) -> int | None:
+    """Return how long the processes of a session have used a processor; None where the system does not say."""
+    ticks = None
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has ended
+            of_session, *times = itemgetter(3, 11, 12)(file.read_bytes().rpartition(b")")[2].split())
+            if int(of_session) == session:
+                ticks = (ticks or 0) + sum(map(int, times))
+    return ticks
 
 
 def _patience_s() -> float:

@@ -8,14 +8,17 @@ minutes over `a*a*…b`, takes no bytes, and is several times as slow (`benchmar
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 from docindex_dagster.sources.wildmatch import translate
 
 _BOM = b"\xef\xbb\xbf"
 _SPECIAL = re.compile(rb"[*?\[\\]")
+_LITERAL = re.compile(rb"[^*?./]")
+_MOST_NAMED = 10_000  # a hostile file has more
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,11 @@ class RuleSet:
     endings: tuple[bytes, ...]  # …or "*" and a plain ending
     other_names: re.Pattern[bytes] | None
     paths: re.Pattern[bytes] | None
+    below: bytes = b""  # the path from the folder of the file to the source, where that lies below it
 
     def decide(self, path: bytes, name: bytes, *, is_folder: bool) -> Rule | None:
         """Return the rule that decides an entry: its path relative to the rules, and its last component."""
+        path = self.below + path
         if not (
             name in self.names
             or name.endswith(self.endings)
@@ -65,6 +70,28 @@ def parse(data: bytes, origin: str) -> RuleSet:
 def from_globs(globs: Sequence[str], origin: str) -> RuleSet:
     """Read a list of globs of the settings."""
     return parse("\n".join(globs).encode("utf-8", "surrogateescape"), origin)
+
+
+def naming(rules: RuleSet, *, negated: bool) -> RuleSet | None:
+    """Return rules that match what others name: the last component of each glob, and the folders before it.
+
+    `build/**/*.py` names `build` and, below it, `*.py`; `src/**` names `src` alone; `*` and `**` name nothing.
+
+    Args:
+        rules: of a file or of the settings.
+        negated: the negated ones count; else the others.
+    """
+    named = (named for rule in rules.rules if rule.is_negated == negated for named in _named_by(rule))
+    found = list(islice(named, _MOST_NAMED))
+    return _rule_set(rules.origin, found) if found else None
+
+
+def _named_by(rule: Rule) -> Iterator[Rule]:
+    parts = rule.glob.split(b"/")
+    for end, part in enumerate(parts, start=1):
+        if _LITERAL.search(part):
+            is_last = end == len(parts)
+            yield replace(rule, glob=b"/".join(parts[:end]), is_for_folders=rule.is_for_folders or not is_last)
 
 
 def _parse_line(number: int, line: bytes) -> Rule | None:

@@ -9,7 +9,7 @@ CODE: dict[str | None, str] = {
     "actionscript": ".as",
     "ada": ".adb .ads",
     "agda": ".agda",
-    "apex": ".apex",
+    "apex": ".apex .cls .trigger",
     "arduino": ".ino",
     "asm": ".asm .s",
     "astro": ".astro",
@@ -112,8 +112,8 @@ CODE: dict[str | None, str] = {
     "wat": ".wat .wast",
     "wgsl": ".wgsl",
     "zig": ".zig",
-    None: ".awk .bat .cmd .coffee .cr .hbs .haml .j2 .jinja .jinja2 .less .liquid .mustache .pug .raku .sass .sed "
-    ".slim .styl .tmpl .tpl .vb .vbs",
+    None: ".awk .bat .cmd .coffee .cr .cshtml .hbs .haml .j2 .jinja .jinja2 .jsp .jspx .less .liquid .mustache .prolog "
+    ".pug .raku .razor .sass .sed .slim .styl .tmpl .tpl .vb .vbs",
 }
 
 CONFIG: dict[str | None, str] = {
@@ -171,46 +171,77 @@ DOCUMENTS: dict[str, str] = {
 }
 # How the files of a loader begin that are no text, and are converted to one.
 CONVERTED: dict[str, bytes] = {"pdf": b"%PDF-"}
+# A header that says "do not edit" is meant for the files that are made of one of these.
+TEMPLATES = ".ejs .erb .hbs .j2 .jinja .jinja2 .liquid .mustache .template .tmpl .tpl .twig"
 NAMED_DOCUMENTS = (
     "readme license licence copying notice authors contributors contributing maintainers changelog changes history "
     "news todo install patents thanks credits security version"
 )
 
-# The program that a "#!" line names, without its version.
+# Programs that a "#!" line names to run the one that it names next, with their commands.
+LAUNCHERS = (
+    "env busybox bunx cargo dotnet exec mise nice nix nix-shell npx pnpm pnpx stack sudo yarn "
+    "dlx run script shell tool x"
+)
+# The program that a "#!" line names, without its version. A launcher of packages of one language stands for that.
 INTERPRETERS: dict[str, str] = {
     "ash": "bash",
     "bash": "bash",
     "bats": "bash",
+    "bb": "clojure",
     "bun": "typescript",
+    "clojure": "clojure",
+    "conda": "python",
     "dash": "bash",
     "deno": "typescript",
     "elixir": "elixir",
     "escript": "erlang",
+    "expect": "tcl",
     "fish": "fish",
+    "go": "go",
+    "gorun": "go",
     "groovy": "groovy",
+    "guile": "scheme",
+    "hatch": "python",
+    "ipython": "python",
+    "java": "java",
+    "jbang": "java",
     "julia": "julia",
+    "kotlin": "kotlin",
+    "kscript": "kotlin",
     "ksh": "bash",
     "lua": "lua",
     "luajit": "lua",
     "make": "make",
     "node": "javascript",
     "nodejs": "javascript",
+    "ocaml": "ocaml",
     "perl": "perl",
     "php": "php",
+    "pipenv": "python",
+    "pipx": "python",
+    "poetry": "python",
     "pwsh": "powershell",
     "pypy": "python",
     "python": "python",
     "racket": "racket",
+    "rdmd": "d",
     "rscript": "r",
     "ruby": "ruby",
+    "rust-script": "rust",
     "runghc": "haskell",
     "runhaskell": "haskell",
+    "sbcl": "commonlisp",
     "scala": "scala",
+    "scala-cli": "scala",
     "sh": "bash",
     "swift": "swift",
     "tclsh": "tcl",
     "ts-node": "typescript",
     "tsx": "typescript",
+    "uv": "python",
+    "uvx": "python",
     "wish": "tcl",
+    "zx": "javascript",
     "zsh": "bash",
 }

@@ -21,7 +21,7 @@ HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
 RULES = b"docindex.rules"  # version of the rules that look at content
 FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent where that is no state of the source
 
-_RULES_VERSION = "5"
+_RULES_VERSION = "6"
 _RACY_NS = 2_000_000_000  # the coarsest time stamps of file systems in use
 
 

@@ -1,16 +1,23 @@
-"""Names that are never worth indexing: build output, binaries.
+"""Names that are rarely worth indexing: build output, binaries.
 
-These hold in every source and cannot be switched off. File names are compared without regard
-to case, folder names as they are.
+These hold in every source, unless an include glob or a `.docindexignore` names the entry, or the name is ambiguous and
+git tracks files in the folder. File names are compared without regard to case, folder names as they are.
 """
 
 from functools import lru_cache
 
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
-_FOLDERS = _VERSION_CONTROL | frozenset(
-    b"node_modules __pycache__ .venv venv env .env dist build target out .next .nuxt .pytest_cache .mypy_cache "
-    b".ruff_cache .tox coverage htmlcov site-packages "
-    b".docindex .nox .hypothesis .gradle .terraform .eggs bower_components .ipynb_checkpoints".split()
+_NEVER = _VERSION_CONTROL | {b".docindex"}  # an index in itself would change with each run
+# What tools write there is not committed: where git tracks files, they are somebody's work.
+_AMBIGUOUS = frozenset(b"build coverage dist env out target venv".split())
+_FOLDERS = (
+    _NEVER
+    | _AMBIGUOUS
+    | frozenset(
+        b"node_modules __pycache__ .venv .env .next .nuxt .pytest_cache .mypy_cache "
+        b".ruff_cache .tox htmlcov site-packages "
+        b".nox .hypothesis .gradle .terraform .eggs bower_components .ipynb_checkpoints".split()
+    )
 )
 _BY_NAME = {
     name.encode(): f"{rule}: {name}"
@@ -41,6 +48,16 @@ _LONG_ENDINGS = (b".min.js", b".min.mjs", b".min.css", b".bundle.js", b".chunk.j
 def is_version_control(name: bytes) -> bool:
     """Whether an entry is a version control system's own, which does not even get a row."""
     return name in _VERSION_CONTROL
+
+
+def is_never_entered(name: bytes) -> bool:
+    """Whether no setting makes discovery enter a folder of this name."""
+    return name in _NEVER
+
+
+def is_ambiguous(name: bytes) -> bool:
+    """Whether a folder of this name may hold sources as well as what tools write."""
+    return name in _AMBIGUOUS
 
 
 def folder_reason(name: bytes) -> str | None:

@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 import unicodedata
+from collections.abc import Iterable
 
 _BLOCK = 1 << 20
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
@@ -43,6 +44,17 @@ def _escape(match: re.Match[str]) -> str:
 def join(root: bytes, path: bytes) -> bytes:
     """Return the absolute path of what lies at `path` below `root`."""
     return b"%b/%b" % (root.rstrip(b"/"), path)
+
+
+def folders_around(paths: Iterable[bytes]) -> set[bytes]:
+    """Return the folders that paths lie in and those around them: each ends in a slash, but for the root, empty."""
+    found = {b""}
+    for path in paths:
+        folder = path[: path.rfind(b"/", 0, -1) + 1]
+        while folder not in found:
+            found.add(folder)
+            folder = folder[: folder.rfind(b"/", 0, -1) + 1]
+    return found
 
 
 def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.git_folders import earlier_work_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
@@ -57,14 +58,19 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
 
 
 def containing(settings: Settings, path: Path) -> Source | None:
-    """The source whose folder holds `path`; the innermost where sources lie in one another.
+    """Return the source whose folder holds `path`; the innermost where sources lie in one another.
+
+    One that is declared through a symbolic link, while `path` is a real one, is returned with the real path of its
+    folder, so that `path` lies below that.
 
     Raises:
         SettingsError: as `sources`.
     """
     path = Path(os.path.normpath(path.absolute()))
-    around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
-    return max(around, key=lambda source: len(source.path.parts), default=None)
+    declared = sources(settings).values()
+    around = [source for source in declared if path.is_relative_to(source.path)]
+    around += [replace(source, path=real) for source in declared if path.is_relative_to(real := source.path.resolve())]
+    return max(around, key=lambda source: len(source.path.parts), default=None)  # of equals, the declared one
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:
@@ -113,7 +119,11 @@ def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
     if declared.declares_children:
         if path.parent.is_dir():
             children = (child for child in path.parent.iterdir() if child.is_dir() and not child.name.startswith("."))
-            yield from (_source(settings, declared, _key_name(child.name), child) for child in sorted(children))
+            yield from (
+                _source(settings, declared, _key_name(child.name), child)
+                for child in sorted(children)
+                if earlier_work_tree(child, path.parent, lambda other: not other.parts[0].startswith(".")) is None
+            )
         return
     name = declared.name or _key_name(_real_name(path) or "root")
     if declared.kind == "git":

@@ -2,19 +2,29 @@
 
 A reason is written `rule: detail`. The rules here are `always-skipped`, `secret`, `binary` (by extension),
 `not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself.
+`always-skipped` and `binary` give way to an include glob, or a negated line of a `.docindexignore`, that names the
+entry: `build/**`, `!*.svg`.
 """
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
 
+from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.sources import ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
 from docindex_dagster.sources.secret_names import secret_reason
 
+_OWN_FILE = b".docindexignore"
 _MAX_IGNORE_FILE = 1 << 20  # bytes
 _MAX_DETAIL = 100  # characters of a pattern that a reason shows
+
+# The lengths of the paths of folders, the innermost first, with the rules in each.
+Chain: TypeAlias = tuple[tuple[int, RuleSet], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +32,8 @@ class Scope:
     """What holds for the entries of one folder."""
 
     path: bytes  # empty for the root, else ending in a slash
-    chains: tuple[tuple[tuple[int, RuleSet], ...], ...]  # for each kind of ignore file: (length of its path, rules)
+    chains: tuple[Chain, ...]  # for each kind of ignore file
+    named: Chain  # what the user names, which stands above built-in rules
     is_included: bool  # by an include glob for this folder or one above
     has_rules: bool  # of the user's, for the files in it
 
@@ -45,6 +56,8 @@ class PathRules:
     exclude: RuleSet | None
     is_recursive: bool
     skips_secrets: bool  # whether a name that secrets have is a reason
+    above: Chain  # of the last kind of ignore file, in folders around the root
+    has_tracked: Callable[[bytes], bool]  # whether git tracks files in a folder, whose path ends in a slash
     _scopes: dict[bytes, Scope | Pruned] = field(default_factory=dict)
 
     def scope(self, path: bytes) -> Scope | Pruned:
@@ -67,14 +80,24 @@ class PathRules:
 
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
         """Why the file `name` in the folder of `scope` is skipped, if it is."""
-        reason = (secret_reason(scope.path, name) if self.skips_secrets else None) or noise.file_reason(name)
-        if reason is not None or not scope.has_rules:
-            return reason
         path = scope.path + name
+        if self.skips_secrets and (secret := secret_reason(scope.path, name)):
+            return secret
+        reason = noise.file_reason(name)
+        if reason is not None and not self._is_named(scope, path, name, is_folder=False):
+            return reason
+        if not scope.has_rules:
+            return None
         reason = self._listed_reason(scope, path, name, is_folder=False)
         if reason is None and not self._is_included(scope, path, name, is_folder=False):
             return "not-included: no include glob matches"
         return reason
+
+    def is_named(self, folder: bytes) -> bool:
+        """Whether an include glob or a `.docindexignore` names a folder, which stands above built-in rules."""
+        path = folder[:-1]
+        around = self.scope_around(path)
+        return isinstance(around, Scope) and self._is_named(around, path, path[len(around.path) :], is_folder=True)
 
     def read_ignore_file(self, path: bytes) -> bytes | None:
         """Return what an ignore file holds; None for a link, a folder or one that cannot be read, as git takes it."""
@@ -84,26 +107,38 @@ class PathRules:
             return None
 
     def _root_scope(self) -> Scope:
-        return self._open(b"", tuple(() for _ in self.ignore_files), is_included=self.include is None)
+        named = ignore.naming(self.include, negated=False) if self.include else None
+        outer = Scope(
+            path=b"",
+            chains=((),) * (len(self.ignore_files) - 1) + (self.above,),
+            named=((0, named),) if named else (),
+            is_included=self.include is None,
+            has_rules=False,
+        )
+        return self._open(b"", outer, is_included=outer.is_included)
 
     def _enter(self, parent: Scope, folder: bytes) -> Scope | Pruned:
         path = folder[:-1]
         name = path[len(parent.path) :]
-        reason = noise.folder_reason(name) or self._listed_reason(parent, path, name, is_folder=True)
+        reason = noise.folder_reason(name)
+        if reason and not noise.is_never_entered(name):
+            is_source = noise.is_ambiguous(name) and self.has_tracked(folder)
+            reason = None if is_source or self._is_named(parent, path, name, is_folder=True) else reason
+        reason = reason or self._listed_reason(parent, path, name, is_folder=True)
         if reason is None and not self.is_recursive:
             reason = "not-recursive: recursive is false"
         if reason is not None:
             return Pruned(folder, reason)
-        return self._open(folder, parent.chains, is_included=self._is_included(parent, path, name, is_folder=True))
+        return self._open(folder, parent, is_included=self._is_included(parent, path, name, is_folder=True))
 
-    def _open(
-        self, folder: bytes, inherited: tuple[tuple[tuple[int, RuleSet], ...], ...], *, is_included: bool
-    ) -> Scope:
-        chains = []
-        for name, outer in zip(self.ignore_files, inherited, strict=True):
+    def _open(self, folder: bytes, outer: Scope, *, is_included: bool) -> Scope:
+        chains, named = [], outer.named
+        for name, inherited in zip(self.ignore_files, outer.chains, strict=True):
             rules = self._read(folder + name)
-            chains.append(((len(folder), rules), *outer) if rules else outer)
-        return Scope(folder, tuple(chains), is_included, bool(any(chains) or self.include or self.exclude))
+            chains.append(((len(folder), rules), *inherited) if rules else inherited)
+            if rules and name == _OWN_FILE and (names := ignore.naming(rules, negated=True)):
+                named = ((len(folder), names), *named)
+        return Scope(folder, tuple(chains), named, is_included, bool(any(chains) or self.include or self.exclude))
 
     def _read(self, path: bytes) -> RuleSet | None:
         if not os.path.lexists(join(self.root, path)):  # the usual case, and reading safely has its price
@@ -122,20 +157,69 @@ class PathRules:
                     return None if rule.is_negated else f"ignored: {rules.origin}:{rule.line} {_shown(rule.text)}"
         return None
 
+    def _is_named(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> bool:
+        """Whether an include glob or a `.docindexignore` names an entry."""
+        return any(rules.decide(path[depth:], name, is_folder=is_folder) for depth, rules in scope.named)
+
     def _is_included(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> bool:
         rule = self.include.decide(path, name, is_folder=is_folder) if self.include else None
         return scope.is_included if rule is None else not rule.is_negated
 
 
-def path_rules(source: Source) -> PathRules:
-    """Return the path rules of a source. Git itself answers for the `.gitignore` files of its work trees."""
+def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _folder: False) -> PathRules:
+    """Return the path rules of a source. Git itself answers for the `.gitignore` files of its work trees.
+
+    Args:
+        source: what to index.
+        has_tracked: whether git tracks files in a folder, whose path ends in a slash. One with such files, called
+            `build` or the like, is entered.
+    """
     return PathRules(
         root=os.fsencode(source.path),
-        ignore_files=(b".docindexignore",) if source.kind == "git" else (b".docindexignore", b".gitignore"),
+        ignore_files=(_OWN_FILE,) if source.kind == "git" else (_OWN_FILE, b".gitignore"),
         include=ignore.from_globs(source.include, "include") if source.include else None,
         exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
         is_recursive=source.recursive,
         skips_secrets=source.secrets == "skip",
+        above=() if source.kind == "git" else _rules_above(os.path.realpath(os.fsencode(source.path))),
+        has_tracked=has_tracked,
+    )
+
+
+def _rules_above(root: bytes) -> Chain:
+    """Return what the repository around a library ignores below it; nothing where it ignores the library itself.
+
+    A repository of another user than the library's decides nothing, as for git.
+    """
+    top = root
+    while not os.path.lexists(join(top, b".git")):
+        if top == (top := os.path.dirname(top)):  # noqa: PTH120 bytes
+            return ()
+    try:
+        if os.lstat(join(top, b".git")).st_uid != os.lstat(root).st_uid:
+            return ()
+        common = os.fsencode(common_folder(Path(os.fsdecode(top))))
+        excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
+    except (OSError, ValueError, RuntimeError):  # there is none, or what `.git` leads to is no path, or a cycle
+        excluded = ignore.parse(b"", "")
+    path = os.path.relpath(root, top) + b"/" if root != top else b""
+    around = PathRules(
+        root=top,
+        ignore_files=(b".gitignore",),
+        include=None,
+        exclude=None,
+        is_recursive=True,
+        skips_secrets=False,
+        above=((0, excluded),),
+        has_tracked=lambda _folder: True,
+    )
+    scope = around.scope(path)
+    if isinstance(scope, Pruned):
+        return ()
+    return tuple(
+        (0, replace(rules, below=path[depth:], origin=os.path.relpath(rules.origin, path_to_name(path) or ".")))
+        for depth, rules in scope.chains[0]
+        if rules.rules and (depth < len(path) or rules is excluded)
     )
 
 

@@ -7,7 +7,7 @@ times as long; here, rules are asked only about names that were not there.
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_beneath
+from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.walk import walk
 
@@ -30,6 +30,7 @@ _MOST_READ = 32  # files with another time stamp whose content is compared; more
 _MOST_NEW = 1000  # names that rules are asked about
 _COARSEST_NS = 2_000_000_000  # time stamps of file systems in use
 _TABLES_KEPT = 16
+_UNTRACKED = b"?"  # as `git ls-files -t` says
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def listed_files(table: Path, _: tuple[int, ...] | None) -> Listed | None:
         list(stamps),
         of_files["content_hash"],
         frozenset(names),
-        _folders(names),
+        frozenset(folders_around(names)),
         started_ns - _COARSEST_NS,
     )
 
@@ -117,17 +118,6 @@ def _paths(names: pa.ChunkedArray) -> list[bytes]:
     """What `name_to_path` gives for each name; for most it is how their text is stored."""
     paths: list[bytes] = names.cast(pa.binary()).to_pylist()
     return [name_to_path(path.decode()) if b"%" in path else path for path in paths]
-
-
-def _folders(paths: Iterable[bytes]) -> frozenset[bytes]:
-    """The folders that entries lie in, and those around them."""
-    found = {b""}
-    for path in paths:
-        folder = path[: path.rfind(b"/", 0, -1) + 1]
-        while folder not in found:
-            found.add(folder)
-            folder = folder[: folder.rfind(b"/", 0, -1) + 1]
-    return frozenset(found)
 
 
 def _compared(listed: Listed, source: Source, ends_at: float) -> tuple[list[int], list[bytes]]:
@@ -172,8 +162,9 @@ def _new(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
     unknown = list(_unknown(listed, source, ends_at))[:_MOST_NEW]
     if not unknown:
         return
-    rules = path_rules(source)
-    for path in _of_git(rules, source, unknown) if source.kind == "git" else _below(rules, unknown):
+    tracked = set[bytes]()
+    rules = path_rules(source, lambda folder: folder in listed.folders or folder in tracked)
+    for path in _of_git(rules, source, unknown, tracked) if source.kind == "git" else _below(rules, unknown):
         if time.monotonic() > ends_at:
             return
         scope = rules.scope_around(path)
@@ -203,11 +194,13 @@ def _unknown(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
             continue
 
 
-def _of_git(rules: PathRules, source: Source, unknown: list[bytes]) -> list[bytes]:
-    """The files at or below some paths that git does not ignore."""
+def _of_git(rules: PathRules, source: Source, unknown: list[bytes], tracked: set[bytes]) -> list[bytes]:
+    """The files at or below some paths that git does not ignore; adds the folders of those that it tracks."""
     others = ["--others", "--exclude-standard"] if source.untracked else []
-    listed = git.run(rules.root, "--literal-pathspecs", "ls-files", "-z", "--cached", *others, "--", *unknown)
-    return [path for path in listed.split(b"\0")[:-1] if _is_regular(rules, path)]
+    listed = git.run(rules.root, "--literal-pathspecs", "ls-files", "-z", "-t", "--cached", *others, "--", *unknown)
+    tagged = [(line[:1], line[2:]) for line in listed.split(b"\0")[:-1]]
+    tracked |= folders_around(path for tag, path in tagged if tag != _UNTRACKED)
+    return [path for _, path in tagged if _is_regular(rules, path)]
 
 
 def _below(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:

@@ -1,7 +1,9 @@
 """How a git work tree stands: which files its index names, and how it differs from it and from the last commit."""
 
 import os
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
@@ -59,13 +61,22 @@ def _parse_status(output: bytes) -> Status:
     return Status(head, frozenset(changed), frozenset(modified), frozenset(added), tuple(untracked))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Index:
     """What a work tree's index names."""
 
     files: dict[bytes, bytes]  # ids of blobs by path
     links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
     hidden: frozenset[bytes]  # files that git is configured not to compare, so that it reports no change of theirs
+
+    def has_files_in(self, folder: bytes) -> bool:
+        """Whether it names something in a folder, whose path ends in a slash, or the folder itself as a submodule."""
+        at = bisect_left(self._sorted, folder)
+        return at < len(self._sorted) and self._sorted[at].startswith(folder)
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
+        return sorted([*self.files, *(link + b"/" for link in self.links)])
 
 
 @dataclass(frozen=True, slots=True)

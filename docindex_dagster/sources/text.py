@@ -2,9 +2,11 @@
 
 import codecs
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import category
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.paths import name_to_path, read_whole
@@ -20,7 +22,41 @@ _CONTROLS = bytes(byte for byte in range(0x20) if byte not in b"\t\n\v\f\r\b\x1b
 _MAX_CONTROLS = 0.05  # random bytes hold 10 %, text in any encoding next to none
 _MAX_DAMAGED = 0.1  # of the characters beyond ASCII, in a file still taken for UTF-8
 _SAMPLE = 1 << 16  # bytes that decide
-_WESTERN = "cp1252"
+_LIKELY = ("cp1252", "iso8859_2")  # the most common one goes first
+_MISREAD = re.compile("[A-Za-zÀ-ž][¡-©«-´¶¸¹»-¿×÷][A-Za-zÀ-ž]")  # a sign in the midst of a word  # noqa: RUF001
+# Those in which text is found. Hardly anyone writes the others, which fit about as well.
+_COMMON = [
+    *(
+        "ascii",
+        "big5",
+        "cp1250",
+        "cp1251",
+        "cp1252",
+        "cp1253",
+        "cp1254",
+        "cp1255",
+        "cp1256",
+        "cp1257",
+        "cp1258",
+        "cp866",
+    ),
+    *(
+        "cp874",
+        "cp932",
+        "cp949",
+        "euc_jp",
+        "gb18030",
+        "iso2022_jp",
+        "iso8859_2",
+        "iso8859_5",
+        "iso8859_7",
+        "iso8859_15",
+    ),
+    *("koi8_r", "koi8_u", "mac_cyrillic", "mac_roman"),
+]
+_LATIN_SHARE = 0.4  # of the characters of a text in UTF-16, which then has as many NUL bytes
+_ASCII = bytes(range(0x20, 0x7F)) + b"\0\t\n\v\f\r"
+_NOT_TEXT = {"Cc", "Cn", "Co", "Cs"}  # categories of characters
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -45,6 +81,8 @@ def read_document(root: Path, path: str, most: int = sys.maxsize) -> tuple[Decod
 
 def decode(data: bytes) -> Decoded:
     """Decode bytes as UTF-8, by a byte-order mark, or by a detected encoding. Never raises."""
+    if encoding := _utf_16_of(data):
+        return _decode_as(data, encoding)
     try:
         return Decoded(data.removeprefix(codecs.BOM_UTF8).decode(), "utf-8", is_lossy=False)
     except UnicodeDecodeError as error:
@@ -68,9 +106,36 @@ def is_binary(data: bytes) -> bool:
             text = data[len(mark) : _SAMPLE].decode(encoding, "replace")
             return "\0" in text or text.count(_UNKNOWN) > _MAX_DAMAGED * len(text) + 1
     if b"\0" in data:
-        return True
+        return _utf_16_of(data) is None
     sample = data[:_SAMPLE]
     return len(sample) - len(sample.translate(None, _CONTROLS)) > _MAX_CONTROLS * len(sample)
+
+
+def is_guessed(encoding: str) -> bool:
+    """Whether `decode` gives this encoding where nothing in a file says so."""
+    return not encoding.startswith("utf-")
+
+
+def _utf_16_of(data: bytes) -> str | None:
+    """Return the encoding of a text in UTF-16 without a byte-order mark; None for anything else.
+
+    Half of each ASCII character is a NUL byte, always at the same side.
+    """
+    if b"\0" not in data or len(data) % 2 or data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return None
+    sample = data[:_SAMPLE]
+    nuls = sample[::2].count(0), sample[1::2].count(0)
+    if all(nuls):
+        return None
+    is_latin = sum(nuls) * 2 >= _LATIN_SHARE * len(sample)
+    if not is_latin and len(sample.translate(None, _ASCII)) * 10 < len(sample):  # ASCII with stray NUL bytes
+        return None
+    encoding = "utf-16-be" if nuls[0] else "utf-16-le"
+    text = sample.decode(encoding, "replace").strip("\ufffd")  # the sample may end within a character
+    is_text = _UNKNOWN not in text and not any(
+        category(char) in _NOT_TEXT and char not in "\t\n\v\f\r" for char in set(text)
+    )
+    return encoding if is_text else None
 
 
 def _decode_as(data: bytes, encoding: str) -> Decoded:
@@ -97,11 +162,17 @@ def _detect(data: bytes) -> str | None:
     from charset_normalizer import from_bytes
 
     sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
-    matches = from_bytes(sample)
+    matches = from_bytes(sample, cp_isolation=_COMMON)
     best = matches.best()
     if best is None:
         return None
-    for match in matches:  # code with three accents fits any code page: the most common one goes first
-        if match.chaos <= best.chaos and _WESTERN in {match.encoding, *match.could_be_from_charset}:
-            return _WESTERN
+    fitting = {
+        name
+        for match in matches
+        if match.chaos <= best.chaos
+        for name in (match.encoding, *match.could_be_from_charset)
+    }
+    for encoding in _LIKELY:  # code with three accents fits any code page
+        if encoding in fitting and not _MISREAD.search(sample.decode(encoding, "replace")):
+            return encoding
     return best.encoding

@@ -1,12 +1,14 @@
 """Walking a library's folder."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
-from docindex_dagster.sources.paths import join
+from docindex_dagster.sources.paths import join, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned, Scope
 
 
@@ -28,7 +30,11 @@ def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
             yield folder_entry(scope.path, scope.reason)
             continue
         try:
-            with os.scandir(join(rules.root, folder)) as children:
+            with os.scandir(join(rules.root, folder)) as listing:
+                children = list(listing)
+                if folder and (reason := _work_tree_reason(rules, folder, children)):
+                    yield folder_entry(folder, reason)
+                    continue
                 for child in children:
                     if noise.is_version_control(child.name):
                         continue
@@ -40,6 +46,23 @@ def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
             if not folder:
                 raise SourceError(_unusable(rules.root, error)) from error
             yield folder_entry(folder, error_reason(error))
+
+
+def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.DirEntry[bytes]]) -> str | None:
+    """Why a folder is skipped because it is a further work tree of a repository of which the source has another one."""
+    if not any(child.name == b".git" and child.is_file(follow_symlinks=False) for child in children):
+        return None
+    if rules.is_named(folder):
+        return None
+    source = Path(os.fsdecode(rules.root))
+    other = git_folders.earlier_work_tree(
+        source / os.fsdecode(folder),
+        source,
+        lambda place: isinstance(rules.scope(b"" if place == Path() else os.fsencode(place) + b"/"), Scope),
+    )
+    if other is None:
+        return None
+    return f"work-tree: a further one of the repository at {path_to_name(os.fsencode(other))}, which is indexed"
 
 
 def _file_entry(rules: PathRules, scope: Scope, child: os.DirEntry[bytes]) -> Entry | None:

@@ -14,6 +14,7 @@ from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.secrets import Secret
+from docindex_dagster.sources.text import is_guessed
 
 _MOST_SHOWN = 20
 
@@ -48,11 +49,16 @@ def why(source: Source, path: Path) -> Explanation:
     if content.reason is None and content.kind is not None:
         about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
         loader = content.kind.loader
-        sentence = f"{name} is to be indexed, as {about} (loader {loader}){_what_is_masked(content.masked or ())}"
+        notes = f"{_guessed(content.encoding)}{_what_is_masked(content.masked or ())}"
+        sentence = f"{name} is to be indexed, as {about} (loader {loader}){notes}"
         return Explanation(name, name, None, sentence, loader, content.masked or ())
     decided_at = path_to_name(entry.path)
     place = "" if decided_at == name else f", decided at {decided_at}"
     return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")
+
+
+def _guessed(encoding: str | None) -> str:
+    return f"; its encoding is a guess: {encoding}" if encoding is not None and is_guessed(encoding) else ""
 
 
 def _what_is_masked(secrets: Sequence[Secret]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
-from docindex_dagster.sources.rules import PathRules, Pruned, Scope
+from docindex_dagster.sources.rules import PathRules, Pruned, Scope, path_rules
 from docindex_dagster.sources.status import TreeStatus, read_tree_status
 from docindex_dagster.sources.submodules import failures_of
 
@@ -30,14 +30,20 @@ class WorkTree:
     outermost: bytes | None = None  # the path of the submodule of the source that it is, or lies in
     commit: bytes | None = None  # which commit the repository around it says that it is at
 
+    def has_files_in(self, folder: bytes) -> bool:
+        """Whether git tracks files in a folder of the source, whose path ends in a slash."""
+        return folder.startswith(self.prefix) and self.tree_status.index.has_files_in(folder[len(self.prefix) :])
 
-def read_work_trees(source: Source, rules: PathRules) -> list[WorkTree]:
-    """Return the work tree of a source, and after it those of its submodules that are to be entered and can be.
+
+def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
+    """Return the path rules and the work tree of a source, and after it those of its submodules that can be entered.
 
     Raises:
         SourceError: git cannot read one of them.
     """
-    trees = [WorkTree(rules.root, read_tree_status(rules.root, untracked=source.untracked))]
+    root = os.fsencode(source.path)
+    trees = [WorkTree(root, read_tree_status(root, untracked=source.untracked))]
+    rules = path_rules(source, lambda folder: any(tree.has_files_in(folder) for tree in trees))
     for outer in trees if source.submodules else ():  # the list grows meanwhile
         for own, commit in outer.tree_status.index.links.items():
             path = outer.prefix + own
@@ -45,7 +51,7 @@ def read_work_trees(source: Source, rules: PathRules) -> list[WorkTree]:
                 root = join(rules.root, path)
                 tree_status = read_tree_status(root, untracked=source.untracked)
                 trees.append(WorkTree(root, tree_status, path + b"/", outer.outermost or path, commit))
-    return trees
+    return rules, trees
 
 
 def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool) -> list[Entry]:

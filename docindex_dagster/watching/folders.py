@@ -7,13 +7,14 @@ more folders than everything else, change all the time, and mean nothing.
 import os
 import stat
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join
+from docindex_dagster.sources.paths import folders_around, join
 from docindex_dagster.sources.rules import Pruned, path_rules
 
 # HEAD and the index lie in git's folder itself; a commit on the branch that is checked out shows in its log.
@@ -52,7 +53,8 @@ def folders_of(source: Source, home: Path) -> frozenset[str]:
 
 def _entered(source: Source, home: bytes) -> Iterator[bytes]:
     """The folders that discovery would enter, the outermost first."""
-    rules = path_rules(source)
+    tracked = cache(lambda: _tracked(source))
+    rules = path_rules(source, lambda folder: source.kind == "git" and folder in tracked())
     real = os.path.realpath(rules.root)
     ignored = _ignored_by_git(rules.root) if source.kind == "git" else frozenset[bytes]()
     folders = [b""]
@@ -68,6 +70,16 @@ def _entered(source: Source, home: bytes) -> Iterator[bytes]:
             continue
         folders += [folder + name + b"/" for name in inner if not noise.is_version_control(name)]
         yield place
+
+
+def _tracked(source: Source) -> frozenset[bytes]:
+    """The folders in which git tracks files; each ends in a slash."""
+    root, more = os.fsencode(source.path), ("--recurse-submodules",) if source.submodules else ()
+    try:
+        listed = git.attempt(root, *guard.options(root), "ls-files", "-z", *more)
+    except SourceError:  # as below
+        return frozenset()
+    return frozenset(folders_around((listed or b"").split(b"\0")))
 
 
 def _ignored_by_git(root: bytes) -> frozenset[bytes]:

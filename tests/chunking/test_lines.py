@@ -1,7 +1,13 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.chunking.build import build_chunks
+from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.core.settings import ChunkingSettings
+from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.model import Source
 
 TEXTS = st.text(st.sampled_from("ab é漢😀\t\r\n\n{}"), max_size=200)
 
@@ -51,3 +57,42 @@ def test_empty_text_has_no_chunks():
 
 def test_chunk_type_is_what_the_caller_says():
     assert chunk_lines("a", 10, chunk_type="message")[0].chunk_type == "message"
+
+
+LONG = 20_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "whole_lines"),
+    [
+        (
+            "logo.py",
+            f'LOGO = "{"QUJD" * LONG}"\n\n\ndef logo():\n    return LOGO\n',
+            ["def logo():", "    return LOGO"],
+        ),
+        ("font.ts", f"const font = '{'AAEC' * LONG}'\nexport default font\n", ["export default font"]),
+        (
+            "table.go",
+            f"package a\n\nvar t = []byte{{{'0x1f,' * LONG}}}\n\nfunc At() byte {{}}\n",
+            ["func At() byte {}"],
+        ),
+        (
+            "report.sql",
+            f"SELECT {'column_of_a_table, ' * 500}x FROM t;\n",
+            [f"SELECT {'column_of_a_table, ' * 500}x FROM t;"],
+        ),
+        ("data.unknown.awk", f'BEGIN {{ s = "{"QUJD" * LONG}" }}\n/x/ {{ print s }}\n', ["/x/ { print s }"]),
+        ("names.py", f"NAMES = '{'漢字' * LONG}'\nx = 1\n", [f"NAMES = '{'漢字' * LONG}'", "x = 1"]),
+    ],
+)
+def test_the_unreadable_end_of_a_long_line_is_left_out_and_all_other_lines_stay(tmp_path, name, text, whole_lines):
+    (tmp_path / name).write_text(text)
+    source = Source("library/x", "library", "x", tmp_path)
+    settings = ChunkingSettings()
+
+    texts = build_chunks(source, gather(discover(source), settings), None, settings).table["text"].to_pylist()
+
+    assert len("".join(texts)) < len(text) or "".join(texts) == text
+    assert len("".join(texts)) < 3100 + sum(map(len, whole_lines))  # the first part of the long line, and the last one
+    assert all(line in "".join(texts).split("\n") for line in whole_lines)
+    assert "".join(texts).startswith(text[:5])

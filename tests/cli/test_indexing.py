@@ -14,6 +14,7 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.sources import edit
 from docindex_dagster.stores import compaction, link_files, maintenance
 from docindex_dagster.stores.generation import read_generation
 
@@ -27,6 +28,22 @@ def test_a_folder_is_indexed_and_searched_with_two_commands(run):
 
     assert {hit["path"] for hit in found} == {"guide.md", "pump.py"}
     assert {signal["name"] for signal in found[0]["signals"]} >= {"bm25", "vector"}
+
+
+def test_a_folder_that_another_process_has_just_declared_is_indexed(run, monkeypatch):
+    editing = edit._editing
+
+    def editing_after_another(root):
+        monkeypatch.setattr(edit, "_editing", editing)
+        assert edit.declare(root, "manual") == ["library/manual"]
+        return editing(root)
+
+    monkeypatch.setattr(edit, "_editing", editing_after_another)
+
+    indexed = run("index", "manual")
+
+    assert indexed.code == 0
+    assert "library/manual: 2 files" in indexed.out
 
 
 def test_indexing_again_says_that_nothing_changed(run_indexed):

@@ -46,9 +46,13 @@ PATHS = (
     *("a.py", "A.py", "b.py", "notes.md", "docs/guide.md", "docs/deep/more.rst", "src/lib.go", "src/util.js"),
     *("conf.toml", "Makefile", "tool", "page.html", "tests/test_a.py", "späte Notiz.md"),
     *("debug.log", "node_modules/m.js", ".env", "x.min.js"),  # names that are never indexed
+    *("build/tool.py", "src/env/b.py", "build/node_modules/m.js"),  # indexed where git tracks a file of the folder
 )
-FOLDERS = ("docs", "src", "docs/deep", "tests", "moved", "node_modules")
-PATTERNS = ("*.md", "docs/", "!docs/guide.md", "/a.py", "src/**", "*.py", "!*.py", "deep/", "#", "[ab].py")
+FOLDERS = ("docs", "src", "docs/deep", "tests", "moved", "node_modules", "build", "src/env")
+PATTERNS = (
+    *("*.md", "docs/", "!docs/guide.md", "/a.py", "src/**", "*.py", "!*.py", "deep/", "#", "[ab].py"),
+    *("!build/", "!*.log"),
+)
 CODE = "def {0}(x):\n    return {1}(x)\n\n\nclass {1}:\n    def {0}(self):\n        import {0}\n        return {1}\n"
 TEXT = "# {0}\n\nSome words of {1}.\n\n## {1}\n\nMore words of {0}, and `{1}`.\n\n### {0}\n\nThe end.\n"
 PIECES = (

@@ -94,6 +94,18 @@ def the_first_file_of_a_folder_that_is_not_entered(tree):
 
 
 @step
+def the_first_tracked_file_beside_build_output(tree):
+    tree.write("env/left.py", "left = 1\n")
+    tree.git("add", "env/tool.py")
+
+
+@step
+def the_last_tracked_file_beside_build_output(tree):
+    tree.write("target/left.py", "left = 1\n")
+    tree.git("rm", "--quiet", "--cached", "target/tool.py")
+
+
+@step
 def a_switch_to_another_branch(tree):
     tree.git("stash", "--quiet")
     tree.git("switch", "--quiet", "other")
@@ -212,6 +224,7 @@ def tree(repository: Tree) -> Tree:
     repository.write("edited.md", "# Edited\n")
     repository.write("deleted.md", "# Deleted\n")
     repository.write("node_modules/x.js", "x = 1\n")
+    repository.write("target/tool.py", "tool = 1\n")
     (repository.root / "src/link").symlink_to("target.py")
     repository.commit()
     repository.git("switch", "--quiet", "--create", "other")
@@ -224,6 +237,7 @@ def tree(repository: Tree) -> Tree:
     repository.write("edited.md", "# Edited\n\nAnd not committed.\n")
     (repository.root / "deleted.md").unlink()
     repository.write("untracked.md", "# Untracked\n")
+    repository.write("env/tool.py", "tool = 2\n")
     return repository
 
 
@@ -264,6 +278,7 @@ def test_what_happened_can_be_undone(tree, happened):
 def test_only_what_may_have_changed_is_looked_at(tree, monkeypatch):
     tree.git("reset", "--quiet", "--hard")
     (tree.root / "untracked.md").unlink()
+    shutil.rmtree(tree.root / "env")
     time.sleep(0.05)  # what was written a moment before a discovery is looked at again by the next
     before = discover(tree.source())
     tree.write("src/new.py", "new = 1\n")

@@ -81,15 +81,16 @@ def test_a_tracked_file_counts_even_where_git_would_ignore_it(repository):
 def test_own_rules_hold_for_tracked_files(repository):
     repository.write(".docindexignore", "drafts/\n")
     repository.write("docs/.docindexignore", "old.md\n")
-    repository.write_all("a.md", "drafts/a.md", "docs/old.md", "dist/app.js", "pkg/build/deep/x.py", ".env", "uv.lock")
+    repository.write_all(
+        "a.md", "drafts/a.md", "docs/old.md", "dist/app.js", "pkg/node_modules/x.js", ".env", "uv.lock"
+    )
     repository.commit()
     reasons = repository.reasons()
     assert {path: reason for path, reason in reasons.items() if reason} == {
         ".env": "secret: .env*",
-        "dist/": "always-skipped: dist/",
         "docs/old.md": "ignored: docs/.docindexignore:1 old.md",
         "drafts/": "ignored: .docindexignore:1 drafts/",
-        "pkg/build/": "always-skipped: build/",
+        "pkg/node_modules/": "always-skipped: node_modules/",
         "uv.lock": "always-skipped: *.lock",
     }
 

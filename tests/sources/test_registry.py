@@ -10,6 +10,7 @@ from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.sources import edit, registry
+from tests.sources.conftest import new_repository
 
 
 def project(tmp_path, text: str, *folders: str) -> Settings:
@@ -106,6 +107,16 @@ def test_a_path_belongs_to_the_innermost_source_around_it(tmp_path):
     assert registry.containing(settings, tmp_path / "x/docs/a.md").key == "library/docs"
     assert registry.containing(settings, tmp_path / "x/a.py").key == "git/x"
     assert registry.containing(settings, tmp_path) is None
+
+
+def test_a_source_declared_through_a_link_is_known_by_its_real_path_and_by_the_link(tmp_path):
+    (tmp_path / "real/docs/deep").mkdir(parents=True)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/docs").symlink_to(tmp_path / "real/docs")
+    settings = project(tmp_path, '[[source]]\nkind = "library"\npath = "links/docs"\n')
+    for folder in ("links/docs", "real/docs"):
+        found = registry.containing(settings, tmp_path / folder / "deep/a.md")
+        assert (found.key, found.path) == ("library/docs", tmp_path / folder)
 
 
 def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):
@@ -344,3 +355,14 @@ def test_a_branch_of_a_bare_repository_can_be_followed(tmp_path, git):
     git(tmp_path, "init", "-q", "--bare", "bare.git")
 
     assert edit.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]
+
+
+def test_linked_work_trees_in_a_folder_of_libraries_are_no_libraries_beside_the_main_one(tmp_path):
+    settings = project(tmp_path, '[[source]]\nkind = "library"\npath = "all/{library}"\n', "all")
+    shop = new_repository(tmp_path / "all/shop")
+    shop.commit()
+    shop.git("worktree", "add", "--quiet", "--detach", "../alpha")
+    assert list(registry.sources(settings)) == ["library/shop"]
+
+    (tmp_path / "all/shop").rename(tmp_path / "shop")
+    assert list(registry.sources(settings)) == ["library/alpha"]

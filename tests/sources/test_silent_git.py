@@ -106,6 +106,28 @@ def test_each_command_has_its_limit_without_being_given_one(tree, monkeypatch):
         fingerprint(tree.source())
 
 
+def test_a_command_that_does_nothing_is_ended_long_before_its_limit(tree, monkeypatch):
+    monkeypatch.setattr(git, "_LOOK_S", PATIENCE_S)
+    place = fifo(tree, ".git/index")
+
+    with git.within(600), pytest.raises(NoAnswerError, match="did not answer for"):
+        fingerprint(tree.source())
+
+    assert not is_waited_for(place)
+
+
+@pytest.mark.parametrize("ticks", [None, iter(range(10_000))])
+def test_a_silent_command_that_works_is_not_ended(tree, monkeypatch, ticks):
+    monkeypatch.setattr(git, "_LOOK_S", 0.01)
+    monkeypatch.setattr(git, "_cpu_ticks", lambda _session: ticks if ticks is None else next(ticks))
+    place = fifo(tree, ".gitignore")
+    writer = threading.Timer(PATIENCE_S, place.write_bytes, [b"*.tmp\n"])
+
+    writer.start()
+    assert fingerprint(tree.source())
+    writer.join()
+
+
 def test_the_commands_of_a_block_share_its_time_and_an_inner_block_gets_no_more(tree):
     fifo(tree, ".git/index")
 

@@ -85,3 +85,10 @@ def test_git_says_which_of_its_rules_ignores_a_file(repository):
     assert reason(repository, "loose.md", untracked=False) == (
         "untracked: git does not track it, and untracked is false"
     )
+
+
+def test_an_encoding_that_was_guessed_is_said_to_be_a_guess(library):
+    library.write("a.md", "Zażółć gęślą jaźń. Ustawienia źródeł i łączy.\n".encode("iso8859-2"))
+    library.write("b.md", "Zażółć gęślą jaźń.\n")
+    assert why(library.source(), Path("a.md")).sentence.endswith("; its encoding is a guess: iso8859_2")
+    assert "guess" not in why(library.source(), Path("b.md")).sentence
