@@ -98,6 +98,7 @@ _BUILTINS = """
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
     find=ecmascript_modules.find,
+    candidates=ecmascript_modules.candidates,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

@@ -23,20 +23,15 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
         stem = folder if has_modules_beside else posixpath.join(folder, file.removesuffix(".rs"))
         stem = posixpath.join(stem, module.removeprefix("self.").replace(".", "/"))
         yield from _known(paths, importer, f"{stem}.rs", f"{stem}/mod.rs")
-    elif module in modules.derived(_crates):
-        yield modules.derived(_crates)[module]
+    elif module in modules.derived(declared_crates):
+        yield modules.derived(declared_crates)[module]
 
 
-def _crates(modules: Modules) -> Mapping[str, str]:
+def declared_crates(modules: Modules) -> Mapping[str, str]:
     """The names of the libraries that the Cargo.toml files declare, and their first files."""
     found = {}
-    for path, text in modules.texts.items():
-        if posixpath.basename(path) != "Cargo.toml":
-            continue
-        try:
-            values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            continue
+    for path in modules.called("Cargo.toml"):
+        values = modules.configuration(path, tomllib.loads)
         package, library = (part if isinstance(part := values.get(name), dict) else {} for name in ("package", "lib"))
         name = library.get("name") or package.get("name")
         file = posixpath.join(posixpath.dirname(path), str(library.get("path", "src/lib.rs")))
