@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.library import elements, last, module
+from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
 from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages import ecmascript_modules
@@ -20,6 +20,7 @@ _EXPRESSIONS = Expressions(
     names=frozenset(
         {
             "identifier",
+            "import",
             "type_identifier",
             "property_identifier",
             "private_property_identifier",
@@ -51,6 +52,7 @@ _EXPRESSIONS = Expressions(
     spreads=frozenset({"spread_element"}),
     library={
         **dict.fromkeys(("require", "import"), module),
+        **dict.fromkeys(("lazy", "React.lazy", "dynamic", "loadable", "defineAsyncComponent"), loaded),
         **dict.fromkeys(("Object.values", "Array.from", "Promise.all"), elements),
         **dict.fromkeys(("Object.freeze", "Object.seal"), last),
     },
@@ -86,7 +88,7 @@ JAVASCRIPT_SYNTAX = Syntax(
 TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
 
 _BUILTINS = """
-    Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
+    import Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
     Int32Array Intl JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String
     Symbol SyntaxError TypeError URL URLSearchParams Uint8Array WeakMap WeakSet alert atob btoa clearInterval
     clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
