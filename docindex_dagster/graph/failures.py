@@ -28,10 +28,10 @@ def sentence_unreadable(unreadable: Mapping[str, str]) -> str:
     return _with_names(phrase_unreadable(len(unreadable)), unreadable)
 
 
-def _with_names(said: str, files: Mapping[str, str]) -> str:
+def _with_names(text: str, files: Mapping[str, str]) -> str:
     if not files:
         return ""
     named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(files.items(), _NAMED))
     more = len(files) - _NAMED
     which = f" and {more:,} more, which `docindex doctor --json` lists" if more > 0 else ""
-    return f"{said}: {named}{which}"
+    return f"{text}: {named}{which}"

@@ -88,13 +88,13 @@ JAVASCRIPT_SYNTAX = Syntax(
 TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
 
 _BUILTINS = """
-    import Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
+    Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity
     Int32Array Intl JSON Map Math NaN Number Object Promise Proxy RangeError ReferenceError Reflect RegExp Set String
     Symbol SyntaxError TypeError URL URLSearchParams Uint8Array WeakMap WeakSet alert atob btoa clearInterval
     clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
     localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
     setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
-    ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
+    import ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
 """
 
 TYPESCRIPT_RULES = Rules(
