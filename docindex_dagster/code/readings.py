@@ -35,6 +35,8 @@ _MACRO = re.compile(
     # API int name(…)
     rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
     rb"|[A-Z][A-Z0-9_]{4,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
+    # struct Name { int x; NO_COPY(Name) };
+    rb"|[;}][ \t]*+(?P<last>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\})"
     # BEGIN_NAMESPACE
     rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
     re.MULTILINE | re.DOTALL,
@@ -68,6 +70,9 @@ _SQL = re.compile(rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?|(?P<dollars>\$\w*\$)|;",
 _BODY = b" SELECT 1; "
 _KEPT_SQL = re.compile(
     rb"(?:\s++|--[^\n]*+|/\*.*?\*/)*+(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
+)
+_LEADING = re.compile(
+    rb"^([ \t]*+use[ \t]++(?:(?:function|const)[ \t]++)?)\\(?=[\w\\]*+\{)", re.IGNORECASE | re.MULTILINE
 )
 # Ends of batches: a line with GO or a slash alone, and the delimiter that was set.
 _TERMINATOR = re.compile(
@@ -122,6 +127,11 @@ def _placeless_starts(source: bytes) -> Iterator[int]:
             yield before.end()
 
 
+def without_leading(source: bytes) -> bytes:
+    """PHP without the backslash before a group of names that are used, which means the same and the grammar lacks."""
+    return _LEADING.sub(rb"\1 ", source)
+
+
 def without_macros(source: bytes, broken: Spans) -> bytes:
     """C or C++ without macros that stand where the grammar has no place for a name.
 
@@ -132,7 +142,7 @@ def without_macros(source: bytes, broken: Spans) -> bytes:
         if match.lastgroup is None:
             continue
         start, end = match.span(match.lastgroup)
-        if match.lastgroup == "line" and not _is_near(start, end, broken):
+        if match.lastgroup in {"last", "line"} and not _is_near(start, end, broken):
             continue
         _blank(found, start, end)
         if match.lastgroup == "attribute":
@@ -305,7 +315,7 @@ def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
 
 
 FIRST_READINGS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
-    {"c": without_placeless, "cpp": without_placeless}
+    {"c": without_placeless, "cpp": without_placeless, "php": without_leading}
 )
 """Of each language, that to begin with."""
 
