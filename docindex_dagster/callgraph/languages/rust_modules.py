@@ -30,8 +30,8 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
         crates = modules.derived(declared_crates)
         renamed = (crates.renamed.get(folder, {}).get(module) for folder in upwards(posixpath.dirname(importer)))
         package = next(filter(None, renamed), None)
-        if file := crates.packages.get(package or "") or crates.libraries.get(module):
-            yield file
+        if library := crates.packages.get(package or "") or crates.libraries.get(module):
+            yield library
 
 
 class Crates(NamedTuple):
