@@ -78,7 +78,7 @@ class _Node(metaclass=_HashConsed):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TypeRef(_Node):
-    """A type as it is declared, with dots between the parts of its name.
+    """A type as it is declared, with dots between the parts of its name, behind `ROOT.` where it begins there.
 
     `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
     returns, `fun` one by the type that it is a member of and those of its parameters. `?` is an argument that names

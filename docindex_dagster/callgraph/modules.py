@@ -8,23 +8,32 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+from docindex_dagster.core.errors import first_line
+
 _Made = TypeVar("_Made")
 _UP = re.compile(r"^(?:\.\.?/)+")
 _NONE = re.compile(r"(?!)")
-_CONFIGURATIONS = frozenset({"go.mod", "Cargo.toml", "tsconfig.json", "jsconfig.json", "package.json"})
+_CONFIGURATION = re.compile(r"(?:.*/)?(?:go\.mod|Cargo\.toml|package\.json|[tj]sconfig(?:\.[^/]*)?\.json)", re.DOTALL)
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file says where imports lead."""
-    return posixpath.basename(path) in _CONFIGURATIONS
+    """Whether a file says by its name that it tells where imports lead."""
+    return _CONFIGURATION.fullmatch(path) is not None
 
 
 @dataclass(frozen=True, eq=False)
 class Modules:
-    """The files of a source, and the texts of those that say where imports lead."""
+    """The files of a source.
+
+    Attributes:
+        paths: of all.
+        text: gives the text of one.
+        unreadable: configurations that cannot be read, and why; filled while they are read.
+    """
 
     paths: frozenset[str]
-    texts: Mapping[str, str]
+    text: Callable[[str], str]
+    unreadable: dict[str, str] = field(default_factory=dict)
     _made: dict[object, Any] = field(default_factory=dict)
 
     @cached_property
@@ -46,6 +55,23 @@ class Modules:
     def named(self) -> Mapping[str, Sequence[str]]:
         """The files by their names up to the first dot."""
         return _named(self.paths)
+
+    def called(self, name: str) -> list[str]:
+        """The files with a name, in the order of their paths."""
+        alike = self.named.get(name.partition(".")[0], ())
+        return sorted(path for path in alike if posixpath.basename(path) == name)
+
+    def configuration(self, path: str, parse: Callable[[str], object]) -> Mapping[str, Any]:
+        """What a configuration says, as it is parsed; nothing if it cannot be."""
+        try:
+            found = parse(self.text(path).removeprefix("\ufeff"))
+        except (ValueError, RecursionError) as error:
+            self.unreadable[path] = first_line(error)
+            return {}
+        if isinstance(found, dict):
+            return found
+        self.unreadable[path] = "expected an object"
+        return {}
 
     def derived(self, make: Callable[["Modules"], _Made]) -> _Made:
         """What a language makes of the files, which is made once."""

@@ -4,6 +4,7 @@ Files are read when they are asked for, so that one edit of a large source reads
 follows from keys: short hashes of what a file has to offer, which are stored with the graph.
 """
 
+import posixpath
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -267,7 +268,8 @@ class Program:
         key = importer.path, module
         known = self._led.get(key)
         if known is None:
-            names = _module_names(importer.path, module)
+            tried = importer.rules.candidates(self.modules, importer.path, module)
+            names = {*_module_names(importer.path, module), *map(stem, map(posixpath.normpath, tried))}
             opening = {"__init__"} if importer.rules.family == "python" else set()  # what is a package
             keys = frozenset(key_of("module", "", name) for name in names | opening)
             known = self._led[key] = keys, tuple(importer.rules.find(self.modules, importer.path, module))

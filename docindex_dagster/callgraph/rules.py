@@ -17,6 +17,7 @@ class Rules:
 
     family: str  # languages whose names meet
     find: Find = lambda *_: ()  # where imports lead that name files
+    candidates: Find = lambda *_: ()  # the paths, endings aside, that were tried for them, if configurations name them
     sharing: Sharing = "file"  # which files see each other's names without an import
     redefines: bool = False  # of definitions of one name in one place the last counts
     has_implicit_members: bool = False  # a bare name in a method may be a member of its class

@@ -136,16 +136,16 @@ def _notes(layout: Layout) -> list[_Note]:
 
 
 def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
-    """The files of which the graph has definitions alone, and why."""
+    """The files of which the graph has definitions alone, or that it cannot read as configurations, and why."""
     from docindex_dagster.stores import graph_files
     from docindex_dagster.stores.generation import read_generation
 
-    generation = read_generation(layout) if entry.graph_failures else None
+    generation = read_generation(layout) if entry.graph_failures or entry.unreadable_configurations else None
     published = generation.sources.get(entry.source) if generation else None
     if generation is None or published is None or published.graph is None:
         return {}
     graph = graph_files.read(graph_files.mapped(layout, generation), published.graph)
-    return graph.problems if graph else {}
+    return graph.problems | graph.unreadable if graph else {}
 
 
 def _show_note(note: _Note) -> None:

@@ -224,9 +224,15 @@ class _Reader:
 
     def _name_path(self, definition: Definition) -> list[str]:
         """The name, after the names of the scopes that it is written with."""
-        path = _name_path(self._line(definition.name))
+        path = _name_path(self._name(definition.name))
         outer = [definition.owner] if definition.owner else definition.scope
-        return [*(_unquoted(self._line(node)) for node in outer), *path]
+        return [*(_unquoted(self._name(node)) for node in outer), *path]
+
+    def _name(self, node: "Node") -> str:
+        """The text of a name, without the brackets that only T-SQL has around a plain one."""
+        written = self._line(node)
+        is_bracketed = node.type == "identifier" and written.startswith("[")
+        return f'"{written[1:-1]}"' if is_bracketed else written
 
     def _signature(self, definition: Definition) -> str:
         """The head of a definition: all before its body but decorators and comments."""

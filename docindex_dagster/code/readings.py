@@ -35,6 +35,8 @@ _MACRO = re.compile(
     # API int name(…)
     rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
     rb"|[A-Z][A-Z0-9_]{4,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
+    # struct Name { int x; NO_COPY(Name) };
+    rb"|[;}][ \t]*+(?P<last>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\})"
     # BEGIN_NAMESPACE
     rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
     re.MULTILINE | re.DOTALL,
@@ -69,6 +71,30 @@ _BODY = b" SELECT 1; "
 _KEPT_SQL = re.compile(
     rb"(?:\s++|--[^\n]*+|/\*.*?\*/)*+(?:create|delete|insert|select|update|with)\b", re.IGNORECASE | re.DOTALL
 )
+_LEADING = re.compile(
+    rb"^([ \t]*+use[ \t]++(?:(?:function|const)[ \t]++)?)\\(?=[\w\\]*+\{)", re.IGNORECASE | re.MULTILINE
+)
+# Ends of batches: a line with GO or a slash alone, and the delimiter that was set.
+_TERMINATOR = re.compile(
+    rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?"
+    rb"|^[ \t]*+delimiter[ \t]++(?P<delimiter>[^\s\w'\"]{1,8})[ \t]*+(?=\r?$)"
+    rb"|^[ \t]*+(?P<line>(?:go(?:[ \t]++\d++)?+|/)[ \t]*+;?+[ \t]*+)(?=(?:--[^\n]*+)?\r?$)"
+    rb"|(?P<marks>[^\s\w'\"()\[\],.=-]{1,8})",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+_BATCH_END = b";\f"  # in a reading
+_CREATE = re.compile(rb"^[ \t]*(?=create\s)", re.IGNORECASE | re.MULTILINE)
+_SQL_NAME = rb"(?:[\w$#@]+|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\])"
+_SQL_HEAD = re.compile(
+    rb"\s*create(?P<gap>\s+(?:or\s+(?:alter|replace)\s+)?(?:definer\s*=\s*\S+\s+)?)"
+    rb"(?P<kind>function|proc(?:edure)?|table|trigger|view)\s+(?:if\s+not\s+exists\s+)?"
+    rb"(?P<name>" + _SQL_NAME + rb"(?:\s*\.\s*" + _SQL_NAME + rb"){0,3})",
+    re.IGNORECASE,
+)
+_SQL_BODY = re.compile(rb"\b(?:as|is|begin)\b", re.IGNORECASE)
+# What a name is followed by in place of what the grammar cannot read, and what ends that.
+_ROUTINE, _VIEW, _TABLE = (b" AS SELECT ", b" routine_body"), (b" AS SELECT ", b" 1"), (b"(i int", b")")
+_QUOTES = bytes(0x22 if byte in b"[]" else byte for byte in range(256))
 
 
 @dataclass(slots=True)
@@ -101,6 +127,11 @@ def _placeless_starts(source: bytes) -> Iterator[int]:
             yield before.end()
 
 
+def without_leading(source: bytes) -> bytes:
+    """PHP without the backslash before a group of names that are used, which means the same and the grammar lacks."""
+    return _LEADING.sub(rb"\1 ", source)
+
+
 def without_macros(source: bytes, broken: Spans) -> bytes:
     """C or C++ without macros that stand where the grammar has no place for a name.
 
@@ -111,7 +142,7 @@ def without_macros(source: bytes, broken: Spans) -> bytes:
         if match.lastgroup is None:
             continue
         start, end = match.span(match.lastgroup)
-        if match.lastgroup == "line" and not _is_near(start, end, broken):
+        if match.lastgroup in {"last", "line"} and not _is_near(start, end, broken):
             continue
         _blank(found, start, end)
         if match.lastgroup == "attribute":
@@ -207,6 +238,73 @@ def without_statements(source: bytes, broken: Spans) -> bytes:
     return bytes(found)
 
 
+def with_terminators(source: bytes, _: Spans) -> bytes:
+    """SQL with semicolons where T-SQL has GO, Oracle a slash and MySQL the delimiter that is set."""
+    found, delimiter = bytearray(source), b""
+    for match in _TERMINATOR.finditer(source):
+        kind = match.lastgroup
+        if kind == "delimiter":
+            delimiter = match["delimiter"] if match["delimiter"] != b";" else b""
+            _blank(found, *match.span())
+        elif kind == "line" or (kind == "marks" and match["marks"] == delimiter):
+            start, end = match.span(kind)
+            _blank(found, start, end)
+            is_marked = found[start + 1 : start + 2].isspace()
+            found[start : start + 1 + is_marked] = _BATCH_END if is_marked else b";"
+    return bytes(found)
+
+
+def with_stand_ins(source: bytes, broken: Spans) -> bytes:
+    """SQL in batches with the names alone of broken tables, views and routines, and without other broken code."""
+    if _BATCH_END not in source:
+        return source
+    found, start = bytearray(source), 0
+    while start < len(source):
+        end = source.find(_BATCH_END, start) % (len(source) + 1)
+        for piece in _pieces(source, start, end):
+            if _is_near(*piece, broken, 0):
+                _stand_in_for(found, source, *piece)
+        start = end + len(_BATCH_END)
+    return bytes(found)
+
+
+def _pieces(source: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a batch that begin with CREATE; a routine takes the rest."""
+    starts = [start, *(match.start() for match in _CREATE.finditer(source, start, end) if match.start() > start)]
+    for begin, until in zip(starts, [*starts[1:], end], strict=True):
+        head = _SQL_HEAD.match(source, begin, end)
+        is_routine = head is not None and head["kind"].lower() not in {b"table", b"view"}
+        yield begin, end if is_routine else until
+        if is_routine:
+            return
+
+
+def _stand_in_for(found: bytearray, source: bytes, start: int, end: int) -> None:
+    """Leave the name of what a piece of SQL creates, and blank all else."""
+    head = _SQL_HEAD.match(source, start, end)
+    if head is None:
+        if not _KEPT_SQL.match(source, start, end):
+            _blank(found, start, end)
+        return
+    kind = head["kind"].lower()
+    before, after = {b"table": _TABLE, b"view": _VIEW}.get(kind, _ROUTINE)
+    last = start + len(source[start:end].rstrip())
+    room = last - len(before) - len(after)
+    if room < head.end():
+        return
+    body = _SQL_BODY.search(source, head.end(), room) if kind != b"table" else None
+    at = body.start() - 1 if body else head.end()
+    _blank(found, *head.span("gap"))
+    if kind != b"table":
+        found[head.start("kind") : head.end("kind")] = b"VIEW".ljust(len(kind))
+    found[head.start("name") : head.end()] = head["name"].translate(_QUOTES)
+    _blank(found, head.end(), end)
+    found[at : at + len(before)] = before
+    found[last - len(after) : last] = after
+    if last < end:
+        found[last] = ord(";")
+
+
 def _blank(source: bytearray, start: int, end: int) -> None:
     source[start:end] = source[start:end].translate(BLANKS)
 
@@ -217,7 +315,7 @@ def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
 
 
 FIRST_READINGS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
-    {"c": without_placeless, "cpp": without_placeless}
+    {"c": without_placeless, "cpp": without_placeless, "php": without_leading}
 )
 """Of each language, that to begin with."""
 
@@ -227,7 +325,7 @@ READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
         "c": (without_macros, without_branches, without_arguments),
         "cpp": (without_macros, without_branches, without_arguments),
         "csharp": (without_branches,),
-        "sql": (without_statements,),
+        "sql": (with_terminators, with_stand_ins, without_statements),
         "typescript": (with_semicolons,),
     }
 )

@@ -8,7 +8,7 @@ again that looked at what changed, and the result is that of a build from nothin
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
 from docindex_dagster.callgraph.ir import FileIR
-from docindex_dagster.callgraph.languages import has_calls
+from docindex_dagster.callgraph.languages import has_calls, read_configurations
 from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
@@ -39,12 +39,12 @@ from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.file_rows import families, needed, rows_of, spans_of
+from docindex_dagster.graph.file_rows import families, modules_of, needed, rows_of, spans_of
 from docindex_dagster.graph.known_files import KnownFiles, news_of
 from docindex_dagster.graph.offered import Offered
 from docindex_dagster.graph.recent_units import RecentUnits
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import UNREADABLE, Graph
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 from docindex_dagster.graph.unread import why_unread
 
@@ -75,11 +75,13 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
         ValueError: what should be references is another table.
     """
     files, irs = _of_files(chunks), References(references)
-    units = _units(files, spans_of(files), irs)
+    spans = spans_of(files)
+    units = _units(files, spans, irs)
     offered = Offered.of(units, units, MOST_STATEMENTS)
     index = Index.of([*units], *offered.keys_at({path: at for at, path in enumerate(units)}))
-    resolvers = _resolvers(units, files, index, content)
-    new = _extracted(_Source(files, irs, content, resolvers, offered.__getitem__), [*units])
+    modules = modules_of(files, spans)
+    resolvers = _resolvers(units, modules, index, content)
+    new = _extracted(_Source(files, irs, content, modules, resolvers, offered.__getitem__), [*units])
     return _with_outside(new.nodes, new.triples)
 
 
@@ -107,15 +109,16 @@ def update_graph(
     seen = Offered.of(units, changed, MOST_STATEMENTS)
     gone = {path for path in known.rows if path not in units}
     news = news_of(seen, known, gone)
-    if any(is_configuration(path) for path in news.paths):
+    modules = modules_of(files, spans)
+    if _are_configurations(news.paths, modules):
         return build_graph(chunks, references, content)
     again = sorted({*changed, *(path for path in known.looking(news.keys) if path in units)})
-    resolvers = _resolvers(units, files, known.index([*units], seen), content)
+    resolvers = _resolvers(units, modules, known.index([*units], seen), content)
 
     def offered(path: str) -> Mapping[int, int]:
         return seen[path] if path in seen else known.fingerprints(path)
 
-    new = _extracted(_Source(files, irs, content, resolvers, offered), again)
+    new = _extracted(_Source(files, irs, content, modules, resolvers, offered), again)
     inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
     out = sorted({*again, *gone})
     nodes = replaced(inside, out, new.nodes)
@@ -149,11 +152,17 @@ def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
     return make
 
 
-def _resolvers(units: Units, files: pa.Table, index: Index, content: Content) -> Callable[[], Queries]:
+def _are_configurations(paths: Iterable[str], modules: Modules) -> bool:
+    """Whether one of some paths says, or said, where imports lead."""
+    named = [path for path in paths if path.endswith((".json", ".mod", ".toml"))]
+    return any(map(is_configuration, named)) or (bool(named) and not read_configurations(modules).isdisjoint(named))
+
+
+def _resolvers(units: Units, modules: Modules, index: Index, content: Content) -> Callable[[], Queries]:
     """What makes a resolver of all files, which are found by an index."""
-    modules = _modules(files)
 
     def make() -> Queries:
+        read_configurations(modules)  # at no depth of recursion
         table = Table(content.limits)
         return resolver_of(Program(units, modules, index, table), table)
 
@@ -181,15 +190,6 @@ def _made_from(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Refer
     return {path: digest_parts(irs.version_of(path), *hashes[begin:end]) for path, (begin, end) in spans.items()}
 
 
-def _modules(files: pa.Table) -> Modules:
-    paths = pc.unique(files["path"]).to_pylist()
-    wanted = pa.array([path for path in paths if is_configuration(path)], pa.string())
-    texts: dict[str, str] = {}
-    for row in files.filter(pc.is_in(files["path"], wanted)).select(["path", "text"]).to_pylist():
-        texts[row["path"]] = texts.get(row["path"], "") + row["text"]
-    return Modules(frozenset(paths), texts)
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """A source of which nodes and edges are wanted.
@@ -198,6 +198,7 @@ class _Source:
         files: the chunks of its files.
         irs: what these say about names.
         content: what is wanted.
+        modules: its files, with the configurations that cannot be read once a resolver is made.
         resolver: makes one of its names.
         offered: by path, the keys that a file offers, each with a fingerprint of what is found there.
     """
@@ -205,6 +206,7 @@ class _Source:
     files: pa.Table
     irs: References
     content: Content
+    modules: Modules
     resolver: Callable[[], Queries]
     offered: Callable[[str], Mapping[int, int]]
 
@@ -322,6 +324,8 @@ class _File:
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
         seen = self.source.offered(self.path)
         keys = [*seen], [*seen.values()], self.resolver.looked()
+        if problem is None and (reason := self.source.modules.unreadable.get(self.path)):
+            problem = f"{UNREADABLE}{reason}"
         made_from = digest_parts(self.source.irs.version_of(self.path), *(row["row_hash"] for row in self.rows))
         return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem, self._unread())
 

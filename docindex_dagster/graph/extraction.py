@@ -18,7 +18,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import NODES, TRIPLES
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
-from docindex_dagster.graph.failures import sentence
+from docindex_dagster.graph.failures import sentence, sentence_unreadable
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise
@@ -63,8 +63,10 @@ class Extraction:
     @property
     def missing(self) -> str:
         """What the graph lacks; empty where it lacks nothing."""
-        of_files = sentence(self.graph.problems, self.graph.files) if self.graph else ""
-        return "; ".join(filter(None, (self.problem, of_files)))
+        if self.graph is None:
+            return self.problem
+        of_files = sentence(self.graph.problems, self.graph.files)
+        return "; ".join(filter(None, (self.problem, of_files, sentence_unreadable(self.graph.unreadable))))
 
 
 def extract(

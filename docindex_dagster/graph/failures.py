@@ -1,4 +1,4 @@
-"""Files of which a graph has definitions alone, since their names could not be resolved: how they are reported."""
+"""How a graph reports files without edges, and configurations of imports that cannot be read."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -13,11 +13,25 @@ def phrase(failed: int, files: int) -> str:
     return f"the graph of {failed:,} of {files:,} files has definitions alone"
 
 
+def phrase_unreadable(count: int) -> str:
+    """Say how many configurations cannot be read."""
+    return f"{count:,} configuration {'file' if count == 1 else 'files'} cannot be read, so imports may be unresolved"
+
+
 def sentence(failed: Mapping[str, str], files: int) -> str:
     """The same, with the first ones by name and why; empty where there is none."""
-    if not failed:
+    return _with_names(phrase(len(failed), files), failed)
+
+
+def sentence_unreadable(unreadable: Mapping[str, str]) -> str:
+    """Say which configurations cannot be read, and why; return "" if there are none."""
+    return _with_names(phrase_unreadable(len(unreadable)), unreadable)
+
+
+def _with_names(text: str, files: Mapping[str, str]) -> str:
+    if not files:
         return ""
-    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(failed.items(), _NAMED))
-    more = len(failed) - _NAMED
+    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(files.items(), _NAMED))
+    more = len(files) - _NAMED
     which = f" and {more:,} more, which `docindex doctor --json` lists" if more > 0 else ""
-    return f"{phrase(len(failed), files)}: {named}{which}"
+    return f"{text}: {named}{which}"

@@ -1,6 +1,6 @@
 """The chunks of files as they are read for a graph: row by row, and no more of them than is needed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.languages import rules_of
-from docindex_dagster.callgraph.modules import is_configuration
+from docindex_dagster.callgraph.languages import read_configurations, rules_of
+from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.graph.documents import DOCUMENT
 
 _NEEDED = (
@@ -61,11 +61,23 @@ def needed(chunks: pa.Table, is_document: pa.ChunkedArray) -> pa.Table:
     return columns
 
 
+def modules_of(chunks: pa.Table, spans: Mapping[str, tuple[int, int]]) -> Modules:
+    """The files of a table of chunks, of which `spans_of` gives the spans."""
+    texts = chunks["text"]
+
+    def text(path: str) -> str:
+        begin, end = spans[path]
+        return "".join(texts.slice(begin, end - begin).to_pylist())
+
+    return Modules(frozenset(spans), text)
+
+
 def without_code(chunks: pa.Table) -> pa.Table:
     """The chunks with the text of documents and settings alone, which a graph is made from: code is most of it."""
-    paths = pc.unique(chunks["path"])
-    settings = paths.filter(pa.array([is_configuration(path) for path in paths.to_pylist()], pa.bool_()))
-    is_read = pc.or_(pc.equal(chunks["source_type"], DOCUMENT), pc.is_in(chunks["path"], settings))
+    modules = modules_of(chunks, spans_of(chunks))
+    settings = [*filter(is_configuration, modules.paths), *read_configurations(modules)]
+    is_setting = pc.is_in(chunks["path"], pa.array(settings, pa.string()))
+    is_read = pc.or_(pc.equal(chunks["source_type"], DOCUMENT), is_setting)
     at = chunks.schema.get_field_index("text")
     return chunks.set_column(at, chunks.field(at), pc.if_else(is_read, chunks["text"], ""))
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.program import Index
 from docindex_dagster.graph.offered import Offered
-from docindex_dagster.graph.source_graph import Graph
+from docindex_dagster.graph.source_graph import UNREADABLE, Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class KnownFiles:
 
     files: pa.Table
     rows: Mapping[str, int]  # by path
-    made_from: Mapping[str, str]  # by path, of files without a problem: of others nothing can be taken over
+    made_from: Mapping[str, str]  # by path, of files with all their edges: of others nothing can be taken over
 
     @classmethod
     def of(cls, graph: Graph) -> "KnownFiles":
@@ -36,7 +36,8 @@ class KnownFiles:
         files = columns.filter(pc.equal(graph.nodes["type"], "file")).combine_chunks()
         paths, made_from, problems = (files[name].to_pylist() for name in ("path", "made_from", "problem"))
         rows = {path: row for row, path in enumerate(paths)}
-        return cls(files, rows, {path: made_from[row] for path, row in rows.items() if not problems[row]})
+        whole = {path: row for path, row in rows.items() if (problems[row] or UNREADABLE).startswith(UNREADABLE)}
+        return cls(files, rows, {path: made_from[row] for path, row in whole.items()})
 
     def fingerprints(self, path: str) -> dict[int, int]:
         """The keys that a file offered, and fingerprints of what was found there; none of a file that is not known."""

@@ -10,6 +10,9 @@ from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 """The names of the tables that hold the two halves of a graph."""
 
+UNREADABLE = "configuration: "
+"""How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
+
 
 @dataclass(frozen=True, slots=True)
 class Graph:
@@ -26,6 +29,18 @@ class Graph:
     @property
     def problems(self) -> dict[str, str]:
         """Why files have no edges but those to their definitions, by path."""
+        return {path: problem for path, problem in self._noted().items() if not problem.startswith(UNREADABLE)}
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Return why configurations of imports cannot be read, by path."""
+        return {
+            path: problem.removeprefix(UNREADABLE)
+            for path, problem in self._noted().items()
+            if problem.startswith(UNREADABLE)
+        }
+
+    def _noted(self) -> dict[str, str]:
         rows = self.nodes.filter(pc.is_valid(self.nodes["problem"]))
         return dict(zip(rows["path"].to_pylist(), rows["problem"].to_pylist(), strict=True))
 

@@ -39,6 +39,7 @@ class CatalogEntry:
     fallbacks: int = 0  # files that were cut as text, since they could not be parsed
     lacks_of_graph: bool = False  # an extractor failed, or ran out of time
     graph_failures: int = 0  # files of which the graph has definitions alone
+    unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,7 @@ def lacks(entry: CatalogEntry) -> list[str]:
     return [
         *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),
         *([failures.phrase(entry.graph_failures, entry.files)] if entry.graph_failures else ()),
+        *([failures.phrase_unreadable(entry.unreadable_configurations)] if entry.unreadable_configurations else ()),
         *(["its graph is not complete"] if entry.lacks_of_graph and not entry.graph_failures else ()),
     ]
 

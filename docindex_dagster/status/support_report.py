@@ -135,7 +135,17 @@ def _index(layout: Layout) -> dict[str, Any]:
     }
 
 
-_FIGURES = ("files", "chunks", "commits", "text_bytes", "nodes", "edges", "fallbacks", "graph_failures")
+_FIGURES = (
+    "files",
+    "chunks",
+    "commits",
+    "text_bytes",
+    "nodes",
+    "edges",
+    "fallbacks",
+    "graph_failures",
+    "unreadable_configurations",
+)
 
 
 def _name(name: str) -> str:

@@ -45,6 +45,7 @@ class PublishedSource:
     lacks_of_graph: bool = False  # an extractor failed, or ran out of time: the next run is to ask for the rest
     fallbacks: int = 0  # files that were cut as text, since they could not be parsed
     graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
+    unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
     pack: str | None = None  # that has its graph and vectors; None where it has files of its own
     texts: tuple[str, ...] = ()  # the files of its texts, oldest first: names within their folder

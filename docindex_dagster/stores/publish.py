@@ -441,6 +441,7 @@ def _entry(rows: SourceRows, version: str) -> PublishedSource:
         nodes=graph.nodes.num_rows if graph else 0,
         edges=graph.triples.num_rows if graph else 0,
         graph_failures=len(graph.problems) if graph else 0,
+        unreadable_configurations=len(graph.unreadable) if graph else 0,
         languages=dict(sorted(counts)),
         changed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commits=rows.chunks.num_rows - of_files.num_rows,

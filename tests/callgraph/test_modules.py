@@ -8,7 +8,7 @@ SEARCH = Search(("{}.x", "lib/{}.x"), ending=".x", near=re.compile(r"\.|std$"))
 
 
 def found(search: Search, importer: str, name: str, *paths: str) -> list[str]:
-    return [*search.find(Modules(frozenset({importer, *paths}), {}), importer, name)]
+    return [*search.find(Modules(frozenset({importer, *paths}), str), importer, name)]
 
 
 def test_a_file_is_beside_the_importer_or_in_a_folder_of_the_language_there():

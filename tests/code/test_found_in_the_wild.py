@@ -248,6 +248,14 @@ impl Answer for [u8] {}
     ]
 
 
+@pytest.mark.parametrize("macro", ["NO_COPY", "Q_DISABLE_COPY(Pump)", "DECLARE_AS(Pump, (int))"])
+def test_a_struct_on_one_line_may_end_in_a_macro(macro: str) -> None:
+    source = f"struct Pump {{ int flow; {macro} }};\nclass Valve {{ int go() {{ return 1; }} {macro} }};\n"
+    source += "struct Tank { int x; };\n"
+    assert is_whole(source, "cpp")
+    assert outline(source, "cpp") == ["struct Pump", "class Valve", "method Valve.go", "struct Tank"]
+
+
 def test_statements_that_the_grammar_of_sql_does_not_know() -> None:
     source = """
 GRANT ALL ON ALL TABLES IN SCHEMA shop TO clerk WITH GRANT OPTION;

@@ -14,6 +14,7 @@ from docindex_dagster.callgraph.ir import (
     CallbackArgument,
     Element,
     Expression,
+    Module,
     Name,
     Union,
 )
@@ -72,6 +73,9 @@ def given_by(call: "Node | None", reader: Reader, position: int = 1) -> Expressi
 
 def passed(call: "Node", called: Expression, argument: int, position: int, reader: Reader) -> Expression:
     """What a call gives as the parameter at a position of its argument."""
+    match called:
+        case Attribute(Module() as loaded, "then") if position == 0:
+            return loaded
     is_far = position > LAST_ARGUMENT or (argument > LAST_ARGUMENT and argument != BLOCK)
     given = UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, argument, position)
     start = _start_of(call, reader) if _FOLDS.get(method_of(called)[1]) == position else UNKNOWN

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     Given = Sequence[Node]
 
 _MOST = 12  # elements of a collection
+_LONGEST_LOADER = 1000  # bytes
+_LOADER = re.compile(
+    r"\bimport\(\s*(?:/\*[^*]*\*/\s*)*([\"'`])(?P<module>[^\"'`$\n]+)\1\s*\)"
+    # .then(module => module.Page), .then((module) => ({ default: module.Page }))
+    r"(?:\s*\.then\(\s*\(?(?P<name>\w+)\)?\s*=>\s*(?:\(?\{\s*default:\s*)?(?P=name)\.(?P<member>\w+))?"
+)
 _LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
@@ -113,6 +119,13 @@ def module(given: "Given", _: "Read") -> Module | None:
     """The module whose name is given, where that is a literal."""
     name = text_of(given[0]) if len(given) == 1 else ""
     return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
+
+
+def loaded(given: "Given", _: "Read") -> Expression | None:
+    """What a function without a name loads that is given: what a module gives by default, or what is taken of it."""
+    is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
+    found = _LOADER.search(text_of(given[0])) if is_short else None
+    return Attribute(Module(found["module"]), found["member"] or "default") if found else None
 
 
 def attribute(name: str) -> "Callable[[Given, Read], Expression | None]":

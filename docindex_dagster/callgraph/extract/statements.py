@@ -6,8 +6,9 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
   by its name alone. `@new`: the type of which an object is made. `@macro`: a macro that is used.
 - `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
   which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
-  the file. `@import.path` is module and name as one path. `@reexport.…` likewise, where it is exported in the same
-  breath. `@use`: a name of a tree of imports. `@import.hidden`: a name that is none of all.
+  the file, and with `@import.unnamed` the module has no name here. `@import.path` is module and name as one path.
+  `@reexport.…` likewise, where it is exported in the same breath. `@use`: a name of a tree of imports.
+  `@import.hidden`: a name that is none of all.
 - `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
 - `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
   variable, attribute or field; with `@bind.tested` what it is asked whether it is.
@@ -174,7 +175,8 @@ def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
         return None
     member = "default" if f"{capture}.default" in parts else _module(parts.get(f"{capture}.name"))
     if f"{capture}.all" not in parts:
-        name = _module(parts.get(f"{capture}.alias")) or member
+        unnamed = text_of(captured(parts, f"{capture}.unnamed"))  # in quotes, as no name is
+        name = unnamed or _module(parts.get(f"{capture}.alias")) or member
         named: OneOf["name", "left out"] = "left out" if f"{capture}.hidden" in parts else "name"
         return Import(named, FILE, name, module, member, capture == "reexport", 0, 0)
     kind: OneOf["all", "directive"] = "directive" if member == "namespace" else "all"

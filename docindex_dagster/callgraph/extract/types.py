@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from docindex_dagster.callgraph.ir import EITHER, TypeRef
+from docindex_dagster.callgraph.ir import EITHER, ROOT, TypeRef
 
 _LONGEST = 160  # characters
 _SPACES = re.compile(r"\s+")
@@ -17,7 +17,8 @@ _WORDS = re.compile(
 )
 _NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
 _ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
-_PLAIN = re.compile(r"[\w.]+(?:<[\w.,<>: ]*>)?")  # in no notation but that of names and their arguments
+_BEHIND_NAME = re.compile(r"(?<=\w)\\")
+_PLAIN = re.compile(r"[\w.\\]+(?:<[\w.,<>: ]*>)?")  # in no notation but that of names and their arguments
 _MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
 # Of Kotlin and Swift.
 _ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)
@@ -31,7 +32,7 @@ _ERRORS = re.compile(
 )  # of Zig, before what a function else gives
 _RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
 _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
-_NAME = re.compile(r"[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
+_NAME = re.compile(r"(?:\\\.)?[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
 
 
 _NO_TYPE = TypeRef("?")
@@ -42,9 +43,10 @@ def declared_type(written: str) -> TypeRef | None:
     """The type that a text declares; None where it names none that can be followed."""
     if len(written) > _LONGEST:
         return None
-    text = _SPACES.sub(
-        " ", written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".").replace("\\", ".")
-    )
+    text = written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".")
+    if ROOT in text:  # between names, or before the first
+        text = _BEHIND_NAME.sub(".", text).replace(ROOT, f"{ROOT}.")
+    text = _SPACES.sub(" ", text)
     text = _ERRORS.sub("", text)
     return TypeRef("static") if text.strip("?") == "static" else _type(text, 0)
 

@@ -18,8 +18,10 @@ from docindex_dagster.callgraph.languages import (
     c,
     csharp,
     ecmascript,
+    ecmascript_configs,
     elixir,
     go,
+    go_modules,
     haskell,
     java,
     kotlin,
@@ -28,10 +30,12 @@ from docindex_dagster.callgraph.languages import (
     python,
     ruby,
     rust,
+    rust_modules,
     scala,
     swift,
     zig,
 )
+from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.languages import HOSTS
 from docindex_dagster.code.parse import grammar_of
@@ -84,6 +88,13 @@ RULES: Mapping[str, Rules] = {
     "typescript": ecmascript.TYPESCRIPT_RULES,
     "zig": zig.RULES,
 }
+
+
+def read_configurations(modules: Modules) -> frozenset[str]:
+    """Read what says where imports lead; return which files do so that their names do not give away."""
+    modules.derived(go_modules.declared_modules)
+    modules.derived(rust_modules.declared_crates)
+    return modules.derived(ecmascript_configs.read_configurations).extended
 
 
 def rules_of(language: str) -> Rules:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.library import elements, last, module
+from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
 from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages import ecmascript_modules
@@ -20,6 +20,7 @@ _EXPRESSIONS = Expressions(
     names=frozenset(
         {
             "identifier",
+            "import",
             "type_identifier",
             "property_identifier",
             "private_property_identifier",
@@ -51,6 +52,7 @@ _EXPRESSIONS = Expressions(
     spreads=frozenset({"spread_element"}),
     library={
         **dict.fromkeys(("require", "import"), module),
+        **dict.fromkeys(("lazy", "React.lazy", "dynamic", "loadable", "defineAsyncComponent"), loaded),
         **dict.fromkeys(("Object.values", "Array.from", "Promise.all"), elements),
         **dict.fromkeys(("Object.freeze", "Object.seal"), last),
     },
@@ -92,7 +94,7 @@ _BUILTINS = """
     clearTimeout console decodeURIComponent document encodeURIComponent exports fetch global globalThis isFinite isNaN
     localStorage module navigator parseFloat parseInt performance process queueMicrotask require setImmediate
     setInterval setTimeout structuredClone window string number boolean any unknown object symbol bigint Record
-    ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
+    import ReadonlyArray Iterable Iterator Generator AsyncGenerator AsyncIterable Event EventTarget AbortController
     defineProps defineEmits defineExpose defineModel defineOptions defineSlots withDefaults
     $state $derived $effect $props $bindable $inspect $host Astro Fragment
 """
@@ -100,6 +102,7 @@ _BUILTINS = """
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
     find=ecmascript_modules.find,
+    candidates=ecmascript_modules.candidates,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

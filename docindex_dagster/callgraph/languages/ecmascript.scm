@@ -19,6 +19,25 @@
 (export_statement "default" @export.default declaration: (_ name: (_) @export.value))
 (export_statement "default" @export.default value: (_) @export.value)
 
+; import './a', import('./a'), require('./a'), require.resolve('./a'), vi.mock('./a'), new URL('./a', import.meta.url)
+(import_statement . (string) @import.module @import.unnamed)
+(call_expression function: (import) arguments: (arguments [
+  (string) @import.module @import.unnamed
+  (template_string . (string_fragment) @import.module .) @import.unnamed
+]))
+((call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module @import.unnamed .))
+  (#eq? @_require "require"))
+(call_expression
+  function: (member_expression object: (identifier) @_loader property: (property_identifier) @_load)
+  arguments: (arguments (string) @import.module @import.unnamed)
+  (#any-of? @_loader "require" "vi" "vitest" "jest")
+  (#any-of? @_load "resolve" "mock" "doMock" "unmock" "doUnmock" "importActual" "importMock" "requireActual" "requireMock"
+    "unstable_mockModule" "setMock" "createMockFromModule"))
+(new_expression
+  constructor: (identifier) @_url
+  arguments: (arguments . (string) @import.module @import.unnamed (member_expression))
+  (#eq? @_url "URL"))
+
 (variable_declarator
   name: (identifier) @import.alias
   value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @import.module .)) @import.space

@@ -1,101 +1,54 @@
 """To which file of the source an import of JavaScript or TypeScript leads."""
 
-import json
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.languages.ecmascript_configs import (
+    Configurations,
+    entry_paths,
+    read_configurations,
+    split_name,
+)
+from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 
 _COMPONENTS = (".vue", ".svelte", ".astro")
 _ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts", *_COMPONENTS)
 _INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.d.ts")
-_WRITTEN = re.compile(r"\.(?:m|c)?jsx?$")
-_COMMENTS = re.compile(r"//[^\n\"]*$|/\*.*?\*/|,(?=\s*[}\]])", re.MULTILINE | re.DOTALL)
+_WRITTEN = re.compile(r"\.(?:[mc]?jsx?|d\.[mc]?ts)$")
 _MAIN = ("src/index", "index", "src/main", "lib/index")
-
-_Alias = tuple[str, str, str]
-"""The folder in which it is known, a pattern, and what it stands for."""
-
-
-def _configured(modules: Modules) -> tuple[list[_Alias], Mapping[str, str]]:
-    """What the configurations stand for that can be read, and the folders of the packages of the source, by name."""
-    aliases: list[_Alias] = []
-    packages: dict[str, str] = {}
-    for path, text in modules.texts.items():
-        try:
-            values = _mapping(json.loads(_COMMENTS.sub("", text)))
-        except ValueError:
-            continue
-        folder, file = posixpath.split(path)
-        aliases += (_of_package if file == "package.json" else _of_options)(values, folder)
-        if file == "package.json" and isinstance(name := values.get("name"), str):
-            packages[name] = folder
-    return aliases, packages
-
-
-def _of_options(values: Mapping[str, Any], folder: str) -> Iterator[_Alias]:
-    """What the options of the compiler name, and where it looks for all other names."""
-    options = _mapping(values.get("compilerOptions"))
-    base = options.get("baseUrl")
-    root = posixpath.normpath(posixpath.join(folder, base if isinstance(base, str) else "."))
-    for pattern, targets in _mapping(options.get("paths")).items():
-        yield from ((folder, pattern, posixpath.join(root, target)) for target in _targets(targets))
-    if "baseUrl" in options:
-        yield folder, "*", posixpath.join(root, "*")
-
-
-def _of_package(values: Mapping[str, Any], folder: str) -> Iterator[_Alias]:
-    """What a package names inside, as `#name`, and what others find in it, as `package/name`."""
-    name = values.get("name")
-    for entry, within, before in (("imports", folder, ""), ("exports", "", name)):
-        named = values.get(entry)
-        named = {".": named} if isinstance(named, str) else _mapping(named)
-        for key, target in named.items() if isinstance(before, str) else ():
-            pattern = f"{before}{key.removeprefix('.')}"
-            for path in _targets(target) if pattern and key.startswith((".", "#")) else ():
-                if path.startswith("./"):
-                    yield within, pattern, posixpath.join(folder, path)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _targets(target: object) -> Iterator[str]:
-    """The files of an entry, which may differ from case to case."""
-    if isinstance(target, str):
-        yield target
-    for inner in target.values() if isinstance(target, dict) else target if isinstance(target, list) else ():
-        yield from _targets(inner)
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The file of a path, an alias or a package."""
-    for stem in _stems(modules, importer, module):
+    for stem in candidates(modules, importer, module):
         if path := _file(modules, posixpath.normpath(stem)):
             yield path
             return
 
 
-def _stems(modules: Modules, importer: str, module: str) -> Iterator[str]:
+def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
     """The paths without endings that a name may stand for."""
+    module = module.partition("?")[0]  # which says how a bundler loads it
     if module.startswith("."):
         yield posixpath.join(posixpath.dirname(importer), module)
         return
-    aliases, packages = modules.derived(_configured)
-    for folder, pattern, target in aliases:
-        before, star, after = pattern.partition("*")
-        is_meant = module == pattern or (star and module.startswith(before) and module.endswith(after))
-        if is_meant and importer.startswith(posixpath.join(folder, "")):
-            yield target.replace("*", module[len(before) : len(module) - len(after)] if star else "")
-    parts = module.split("/")
-    for length in (2, 1):
-        root = packages.get("/".join(parts[:length]))
-        rest = "/".join(parts[length:])
-        if root is not None:
-            yield from (posixpath.join(root, inside) for inside in ((rest, f"src/{rest}") if rest else _MAIN))
+    configurations = modules.derived(read_configurations)
+    for scope in upwards(importer):
+        for alias in configurations.aliases.get(scope, ()):
+            if (target := alias.expand(module)) is not None:
+                yield from _packaged(configurations, importer, target) if alias.is_module else (target,)
+    yield from _packaged(configurations, importer, module)
+
+
+def _packaged(configurations: Configurations, importer: str, module: str) -> Iterator[str]:
+    """The paths without endings that a name may stand for in the nearest package of the source that has it."""
+    name, rest = split_name(module)
+    packages = configurations.packages.get(name, {})
+    for path in nearest(importer, packages):
+        yield from entry_paths(packages, path, module)
+        inside = (rest, f"src/{rest}") if rest else _MAIN
+        yield from (posixpath.join(packages[path].folder, one) for one in inside)
 
 
 def _file(modules: Modules, stem: str) -> str | None:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docindex_dagster.callgraph.modules import Modules
 
@@ -10,16 +10,24 @@ _MODULE = re.compile(r"^\s*module\s+[\"']?([^\s\"']+)", re.MULTILINE)
 _VERSION = re.compile(r"/v\d+$|\.v\d+$")
 
 
-def _declared(modules: Modules) -> list[tuple[str, str]]:
+def declared_modules(modules: Modules) -> list[tuple[str, str]]:
     """The names of the modules that the go.mod files declare, the longest first, and their folders."""
-    texts = [(path, text) for path, text in modules.texts.items() if posixpath.basename(path) == "go.mod"]
-    found = [(line[1], posixpath.dirname(path)) for path, text in texts if (line := _MODULE.search(text))]
+    names = {path: modules.configuration(path, _parse).get("module") for path in modules.called("go.mod")}
+    found = [(name, posixpath.dirname(path)) for path, name in names.items() if name]
     return sorted(found, key=lambda item: -len(item[0]))
+
+
+def _parse(text: str) -> Mapping[str, str]:
+    """Parse the one line of a go.mod that counts."""
+    line = _MODULE.search(text)
+    if line is None:
+        raise ValueError("it names no module")
+    return {"module": line[1]}
 
 
 def find(modules: Modules, _: str, module: str) -> Iterator[str]:
     """The folder of a package, with a slash behind it."""
-    declared = modules.derived(_declared)
+    declared = modules.derived(declared_modules)
     inside = [(name, root) for name, root in declared if f"{module}/".startswith(f"{name}/")]
     folders = [posixpath.join(root, module[len(name) + 1 :]).rstrip("/") for name, root in inside]
     if not declared and "." in module.partition("/")[0]:  # the folder that ends as the path does behind host and owner

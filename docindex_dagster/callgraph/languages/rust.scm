@@ -8,6 +8,14 @@
 
 (use_declaration argument: [(identifier) (scoped_identifier) (use_as_clause) (use_wildcard)] @use)
 (use_list [(identifier) (scoped_identifier) (use_as_clause) (use_wildcard) (self)] @use)
+; #[path = "folder/file.rs"] mod name;
+((attribute_item (attribute (identifier) @_path value: (string_literal) @import.module))
+  . (mod_item name: (identifier) @import.alias)
+  (#eq? @_path "path"))
+((attribute_item (attribute (identifier) @_path value: (string_literal) @import.module))
+  . (attribute_item)
+  . (mod_item name: (identifier) @import.alias)
+  (#eq? @_path "path"))
 
 (let_declaration pattern: (identifier) @bind type: (_) @bind.type)
 (let_declaration pattern: (identifier) @bind !type value: (_)? @bind.value)

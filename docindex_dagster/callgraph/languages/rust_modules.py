@@ -3,8 +3,9 @@
 import posixpath
 import tomllib
 from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
-from docindex_dagster.callgraph.modules import Modules
+from docindex_dagster.callgraph.modules import Modules, upwards
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
@@ -23,26 +24,62 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
         stem = folder if has_modules_beside else posixpath.join(folder, file.removesuffix(".rs"))
         stem = posixpath.join(stem, module.removeprefix("self.").replace(".", "/"))
         yield from _known(paths, importer, f"{stem}.rs", f"{stem}/mod.rs")
-    elif module in modules.derived(_crates):
-        yield modules.derived(_crates)[module]
+    elif module.endswith(".rs"):  # as an attribute has it
+        yield from _known(paths, importer, posixpath.normpath(posixpath.join(posixpath.dirname(importer), module)))
+    else:
+        crates = modules.derived(declared_crates)
+        renamed = (crates.renamed.get(folder, {}).get(module) for folder in upwards(posixpath.dirname(importer)))
+        package = next(filter(None, renamed), None)
+        if library := crates.packages.get(package or "") or crates.libraries.get(module):
+            yield library
 
 
-def _crates(modules: Modules) -> Mapping[str, str]:
-    """The names of the libraries that the Cargo.toml files declare, and their first files."""
-    found = {}
-    for path, text in modules.texts.items():
-        if posixpath.basename(path) != "Cargo.toml":
-            continue
-        try:
-            values = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            continue
-        package, library = (part if isinstance(part := values.get(name), dict) else {} for name in ("package", "lib"))
-        name = library.get("name") or package.get("name")
-        file = posixpath.join(posixpath.dirname(path), str(library.get("path", "src/lib.rs")))
-        if isinstance(name, str) and file in modules.paths:
-            found[name.replace("-", "_")] = file
-    return found
+class Crates(NamedTuple):
+    """What the Cargo.toml files declare.
+
+    Attributes:
+        libraries: the first files of libraries, by the names that code has for them.
+        packages: the same, by the names of packages.
+        renamed: by folder, the packages that its code has under other names.
+    """
+
+    libraries: Mapping[str, str]
+    packages: Mapping[str, str]
+    renamed: Mapping[str, Mapping[str, str]]
+
+
+def declared_crates(modules: Modules) -> Crates:
+    """Read the Cargo.toml files."""
+    libraries: dict[str, str] = {}
+    packages: dict[str, str] = {}
+    renamed: dict[str, Mapping[str, str]] = {}
+    for path in modules.called("Cargo.toml"):
+        values, folder = modules.configuration(path, tomllib.loads), posixpath.dirname(path)
+        package, library = _table(values, "package"), _table(values, "lib")
+        file = posixpath.join(folder, str(library.get("path", "src/lib.rs")))
+        name = package.get("name")
+        called = library.get("name") or name
+        if file in modules.paths and isinstance(called, str):
+            libraries[called.replace("-", "_")] = file
+        if file in modules.paths and isinstance(name, str):
+            packages[name] = file
+        renamed[folder] = dict(_renamed(values))
+    return Crates(libraries, packages, renamed)
+
+
+def _renamed(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The names under which code has packages, and theirs."""
+    targets = [one for one in _table(values, "target").values() if isinstance(one, dict)]
+    for table in (values, _table(values, "workspace"), *targets):
+        for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
+            for name, about in _table(table, kind).items():
+                if isinstance(about, dict) and isinstance(package := about.get("package"), str):
+                    yield name.replace("-", "_"), package
+
+
+def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = values.get(name)
+    return found if isinstance(found, dict) else {}
 
 
 def _known(paths: frozenset[str], path: str, *candidates: str) -> list[str]:

@@ -50,6 +50,8 @@ def files_of(q: Queries, unit: Unit, module: str) -> Values:
 
 def _of_path(q: Queries, unit: Unit, scope: str, module: str, member: str) -> Values:
     """What a path leads to that is imported."""
+    if module.endswith(".rs"):  # a file, as an attribute of a module has it
+        return files_of(q, unit, module)
     first, *others = [*filter(None, module.split(".")), *filter(None, [member])] or [""]
     found = _first_of_path(q, unit, scope, "this" if first == "self" else first)
     for name in others:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, reduce
 
-from docindex_dagster.callgraph.ir import EITHER, UNKNOWN, Attribute, Expression, Instance, Name, TypeRef
+from docindex_dagster.callgraph.ir import EITHER, ROOT, UNKNOWN, Attribute, Expression, Instance, Name, TypeRef
 from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -66,11 +66,16 @@ def typed(  # noqa: PLR0911 one a sort of types
     # Also an argument that is not known has its place.
     arguments = arguments[:1] if last in rules.leading else arguments
     several = ((typed(q, unit, scope, one, given), one) for one in arguments)
-    held = tuple(found[0] if found else external_object(one.name) for found, one in several)
+    held = tuple(found[0] if found else external_object(_from_root(one.name)) for found, one in several)
     found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
     if not found and (arguments or rules.sharing == "namespace"):
-        return [external_object(name, Resolution.RECEIVER, held)]
+        return [external_object(_from_root(name), Resolution.RECEIVER, held)]
     return found
+
+
+def _from_root(name: str) -> str:
+    """A name as other files have it, which write no root before it."""
+    return name.removeprefix(f"{ROOT}.")
 
 
 def _held_by_library(rules: Rules, name: str, arguments: tuple[TypeRef, ...]) -> tuple[TypeRef, ...]:

@@ -6,6 +6,12 @@
   (object_reference schema: (_)? @scope name: (_) @name)
   [(column_definitions) (keyword_as)]? @body) @definition.struct
 
+; A routine that the grammar cannot parse is read as this view: code/readings.py.
+(create_view
+  (object_reference schema: (_)? @scope name: (_) @name)
+  (keyword_as) @body
+  (create_query (select (select_expression (term value: (field name: (identifier) @_routine)))))
+  (#eq? @_routine "routine_body")) @definition.function
 (create_view
   (object_reference schema: (_)? @scope name: (_) @name)
   (keyword_as) @body) @definition.type

@@ -27,6 +27,12 @@ def may_calls(tmp_path: Path) -> Calls:
 
 
 @pytest.fixture
+def imports(tmp_path: Path) -> Calls:
+    """What files import."""
+    return lambda files: _edges(tmp_path, files, "imports")
+
+
+@pytest.fixture
 def references(tmp_path: Path) -> Calls:
     """What is handed on or taken."""
     return lambda files: _edges(tmp_path, files, "references")

@@ -1,5 +1,7 @@
 """Imports: to which file, and to which name in it, an import leads."""
 
+import pytest
+
 
 def test_an_alias_of_python_stands_for_what_is_imported(calls):
     found = calls(
@@ -385,6 +387,54 @@ def test_a_crate_of_rust_is_found_by_the_name_in_its_cargo_file(calls):
     assert found == {
         ("app/src/main.rs::run", "pay-core/src/card.rs::check", "imported name"),
         ("app/src/main.rs::run", "pay-core/src/card.rs::close", "imported name"),
+    }
+
+
+@pytest.mark.parametrize(
+    "cargo",
+    [
+        '[dependencies]\npay = { path = "../core", package = "pay-core" }\n',
+        '[dev-dependencies.pay]\npackage = "pay-core"\n',
+        '[target."cfg(unix)".dependencies]\npay = { package = "pay-core" }\n',
+        '[workspace.dependencies]\npay = { package = "pay-core" }\n',
+    ],
+)
+def test_a_crate_of_rust_may_have_another_name_where_it_is_used(calls, cargo):
+    found = calls(
+        {
+            "app/Cargo.toml": f'[package]\nname = "app"\n{cargo}',
+            "app/src/main.rs": "use pay::check;\nfn run() { check(); pay::close(); }\n",
+            "core/Cargo.toml": '[package]\nname = "pay-core"\n[lib]\nname = "core_of_pay"\n',
+            "core/src/lib.rs": "pub fn check() {}\npub fn close() {}\n",
+        }
+    )
+
+    assert {(caller, callee) for caller, callee, _ in found} == {
+        ("app/src/main.rs::run", "core/src/lib.rs::check"),
+        ("app/src/main.rs::run", "core/src/lib.rs::close"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("attributes", "file"),
+    [
+        ('#[path = "inner/far.rs"]', "src/inner/far.rs"),
+        ('#[path = "../shared/far.rs"]', "shared/far.rs"),
+        ('#[cfg(unix)]\n#[path = "far_unix.rs"]', "src/far_unix.rs"),
+        ('#[path = "far_unix.rs"]\n#[cfg(unix)]', "src/far_unix.rs"),
+    ],
+)
+def test_a_module_of_rust_lies_where_its_attribute_says(calls, attributes, file):
+    found = calls(
+        {
+            "src/main.rs": f"{attributes}\nmod far;\nuse crate::far::go;\nfn run() {{ go(); far::stop(); }}\n",
+            file: "pub fn go() {}\npub fn stop() {}\n",
+        }
+    )
+
+    assert {(caller, callee) for caller, callee, _ in found} == {
+        ("src/main.rs::run", f"{file}::go"),
+        ("src/main.rs::run", f"{file}::stop"),
     }
 
 
