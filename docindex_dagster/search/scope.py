@@ -15,7 +15,6 @@ from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
@@ -69,21 +68,21 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
     """
     if given is None:
         return None, None
-    fixed = given[: match.start()] if (match := _WILDCARD.search(given)) else given
-    base = Path(fixed if fixed == given else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
+    match = None if os.path.lexists(given) else _WILDCARD.search(given)
+    fixed = given[: match.start()] if match else given
+    base = Path(fixed if match is None else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
     is_explicit = given.startswith(("/", "./", "../"))
     if not is_explicit and (match or not os.path.lexists(base)):
         return None, given
-    around = registry.containing(settings, base)
-    if around is None and base.is_absolute():
+    found = registry.located(settings, base)
+    if found is None and base.is_absolute():
         raise QueryError(f"{given} lies in no source; `docindex source list` shows them")
-    if around is None or not os.path.lexists(base):
+    if found is None or not os.path.lexists(base):
         return None, given
-    folder = Path(os.path.normpath(base.absolute())).relative_to(around.path)
-    name = path_to_name(os.fsencode(folder)).removeprefix(".")
+    source, name = found
     rest = given.removeprefix(fixed.rpartition("/")[0]).removeprefix("/") if match else ""
     glob = "/".join(filter(None, (name, rest)))
-    return around.key, f"/{glob}" if glob else None
+    return source.key, f"/{glob}" if glob else None
 
 
 def keys_of(

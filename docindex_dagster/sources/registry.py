@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
+from docindex_dagster.sources.paths import path_to_name
 
 
 def sources(settings: Settings) -> dict[str, Source]:
@@ -57,14 +58,45 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
 
 
 def containing(settings: Settings, path: Path) -> Source | None:
-    """The source whose folder holds `path`; the innermost where sources lie in one another.
+    """Return the source whose folder holds `path`; the innermost where sources are nested.
 
     Raises:
         SettingsError: as `sources`.
     """
-    path = Path(os.path.normpath(path.absolute()))
-    around = [source for source in sources(settings).values() if path.is_relative_to(source.path)]
-    return max(around, key=lambda source: len(source.path.parts), default=None)
+    found = located(settings, path)
+    return found[0] if found else None
+
+
+def located(settings: Settings, path: Path) -> tuple[Source, str] | None:
+    """Return the innermost source that holds `path`, and the name of `path` in it: "" for the source's own folder.
+
+    Links that lead to the source are resolved where no source holds `path` as it is written. Links in it never are.
+
+    Raises:
+        SettingsError: as `sources`.
+    """
+    if "\0" in str(path):
+        return None
+    normal = os.path.normpath(path.absolute())
+    declared = sources(settings).values()
+    if found := _innermost((source, source.path, normal) for source in declared):
+        return found
+    real = [(source, Path(os.path.realpath(source.path))) for source in declared]
+    folder, name = os.path.split(normal)
+    for place in (normal, f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)):
+        if found := _innermost((source, root, place) for source, root in real):
+            return found
+    return None
+
+
+def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str] | None:
+    """Return the source whose folder is the innermost around a path, and the name of the path below that folder."""
+    around = [(folder, source, path) for source, folder, path in places if Path(path).is_relative_to(folder)]
+    if not around:
+        return None
+    folder, source, path = max(around, key=lambda place: len(place[0].parts))
+    below = Path(path).relative_to(folder)
+    return source, path_to_name(os.fsencode(below)) if below.parts else ""
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:

@@ -344,3 +344,39 @@ def test_a_branch_of_a_bare_repository_can_be_followed(tmp_path, git):
     git(tmp_path, "init", "-q", "--bare", "bare.git")
 
     assert edit.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name"),
+    [
+        ("x/.github/ci.yml", "git/x", ".github/ci.yml"),
+        ("x/.hidden.md", "git/x", ".hidden.md"),
+        ("x/..y/z.md", "git/x", "..y/z.md"),
+        ("x/a%41.md", "git/x", "a%2541.md"),
+        ("x", "git/x", ""),
+        ("x/.", "git/x", ""),
+        ("real/docs/a.md", "library/docs", "a.md"),
+        ("link/docs/a.md", "library/docs", "a.md"),
+        ("again/a.md", "library/docs", "a.md"),
+        ("x/away.md", "git/x", "away.md"),
+        ("again/away.md", "library/docs", "away.md"),
+    ],
+)
+def test_a_path_has_one_name_in_its_source_whichever_links_lead_to_it(tmp_path, path, source, name):
+    text = '[[source]]\nkind = "git"\npath = "x"\n[[source]]\nkind = "library"\npath = "link/docs"\n'
+    settings = project(tmp_path, text, "x", "real/docs", "elsewhere")
+    for link, target in {"link": "real", "again": "real/docs", "x/away.md": "/nowhere"}.items():
+        (tmp_path / link).symlink_to(target)
+    (tmp_path / "real/docs/away.md").symlink_to("/nowhere")
+
+    found = registry.located(settings, tmp_path / path)
+
+    assert (found[0].key, found[1]) == (source, name)
+
+
+def test_links_in_a_circle_lead_to_no_source(tmp_path):
+    settings = project(tmp_path, '[[source]]\nkind = "git"\npath = "x"\n', "x")
+    (tmp_path / "circle").symlink_to("circle")
+
+    assert registry.located(settings, tmp_path / "circle" / "a.md") is None
+    assert registry.located(settings, Path("a\0b")) is None
