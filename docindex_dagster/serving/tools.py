@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -17,10 +16,11 @@ from docindex_dagster.search.cells import Index
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, log
-from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.places import explain, in_source
+from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.places import explain, readings_of
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of, path_of
 from docindex_dagster.serving import answers, budget
 from docindex_dagster.serving.moments import Moment
@@ -207,9 +207,8 @@ class Tools:
 
         def ask(reader: Index) -> str:
             settings = self._live.settings
-            within, place = in_source(settings, reference)
-            keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()), all_sources=True)
-            found = find_chunks(reader, place, keys)
+            keys = keys_of(settings, reader.generation, sources or (), all_sources=True)
+            _, found = look_up(reader, readings_of(settings, reference, reader.generation.sources), keys)
             declared = registry.sources(settings)
             changed = changed_files(found, declared)
             return answers.of_chunks(found, changed, files_of(declared), start, max_tokens)
@@ -247,8 +246,14 @@ class Tools:
             opened = graph_of(settings, reader, sources or ())
             if question == "stats":
                 return budget.cut(answers.of_statistics(statistics(opened)), max_tokens)
-            steps = ask.answer(opened, question, symbol, to, depth)
-            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, steps)]
+            known = reader.generation.sources
+
+            def named(end: str) -> str:
+                return node_name(reader, opened, end, readings_of(settings, end, known)) if end else ""
+
+            start_at, end_at = named(symbol), named(to)
+            steps = ask.answer(opened, question, start_at, end_at, depth)
+            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, start_at, end_at, steps)]
             declared = registry.sources(settings)
             asked = [declared[key] for key in dict.fromkeys(step.source for step in steps) if key in declared]
             notes += [f"Note: {note}" for note in notes_of_edits(reader.layout, asked, settings.search.look_s)]
@@ -309,7 +314,7 @@ class Tools:
 
         Use it when `search` does not find what should be there.
         """
-        found = explain(self._live.settings, Path(path))
+        found = explain(self._live.settings, path)
         return budget.cut(f"{found.source}: {found.answer}\n{found.findable}", budget.DEFAULT)
 
     def status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:
