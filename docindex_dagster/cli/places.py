@@ -13,6 +13,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.choice import Choice, choose
 from docindex_dagster.sources.model import Source
@@ -126,5 +127,5 @@ def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
 def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> Opened:
     is_whole = not any(name for _, name in located)
     keys = tuple(dict.fromkeys(source.key for source, _ in located))
-    globs = tuple((source.key, f"/{name}" if name else "") for source, name in located)
+    globs = tuple((source.key, f"/{escape_glob(name)}" if name else "") for source, name in located)
     return Opened(settings, reader, keys, () if is_whole else globs)

@@ -1,7 +1,6 @@
 """Which chunks a search looks at: from what a user names to filters, with errors that say what there is."""
 
 import os
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.documents.human_language import of_tag
-from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import Generation
@@ -20,9 +19,6 @@ from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
-
-
-_WILDCARD = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,7 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
     """
     if given is None:
         return None, None
-    match = None if os.path.lexists(given) else _WILDCARD.search(given)
+    match = None if os.path.lexists(given) else SPECIAL.search(given)
     fixed = given[: match.start()] if match else given
     base = Path(fixed if match is None else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
     is_explicit = given.startswith(("/", "./", "../"))
@@ -81,7 +77,7 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
         return None, given
     source, name = found
     rest = given.removeprefix(fixed.rpartition("/")[0]).removeprefix("/") if match else ""
-    glob = "/".join(filter(None, (name, rest)))
+    glob = "/".join(filter(None, (escape_glob(name), rest)))
     return source.key, f"/{glob}" if glob else None
 
 
