@@ -49,6 +49,16 @@ def reader_of(settings: Settings) -> "Reader":
     return open_together(homes(settings))
 
 
+def usual_sources(settings: Settings, reader: "Reader") -> tuple[str, ...]:
+    """Return the sources to search from the working directory where none is named, and warn of another work tree."""
+    from docindex_dagster.search.scope import here
+
+    found = here(settings, reader.generation, Path.cwd())
+    if found.note:
+        console.warning(found.note)
+    return found.sources
+
+
 @contextmanager
 def publication(settings: Settings, command: str, cell: int = 0) -> Iterator[Layout]:
     """Hold the lock under which generations are written, and say for whom the command waits.

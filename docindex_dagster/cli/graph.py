@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster.cli import console, precise
-from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
+from docindex_dagster.cli.common import Json, Sources, reader_of, usual_sources, utf8
 from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
@@ -57,11 +57,12 @@ class _Asked:
 def _asked(source: Sequence[str] | None) -> _Asked:
     settings = load_project()
     reader = reader_of(settings)
-    graph = graph_of(settings, reader, source or ())
+    usual = usual_sources(settings, reader)
+    graph = graph_of(settings, reader, source or usual)
 
     def name_of(typed: str) -> str:
         readings = readings_of(settings, typed, reader.generation.sources)
-        return node_name(reader, graph, utf8(typed), readings)
+        return node_name(reader, graph, utf8(typed), readings, usual)
 
     return _Asked(graph, files_of(registry.sources(settings)), settings.home, name_of)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
-from docindex_dagster.cli.common import reader_of
+from docindex_dagster.cli.common import reader_of, usual_sources
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
@@ -31,6 +31,7 @@ class Opened:
     reader: Reader
     sources: tuple[str, ...] = ()  # keys; none for those that are searched by default
     places: tuple[tuple[str, str], ...] = ()  # sources with a glob each, where not all of them is searched
+    usual: tuple[str, ...] = ()  # sources that are searched where none is named
 
 
 def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -> tuple[str, Opened]:
@@ -48,7 +49,8 @@ def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -
     if paths:
         return query, _of_project(paths) or _of_folders([path.resolve() for path in paths], yes=yes)
     settings = project.load_project()
-    return query, Opened(settings, reader_of(settings), tuple(sources))
+    reader = reader_of(settings)
+    return query, Opened(settings, reader, tuple(sources), usual=usual_sources(settings, reader))
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:

@@ -18,6 +18,7 @@ from docindex_dagster.cli.common import (
     TopK,
     Yes,
     reader_of,
+    usual_sources,
     utf8,
 )
 from docindex_dagster.cli.project import load_project, load_settings
@@ -165,6 +166,7 @@ def search(
     text, opened = places.understood(query, source or (), yes=yes)
     settings, reader = opened.settings, opened.reader
     narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
+    narrowing = replace(narrowing, usual=opened.usual)
     filters = replace(filters_of(settings, reader.generation, narrowing), places=opened.places)
     if is_listing:
         everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
@@ -308,7 +310,8 @@ def log(
     settings = load_project()
     reader = reader_of(settings)
     within, glob = path_of(settings, None if path is None else utf8(path))
-    names = source or ([within] if within else ())
+    usual = usual_sources(settings, reader)
+    names = source or ([within] if within else () if all_sources else usual)
     filters = CommitFilters(
         sources=keys_of(settings, reader.generation, names, all_sources=all_sources),
         author=None if author is None else utf8(author),
@@ -347,7 +350,8 @@ def show(
     settings = load_project()
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=True)
-    _, found = look_up(reader, readings_of(settings, " ".join(reference), reader.generation.sources), keys)
+    readings = readings_of(settings, " ".join(reference), reader.generation.sources)
+    _, found = look_up(reader, readings, keys, usual_sources(settings, reader))
     declared = registry.sources(settings)
     changed, file_of = changed_files(found, declared), files_of(declared)
     marked = [(row, file_of(row["source"], row["path"]), (row["source"], row["path"]) in changed) for row in found]

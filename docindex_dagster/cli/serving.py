@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from contextlib import closing, nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -119,7 +120,7 @@ def mcp(
     folds = folding(settings, [memory.bound]) if memory else nullcontext()
     with in_background(settings) if watch else nullcontext(), folds:
         remembering = MemoryTools(memory) if memory else None
-        serve(Tools(live, launch.outcomes), remembering, CollectingTools.of(live))
+        serve(Tools(live, launch.outcomes, Path.cwd()), remembering, CollectingTools.of(live))
 
 
 def serve(

@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import AllSources, Json, Languages, References, Sources, TopK, reader_of, utf8
+from docindex_dagster.cli.common import (
+    AllSources,
+    Json,
+    Languages,
+    References,
+    Sources,
+    TopK,
+    reader_of,
+    usual_sources,
+    utf8,
+)
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType
 
@@ -38,6 +48,7 @@ def similar(
         human_languages=list(map(utf8, lang_human or ())),
         source_types=[value.value for value in source_type or ()],
         path_glob=None if path is None else utf8(path),
+        usual=usual_sources(settings, reader),
     )
     filters = filters_of(settings, reader.generation, narrowing)
     reference = " ".join(place)

@@ -95,9 +95,15 @@ def find_chunks(reader: Index, reference: str, sources: Sequence[str] = ()) -> l
 
 
 def look_up(
-    reader: Index, readings: Sequence[Reference], sources: Sequence[str] = ()
+    reader: Index, readings: Sequence[Reference], sources: Sequence[str] = (), usual: Sequence[str] = ()
 ) -> tuple[Reference, list[dict[str, Any]]]:
-    """Return the first reading of a text that names something indexed, and its rows. Sources are as for `find_chunks`.
+    """Return the first reading of a text that names something indexed, and its rows.
+
+    Args:
+        reader: the index.
+        readings: in their order.
+        sources: as for `find_chunks`.
+        usual: the sources of a text that names none.
 
     Raises:
         QueryError: none does.
@@ -106,7 +112,7 @@ def look_up(
         for reading in readings:
             if sources and reading.source and reading.source not in sources:
                 continue
-            if found := _chosen(_rows(reader, reading), (reading.source,) if reading.source else sources):
+            if found := _chosen(_rows(reader, reading), (reading.source,) if reading.source else sources or usual):
                 return reading, found
         raise QueryError(_nothing_found(reader, readings, sources))
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
 
 
-def node_name(reader: Index, graph: "OpenGraph", text: str, readings: Sequence[Reference] = ()) -> str:
+def node_name(
+    reader: Index, graph: "OpenGraph", text: str, readings: Sequence[Reference] = (), usual: Sequence[str] = ()
+) -> str:
     """Return the name of the node at an indexed place; of what is no such place, the name that the graph looks for.
 
     Args:
@@ -20,6 +22,7 @@ def node_name(reader: Index, graph: "OpenGraph", text: str, readings: Sequence[R
         graph: what is asked.
         text: what the user typed.
         readings: what it may mean; none for all that `core.references` reads in it.
+        usual: the sources of a text that names none.
 
     Raises:
         QueryError: the place is in several sources.
@@ -32,7 +35,7 @@ def node_name(reader: Index, graph: "OpenGraph", text: str, readings: Sequence[R
                 return f"{reading.source}!{reading.symbol}"
             continue
         try:
-            _, rows = look_up(reader, [reading])
+            _, rows = look_up(reader, [reading], usual=usual)
         except QueryError:
             continue
         by_source = {row["source"]: [one for one in rows if one["source"] == row["source"]] for row in rows}

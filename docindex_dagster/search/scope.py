@@ -14,6 +14,7 @@ from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.work_trees import linked_tree
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
@@ -32,6 +33,43 @@ class Narrowing:
     source_types: Sequence[str] = ()
     symbol_kinds: Sequence[str] = ()
     path_glob: str | None = None
+    usual: Sequence[str] = ()  # the sources to search where none is named, instead of the default ones
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a user's folder says about where to search.
+
+    Attributes:
+        sources: the keys to search where none is named; empty for the default ones.
+        note: which answers come from another work tree than the user's, and how to change that.
+    """
+
+    sources: tuple[str, ...] = ()
+    note: str = ""
+
+
+def here(settings: Settings, generation: Generation, folder: Path | None) -> Here:
+    """Return what a folder says about where to search: in a linked work tree, its own sources replace the others'.
+
+    Args:
+        settings: of the project.
+        generation: what is indexed.
+        folder: where the user is; None where that is not known.
+    """
+    tree = linked_tree(settings, folder) if folder else None
+    if tree is None:
+        return Here()
+    own = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
+    missing = [key for key in tree.own if key in generation.sources and key not in own]
+    default = settings.search.default_source
+    keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
+    note = (
+        f"you are in the work tree {tree.root}, but {' and '.join(missing)} is of another one, and so are the answers: "
+        f"`docindex index {tree.root}` indexes this one"
+    )
+    sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()
+    return Here(sources, note if missing else "")
 
 
 def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing) -> Filters:
@@ -43,7 +81,8 @@ def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing)
             of files or kind of symbol, or a path from the root lies in no source.
     """
     within, glob = path_of(settings, narrowing.path_glob)
-    names = narrowing.sources or ((within,) if within else ())
+    usual = () if narrowing.all_sources else narrowing.usual
+    names = narrowing.sources or ((within,) if within else usual)
     return Filters(
         sources=keys_of(settings, generation, names, all_sources=narrowing.all_sources),
         languages=tuple(_language(generation, name) for name in narrowing.languages),

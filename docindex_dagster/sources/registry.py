@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
+from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
@@ -71,6 +72,7 @@ def located(settings: Settings, path: Path) -> tuple[Source, str] | None:
     """Return the innermost source that holds `path`, and the name of `path` in it: "" for the source's own folder.
 
     Links that lead to the source are resolved where no source holds `path` as it is written. Links in it never are.
+    Another work tree of the source's repository is not in the source, wherever its folder is.
 
     Raises:
         SettingsError: as `sources`.
@@ -96,7 +98,23 @@ def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str]
         return None
     folder, source, path = max(around, key=lambda place: len(place[0].parts))
     below = Path(path).relative_to(folder)
+    if _is_in_other_tree(folder, folder / below):
+        return None
     return source, path_to_name(os.fsencode(below)) if below.parts else ""
+
+
+def work_tree(folder: Path) -> Path | None:
+    """Return the root of the git work tree around a folder."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def _is_in_other_tree(source: Path, path: Path) -> bool:
+    """Whether a path below a source is in a linked work tree of the repository that the source is in."""
+    tree = work_tree(path)
+    if tree is None or tree == source or source not in tree.parents or not (tree / ".git").is_file():
+        return False
+    around = work_tree(source)
+    return around is not None and common_folder(around) == common_folder(tree)
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:
