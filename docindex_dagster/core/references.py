@@ -35,7 +35,7 @@ class Reference:
     Attributes:
         path: a file: as it was typed, or as its source names it. Empty where no file is named.
         source: the key of the source that the text names.
-        lines: the first and the last line, from 1 and inclusive.
+        lines: the first and the last line, from 1 and inclusive; in the order in which they were typed.
         chunk: the position of a chunk in its file, from 0.
         symbol: a qualified name, or the titles above a section, joined by " > "; in the file, else anywhere.
         id: a chunk's id, or how a commit's hash begins.
@@ -97,8 +97,7 @@ def _read(text: str, source: str | None) -> Iterator[Reference]:
     yield Reference(text, source)
     for pattern in _PLACES:
         if place := pattern.fullmatch(text):
-            first, last = int(place["first"]), int(place["last"] or place["first"])
-            yield Reference(place["path"], source, (min(first, last), max(first, last)))
+            yield Reference(place["path"], source, (int(place["first"]), int(place["last"] or place["first"])))
     for path, symbol in _split(text, "::"):
         yield Reference(path, source, symbol=_OVERLOAD.sub("", without_arguments(symbol)))
     for path, titles in _split(text, "#"):

@@ -153,7 +153,8 @@ def similar_to(
         DamagedStoreError: as `similar`.
     """
     readings = readings_of(settings, reference, reader.generation.sources)
-    found = similar(reader, reference, readings, filters=request.filters, top_k=request.top_k, same_file=same_file)
+    filters, top_k = request.filters, request.top_k
+    found = similar(reader, reference, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
     if _is_whole(reader, request, warn) and not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)

@@ -148,7 +148,7 @@ def _rows(reader: Index, reference: Reference) -> list[dict[str, Any]]:
 
 
 def _at(rows: list[dict[str, Any]], lines: tuple[int, int]) -> list[dict[str, Any]]:
-    first, last = lines
+    first, last = sorted(lines)
     return [row for row in rows if row["start_line"] <= last and first <= row["end_line"]]
 
 

@@ -59,7 +59,7 @@ def _node(graph: "OpenGraph", reading: Reference, rows: Sequence[Mapping[str, An
         qualified = (symbol["qualified_name"] for symbol in symbols)
         names += [f"{file}::{name}" for name in qualified if name.endswith(f".{reading.symbol}")]
     if reading.lines:
-        start, end = reading.lines
+        start, end = sorted(reading.lines)
         around = [one for one in symbols if one["start_line"] <= start and end <= one["end_line"]]
         around.sort(key=lambda one: one["end_line"] - one["start_line"])
         names += [f"{file}::{symbol['qualified_name']}" for symbol in around]

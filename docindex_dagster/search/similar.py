@@ -31,8 +31,9 @@ _SIGNAL = "vector"
 def similar(
     reader: Index,
     reference: str,
-    readings: Sequence[Reference] = (),
+    sources: Sequence[str] = (),
     *,
+    readings: Sequence[Reference] = (),
     filters: Filters,
     top_k: int = 10,
     same_file: bool = False,
@@ -42,7 +43,8 @@ def similar(
     Args:
         reader: an open generation.
         reference: what the user typed.
-        readings: what it may mean; none for all that `core.references` reads in it.
+        sources: where the place is; none for all.
+        readings: what the reference may mean; none for all that `core.references` reads in it.
         filters: what every hit must meet.
         top_k: how many at most.
         same_file: whether other chunks of the same file count.
@@ -51,7 +53,7 @@ def similar(
         QueryError: no indexed place is named so, or there is one in several sources.
         DamagedStoreError: a store cannot be read.
     """
-    _, rows = look_up(reader, readings or parse(reference, reader.generation.sources))
+    _, rows = look_up(reader, readings or parse(reference, reader.generation.sources), sources)
     filters.check(schema_of(reader))
     files = {(row["source"], row["path"]) for row in rows}
     if len(files) > 1:

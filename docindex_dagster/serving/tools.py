@@ -79,7 +79,10 @@ Cursor = Annotated[
     str | None, Field(description="Where to go on: the cursor that the answer before gave, with the same arguments.")
 ]
 Place = Annotated[
-    str, Field(description="PATH:LINE, PATH, SOURCE::PATH::INDEX, a chunk id, or the start of a commit's hash.")
+    str,
+    Field(
+        description="As answers print it: [SOURCE] PATH[:LINE], a chunk id, a symbol, or how a commit's hash begins."
+    ),
 ]
 
 

@@ -374,7 +374,7 @@ def test_a_path_has_one_name_in_its_source_whichever_links_lead_to_it(tmp_path, 
     assert (found[0].key, found[1]) == (source, name)
 
 
-def test_links_in_a_circle_lead_to_no_source(tmp_path):
+def test_circular_links_are_in_no_source(tmp_path):
     settings = project(tmp_path, '[[source]]\nkind = "git"\npath = "x"\n', "x")
     (tmp_path / "circle").symlink_to("circle")
 
