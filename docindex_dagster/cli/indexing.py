@@ -296,7 +296,7 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
         return [registry.find(settings, argument).key], False
     if (children := _children(settings, folder)) is not None:
         return children, False
-    around = registry.containing(settings, folder) if folder.is_dir() else None
+    around = registry.containing(settings, folder, through_links=False) if folder.is_dir() else None
     if around is not None:
         return [around.key], False
     from docindex_dagster.cli.asking import check_folder

@@ -58,21 +58,22 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
     return SourceError(f"there is no source {name!r}; known sources: {known}")
 
 
-def containing(settings: Settings, path: Path) -> Source | None:
-    """Return the source whose folder holds `path`; the innermost where sources are nested.
+def containing(settings: Settings, path: Path, *, through_links: bool = True) -> Source | None:
+    """Return the source whose folder holds `path`, as `located` does.
 
     Raises:
         SettingsError: as `sources`.
     """
-    found = located(settings, path)
+    found = located(settings, path, through_links=through_links)
     return found[0] if found else None
 
 
-def located(settings: Settings, path: Path) -> tuple[Source, str] | None:
+def located(settings: Settings, path: Path, *, through_links: bool = True) -> tuple[Source, str] | None:
     """Return the innermost source that holds `path`, and the name of `path` in it: "" for the source's own folder.
 
-    Links that lead to the source are resolved where no source holds `path` as it is written. Links in it never are.
-    Another work tree of the source's repository is not in the source, wherever its folder is.
+    Where no source holds `path` as it is written, links on the way to the source are resolved, and with `through_links`
+    those on the way to `path`. Links in the source never are. Another work tree of the source's repository is not in
+    the source, wherever its folder is.
 
     Raises:
         SettingsError: as `sources`.
@@ -84,8 +85,11 @@ def located(settings: Settings, path: Path) -> tuple[Source, str] | None:
     if found := _innermost((source, source.path, normal) for source in declared):
         return found
     real = [(source, Path(os.path.realpath(source.path))) for source in declared]
-    folder, name = os.path.split(normal)
-    for place in (normal, f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)):
+    places = [normal]
+    if through_links:
+        folder, name = os.path.split(normal)
+        places += [f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)]
+    for place in places:
         if found := _innermost((source, root, place) for source, root in real):
             return found
     return None
