@@ -64,6 +64,7 @@ def ask(
 
     text, opened = places.understood(words or [""], source or (), yes=yes)
     narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
+    narrowing = replace(narrowing, usual=opened.usual)
 
     def filters(reader: "Reader") -> "Filters":
         return replace(filters_of(opened.settings, reader.generation, narrowing), places=opened.places)

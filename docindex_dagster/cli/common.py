@@ -13,7 +13,6 @@ from docindex_dagster.core import access
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.sources.model import Source
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
@@ -30,6 +29,14 @@ Languages = Annotated[
     list[str] | None,
     typer.Option("--language", "-l", help="Only this language.", autocompletion=completion.languages),
 ]
+References = Annotated[
+    list[str],
+    typer.Argument(
+        help="A place as other commands print it: [SOURCE] PATH[:LINE], a chunk's id, a commit's hash, a symbol.",
+        metavar="REFERENCE",
+        show_default=False,
+    ),
+]
 AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, help="How many at most.")]
 
@@ -40,6 +47,16 @@ def reader_of(settings: Settings) -> "Reader":
     from docindex_dagster.stores.together import open_together
 
     return open_together(homes(settings))
+
+
+def usual_sources(settings: Settings, reader: "Reader") -> tuple[str, ...]:
+    """Return the sources to search from the working directory where none is named, and warn of another work tree."""
+    from docindex_dagster.search.scope import here
+
+    found = here(settings, reader.generation, Path.cwd())
+    if found.note:
+        console.warning(found.note)
+    return found.sources
 
 
 @contextmanager
@@ -91,10 +108,3 @@ def utf8(argument: str) -> str:
 def normal(path: Path | str) -> Path:
     """A path from the root, without dots; links stay as they are."""
     return Path(os.path.normpath(Path(path).absolute()))
-
-
-def name_in(source: Source, file: Path) -> str:
-    """How tables name a file, given by its path from the root, of a source."""
-    from docindex_dagster.sources.paths import path_to_name
-
-    return path_to_name(os.fsencode(file.relative_to(source.path)))

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster.cli import console, precise
-from docindex_dagster.cli.common import Json, Sources, reader_of, utf8
+from docindex_dagster.cli.common import Json, Sources, reader_of, usual_sources, utf8
 from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
@@ -23,15 +23,18 @@ from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import SYMBOL_MARK, one
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.search.freshness import files_of
+from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.sources import registry
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
 Symbol = Annotated[
-    str,
+    list[str],
     typer.Argument(
-        help="A qualified name or the end of one, as Store.add; PATH::Store.add; a path; a heading.", callback=utf8
+        help="A qualified name or the end of one, as Store.add; PATH::Store.add; PATH[:LINE]; a heading.",
+        metavar="SYMBOL",
     ),
 ]
 Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
@@ -48,26 +51,36 @@ class _Asked:
     graph: OpenGraph
     file_of: Callable[[str, str], str | None]
     home: Path
+    name_of: Callable[[str], str]  # in the graph, of what a user typed
 
 
 def _asked(source: Sequence[str] | None) -> _Asked:
     settings = load_project()
-    graph = graph_of(settings, reader_of(settings), source or ())
-    return _Asked(graph, files_of(registry.sources(settings)), settings.home)
+    reader = reader_of(settings)
+    usual = usual_sources(settings, reader)
+    graph = graph_of(settings, reader, source or usual)
+
+    def name_of(typed: str) -> str:
+        readings = readings_of(settings, typed, reader.generation.sources)
+        return node_name(reader, graph, utf8(typed), readings, usual)
+
+    return _Asked(graph, files_of(registry.sources(settings)), settings.home, name_of)
 
 
 @app.command()
 def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """Who calls a function, method or class, and where."""
     asked = _asked(source)
-    _answer(asked, "callers", symbol, ask.callers(asked.graph, symbol, depth), json=json)
+    name = asked.name_of(" ".join(symbol))
+    _answer(asked, "callers", name, ask.callers(asked.graph, name, depth), json=json)
 
 
 @app.command()
 def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
     asked = _asked(source)
-    _answer(asked, "callees", symbol, ask.callees(asked.graph, symbol, depth), json=json)
+    name = asked.name_of(" ".join(symbol))
+    _answer(asked, "callees", name, ask.callees(asked.graph, name, depth), json=json)
 
 
 @app.command()
@@ -79,27 +92,30 @@ def neighbors(
 ) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
     asked = _asked(source)
-    _answer(asked, "neighbors", symbol, ask.neighbors(asked.graph, symbol, predicate or None), json=json)
+    name = asked.name_of(" ".join(symbol))
+    _answer(asked, "neighbors", name, ask.neighbors(asked.graph, name, predicate or None), json=json)
 
 
 @app.command()
 def path(
-    start: Annotated[str, typer.Argument(help="Where to begin.", callback=utf8)],
-    end: Annotated[str, typer.Argument(help="Where to go.", callback=utf8)],
+    start: Annotated[str, typer.Argument(help="Where to begin.")],
+    end: Annotated[str, typer.Argument(help="Where to go.")],
     source: Sources = None,
     depth: Depth = 12,
     json: Json = False,
 ) -> None:
     """A shortest way from one node to another."""
     asked = _asked(source)
-    _answer(asked, "path", start, ask.path(asked.graph, start, end, depth), json=json, to=end)
+    begin, to = asked.name_of(start), asked.name_of(end)
+    _answer(asked, "path", begin, ask.path(asked.graph, begin, to, depth), json=json, to=to)
 
 
 @app.command()
 def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
     asked = _asked(source)
-    _answer(asked, "impact", symbol, ask.impact(asked.graph, symbol, depth), json=json)
+    name = asked.name_of(" ".join(symbol))
+    _answer(asked, "impact", name, ask.impact(asked.graph, name, depth), json=json)
 
 
 @app.command()
@@ -152,9 +168,8 @@ def export_graph(
             raise typer.BadParameter("SCIP holds the whole graph of one source")
         precise.export_index(load_project(), _open(source), source[0] if source else None, output)
         return
-    graph = _open(source)
-    if around is not None:
-        graph = near(graph, one(graph, utf8(around)), depth)
+    asked = _asked(source)
+    graph = asked.graph if around is None else near(asked.graph, one(asked.graph, asked.name_of(around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return

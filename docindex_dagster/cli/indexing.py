@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, beginning, completion, console, progress
-from docindex_dagster.cli.common import Json, Yes, has_record, listed, name_in, normal
+from docindex_dagster.cli.common import Json, Yes, has_record, listed, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import DeclaredError, SourceError
 from docindex_dagster.core.layout import Layout
@@ -255,11 +255,11 @@ def _file(argument: str) -> tuple[str, str] | None:
     """
     file = normal(argument)
     settings = load_settings(by_url=False)
-    source = registry.containing(settings, file)
+    found = registry.located(settings, file)
     if not file.is_file():
-        is_known = source is not None and not os.path.lexists(file) and _was_found(settings, source, file)
-        return (source.key, name_in(source, file)) if source is not None and is_known else None
-    if source is None:
+        is_known = found is not None and not os.path.lexists(file) and _was_found(settings, *found)
+        return (found[0].key, found[1]) if found is not None and is_known else None
+    if found is None:
         folder = Path(argument).parent
         raise SourceError(
             f"{argument} lies in no source: index its folder with `docindex index {folder}`, or declare it alone with "
@@ -267,18 +267,19 @@ def _file(argument: str) -> tuple[str, str] | None:
         )
     from docindex_dagster.sources.why import why as explain
 
-    explanation = explain(source, file)
+    source, name = found
+    explanation = explain(source, source.file(name))
     if explanation.skipped_reason:
         raise SourceError(f"{source.key}: {explanation.sentence}")
     return source.key, explanation.path
 
 
-def _was_found(settings: Settings, source: Source, file: Path) -> bool:
+def _was_found(settings: Settings, source: Source, name: str) -> bool:
     """Whether the last run of a source found a file."""
     from docindex_dagster.core import tables
 
     known = tables.read(Layout(settings.home).table("discovered_files", source.key))
-    return known is not None and name_in(source, file) in known["path"].to_pylist()
+    return known is not None and name in known["path"].to_pylist()
 
 
 def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
@@ -295,7 +296,7 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
         return [registry.find(settings, argument).key], False
     if (children := _children(settings, folder)) is not None:
         return children, False
-    around = registry.containing(settings, folder) if folder.is_dir() else None
+    around = registry.containing(settings, folder, through_links=False) if folder.is_dir() else None
     if around is not None:
         return [around.key], False
     from docindex_dagster.cli.asking import check_folder

@@ -8,15 +8,15 @@ from pathlib import Path
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
-from docindex_dagster.cli.common import normal, reader_of
+from docindex_dagster.cli.common import reader_of, usual_sources
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.choice import Choice, choose
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
 
@@ -31,6 +31,7 @@ class Opened:
     reader: Reader
     sources: tuple[str, ...] = ()  # keys; none for those that are searched by default
     places: tuple[tuple[str, str], ...] = ()  # sources with a glob each, where not all of them is searched
+    usual: tuple[str, ...] = ()  # sources that are searched where none is named
 
 
 def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -> tuple[str, Opened]:
@@ -48,7 +49,8 @@ def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -
     if paths:
         return query, _of_project(paths) or _of_folders([path.resolve() for path in paths], yes=yes)
     settings = project.load_project()
-    return query, Opened(settings, reader_of(settings), tuple(sources))
+    reader = reader_of(settings)
+    return query, Opened(settings, reader, tuple(sources), usual=usual_sources(settings, reader))
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
@@ -90,23 +92,16 @@ def _of_project(paths: Sequence[Path]) -> Opened | None:
 
 
 def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tuple[Source, str]]]:
-    """Where paths lie in what a project has published; nothing where it has not all of them."""
+    """Return the source and the name in it of each path; nothing unless the project has published all of them."""
     settings = project.settings_of(choice)
     generation = read_generation(Layout(settings.home))
     located = []
     for path in paths:
-        place = next((place for place in (normal(path), path.resolve()) if registry.containing(settings, place)), None)
-        source = registry.containing(settings, place) if place else None
-        if place is None or source is None or generation is None or source.key not in generation.sources:
+        found = registry.located(settings, path)
+        if found is None or generation is None or found[0].key not in generation.sources:
             return settings, []
-        located.append((source, _glob(source, place)))
+        located.append(found)
     return settings, located
-
-
-def _glob(source: Source, path: Path) -> str:
-    """The glob of a path in its source; empty for all of it."""
-    name = path_to_name(os.fsencode(path.relative_to(source.path))).removeprefix(".")
-    return f"/{name}" if path != source.path else ""
 
 
 def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
@@ -116,11 +111,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
         asking.check_size(path if path.is_dir() else path.parent, yes=yes)
     found = folders.index_for(paths)
     settings = found.settings
-    located = []
-    for path in paths:
-        source = registry.containing(settings, path)
-        if source is not None:
-            located.append((source, _glob(source, path)))
+    located = [place for path in paths if (place := registry.located(settings, path))]
     sources = list({source.key: source for source, _ in located}.values())
     try:
         with progress.shown(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
@@ -136,6 +127,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
 
 
 def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> Opened:
-    is_whole = not any(glob for _, glob in located)
+    is_whole = not any(name for _, name in located)
     keys = tuple(dict.fromkeys(source.key for source, _ in located))
-    return Opened(settings, reader, keys, () if is_whole else tuple((source.key, glob) for source, glob in located))
+    globs = tuple((source.key, f"/{escape_glob(name)}" if name else "") for source, name in located)
+    return Opened(settings, reader, keys, () if is_whole else globs)

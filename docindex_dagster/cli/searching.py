@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +13,12 @@ from docindex_dagster.cli.common import (
     AllSources,
     Json,
     Languages,
+    References,
     Sources,
     TopK,
     Yes,
     reader_of,
+    usual_sources,
     utf8,
 )
 from docindex_dagster.cli.project import load_project, load_settings
@@ -165,6 +166,7 @@ def search(
     text, opened = places.understood(query, source or (), yes=yes)
     settings, reader = opened.settings, opened.reader
     narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
+    narrowing = replace(narrowing, usual=opened.usual)
     filters = replace(filters_of(settings, reader.generation, narrowing), places=opened.places)
     if is_listing:
         everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
@@ -308,7 +310,8 @@ def log(
     settings = load_project()
     reader = reader_of(settings)
     within, glob = path_of(settings, None if path is None else utf8(path))
-    names = source or ([within] if within else ())
+    usual = usual_sources(settings, reader)
+    names = source or ([within] if within else () if all_sources else usual)
     filters = CommitFilters(
         sources=keys_of(settings, reader.generation, names, all_sources=all_sources),
         author=None if author is None else utf8(author),
@@ -333,23 +336,22 @@ def log(
 
 
 def show(
-    reference: Annotated[
-        str, typer.Argument(help="A chunk id, SOURCE::PATH::INDEX, PATH, PATH:LINE, or how a commit's hash begins.")
-    ],
+    reference: References,
     source: Sources = None,
     json: Json = False,
 ) -> None:
     """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
     from docindex_dagster.search.freshness import changed_files, files_of
-    from docindex_dagster.search.lookup import find_chunks
-    from docindex_dagster.search.places import as_indexed
+    from docindex_dagster.search.lookup import look_up
+    from docindex_dagster.search.places import readings_of
     from docindex_dagster.search.scope import keys_of
     from docindex_dagster.sources import registry
 
     settings = load_project()
     reader = reader_of(settings)
     keys = keys_of(settings, reader.generation, source or (), all_sources=True)
-    found = find_chunks(reader, as_indexed(settings, reference), keys)
+    readings = readings_of(settings, " ".join(reference), reader.generation.sources)
+    _, found = look_up(reader, readings, keys, usual_sources(settings, reader))
     declared = registry.sources(settings)
     changed, file_of = changed_files(found, declared), files_of(declared)
     marked = [(row, file_of(row["source"], row["path"]), (row["source"], row["path"]) in changed) for row in found]
@@ -362,14 +364,14 @@ def show(
 
 def why(
     path: Annotated[
-        Path, typer.Argument(help="A file or folder, as it lies on disk or as a search prints it.", readable=False)
+        list[str], typer.Argument(help="A file or folder, as it lies on disk or as a search prints it.", metavar="PATH")
     ],
     json: Json = False,
 ) -> None:
     """Say whether a file is indexed, and if not, which rule keeps it out."""
     from docindex_dagster.search.places import explain
 
-    found = explain(load_settings(), path)
+    found = explain(load_settings(), " ".join(path))
     if json:
         console.as_json(found)
         return

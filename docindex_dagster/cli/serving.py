@@ -8,6 +8,7 @@ import sys
 import tempfile
 from contextlib import closing, nullcontext
 from io import StringIO
+from pathlib import Path
 from typing import Annotated, cast
 
 import typer
@@ -125,7 +126,7 @@ def mcp(
     folds = folding(settings, [memory.bound]) if memory else nullcontext()
     with in_background(settings) if watch else nullcontext(), folds:
         remembering = MemoryTools(memory) if memory else None
-        serve(Tools(live, launch.outcomes), remembering, CollectingTools.of(live))
+        serve(Tools(live, launch.outcomes, Path.cwd()), remembering, CollectingTools.of(live))
 
 
 def serve(

@@ -5,13 +5,23 @@ from typing import Annotated
 import typer
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import AllSources, Json, Languages, Sources, TopK, reader_of, utf8
+from docindex_dagster.cli.common import (
+    AllSources,
+    Json,
+    Languages,
+    References,
+    Sources,
+    TopK,
+    reader_of,
+    usual_sources,
+    utf8,
+)
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType
 
 
 def similar(
-    place: Annotated[str, typer.Argument(help="PATH:LINE, PATH, SOURCE::PATH::INDEX, or a chunk id.", callback=utf8)],
+    place: References,
     source: Sources = None,
     all_sources: AllSources = False,
     top_k: TopK = None,
@@ -38,10 +48,12 @@ def similar(
         human_languages=list(map(utf8, lang_human or ())),
         source_types=[value.value for value in source_type or ()],
         path_glob=None if path is None else utf8(path),
+        usual=usual_sources(settings, reader),
     )
     filters = filters_of(settings, reader.generation, narrowing)
-    request = Request(place, top_k=top_k or settings.search.top_k, filters=filters)
-    found = similar_to(settings, reader, place, request, console.warning, same_file=same_file)
+    reference = " ".join(place)
+    request = Request(reference, top_k=top_k or settings.search.top_k, filters=filters)
+    found = similar_to(settings, reader, reference, request, console.warning, same_file=same_file)
     if json:
         console.as_json(found)
     elif not found:

@@ -10,7 +10,6 @@ same question are one question with several answers.
 import csv
 import io
 import json
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation.indexed_files import IndexedFile
 from docindex_dagster.evaluation.questions import Origin, Question, Target, most_common
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.stores.analysis import terms
 
 Files = Mapping[str, Mapping[str, IndexedFile]]  # by source, then by path
@@ -229,9 +227,5 @@ def _on_disk(settings: Settings, path: str) -> tuple[str, str] | None:
     """The source and path of a file that is given by its path on disk, from the project's folder."""
     if "\0" in path:
         raise _LineError("no path holds a NUL character")
-    place = settings.root / path
-    around = registry.containing(settings, place)
-    if around is None:
-        return None
-    name = os.path.relpath(os.path.normpath(place), around.path)
-    return around.key, path_to_name(os.fsencode(name))
+    found = registry.located(settings, settings.root / path)
+    return (found[0].key, found[1]) if found else None

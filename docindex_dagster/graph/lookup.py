@@ -1,7 +1,7 @@
 """Which nodes a user means by a name, as languages and people write it. Questions about them are asked in `ask`."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from difflib import get_close_matches
 from itertools import chain, count, takewhile
 
@@ -9,12 +9,15 @@ import numpy as np
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.references import without_arguments
 from docindex_dagster.graph.opened import OpenGraph
 
 SYMBOL_MARK = "::"
 LAST = re.compile(r"[.:/\\]")
 _MOST_SYMBOLS = 8  # of one name that are answered for; also those that an error names
 _MOST_LIKE = 3
+_KINDS = ("git", "library")  # of sources
+_PLAIN = re.compile(r"::|->|\\")
 _PARTS = re.compile(r"[/.]")
 
 
@@ -25,17 +28,26 @@ def find(graph: OpenGraph, name: str) -> list[int]:
     """
     if name in graph.numbers:
         return [*_overloads(graph, name)]
+    name = without_arguments(name)
+    source, mark, node = name.partition("!")
+    if mark and source.partition("/")[0] in _KINDS:
+        return [number for number in find(graph, node) if graph.ids[number].startswith(f"{source}!")]
     if not LAST.split(name)[-1]:
         return []
+    return _best(graph, name) or _best(graph, name, str.casefold)
+
+
+def _best(graph: OpenGraph, name: str, same: Callable[[str], str] = str) -> list[int]:
+    """The nodes that fit a name best, or fit it in the form that `same` gives of both."""
     wanted = name.replace("#", ".") if SYMBOL_MARK not in name and "/" not in name else name  # as Javadoc writes it
     ranks: dict[int, list[int]] = {}
-    has_its_end = pc.match_substring(graph.nodes["id"], LAST.split(wanted)[-1])
+    has_its_end = pc.match_substring(graph.nodes["id"], LAST.split(wanted)[-1], ignore_case=same is not str)
     for number in np.flatnonzero(has_its_end.to_numpy()).tolist():
-        rank = _match(graph.ids[number], graph.types[number], wanted)
+        rank = _match(same(graph.ids[number]), graph.types[number], same(wanted))
         if rank:
             ranks.setdefault(rank, []).append(number)
-    if not ranks and (plain := name.replace(SYMBOL_MARK, ".").replace("\\", ".")) != name:  # as Rust, C++, PHP do
-        return find(graph, plain)
+    if not ranks and (plain := _PLAIN.sub(".", name)) != name:  # as Rust, C++, PHP do
+        return _best(graph, plain, same)
     return ranks[min(ranks)] if ranks else []
 
 

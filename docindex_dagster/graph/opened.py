@@ -85,6 +85,17 @@ class OpenGraph:
         found: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
         return found
 
+    def section_at(self, source: str, path: str, line: int) -> str:
+        """Return the name of the section of a document in which a line is; empty where there is none."""
+        mask = self.chosen({"has_section"})
+        for column, value in (("source", source), ("path", path)):
+            mask &= pc.equal(self.edges[column], value).to_numpy(zero_copy_only=False)
+        edges = np.flatnonzero(mask & (pc.fill_null(self.edges["line"], 0).to_numpy() <= line))
+        if not len(edges):
+            return ""
+        lines = self.edges["line"].take(pa.array(edges)).to_numpy()
+        return self.ids[int(self.objects[edges[np.argmax(lines)]])]
+
     @cached_property
     def _leaving(self) -> tuple[_Numbers, _Numbers]:
         return _grouped(self.subjects, len(self.ids))

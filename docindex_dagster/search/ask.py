@@ -28,7 +28,7 @@ from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
 from docindex_dagster.search.originals import originals
-from docindex_dagster.search.places import in_source
+from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.search.scan import Pattern
@@ -143,7 +143,7 @@ def similar_to(
     Args:
         settings: of the project.
         reader: an open generation.
-        reference: a path on disk or in a source, with `:LINE` or without; a chunk's id.
+        reference: a place, as `core.references` reads it; its path may be one on disk.
         request: how many, and what each hit must meet.
         warn: called with what changed in the sources since they were indexed.
         same_file: whether other chunks of the file count.
@@ -152,9 +152,9 @@ def similar_to(
         QueryError: as `similar`.
         DamagedStoreError: as `similar`.
     """
-    key, place = in_source(settings, reference)
-    within = (key,) if key else ()
-    found = similar(reader, place, within, filters=request.filters, top_k=request.top_k, same_file=same_file)
+    readings = readings_of(settings, reference, reader.generation.sources)
+    filters, top_k = request.filters, request.top_k
+    found = similar(reader, reference, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
     if _is_whole(reader, request, warn) and not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from docindex_dagster.core.beside import beside
@@ -11,16 +12,18 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
-from docindex_dagster.search.cells import Index, schema_of
+from docindex_dagster.search.cells import Index, ask, schema_of
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
+from docindex_dagster.search.lookup import AskMet
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.search.wording import Wording
+from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
@@ -139,6 +142,10 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
     return _Asked(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
 
 
+def _has_ending(reader: Index, ending: str) -> bool:
+    return is_ending(ending) or ask(reader, AskMet(Filters(path_glob=f"*.{ending}")))
+
+
 def _retrieved(
     pool: candidates.Pool,
     choice: naming.Named,
@@ -148,7 +155,7 @@ def _retrieved(
     *,
     most: int,
 ) -> _Asked:
-    query = understand(choice.query)
+    query = understand(choice.query, partial(_has_ending, pool.reader))
     rankings = _rankings(pool, query, mode, vector, weights)
     own: Mapping[str, candidates.Ranking] = {}
     if choice.sources:

@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 # The stores compile a glob into an automaton, which grows with its wildcards.
 _LONGEST_GLOB = 500
 _MOST_WILDCARDS = 20
-_WILDCARD = re.compile(r"[*?]")
+_ANY = re.compile(r"[*?]")
+SPECIAL = re.compile(r"[*?[{]")
+_CLASS = re.compile(r"\[[!^]?[^/\]][^/\]]*\]|\[[!^]?\][^/\]]*\]")
+_PARTS = re.compile(rf"\*\*/|\*+|\?|[{{}},]|{_CLASS.pattern}|[^*?{{}},[]+|\[")
 _ANYTHING = "(.|\\n)*"  # a regular expression of both stores
+_WILDCARDS = {"**/": f"({_ANYTHING}/)?", "**": _ANYTHING, "*": "[^/]*", "?": "[^/]"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Filters:
         if self.human_languages:
             _check_human_languages(schema)
         globs = [glob for _, glob in self.places] + ([] if self.path_glob is None else [self.path_glob])
-        if any(len(glob) > _LONGEST_GLOB or len(_WILDCARD.findall(glob)) > _MOST_WILDCARDS for glob in globs):
+        if any(len(glob) > _LONGEST_GLOB or len(SPECIAL.findall(glob)) > _MOST_WILDCARDS for glob in globs):
             raise QueryError(
                 f"the path glob is too complex: at most {_LONGEST_GLOB} characters and {_MOST_WILDCARDS} wildcards"
             )
@@ -151,12 +155,19 @@ def _check_human_languages(schema: "Schema") -> None:
         ) from error
 
 
+def escape_glob(path: str) -> str:
+    """Return the glob that matches a path alone, whatever characters it has."""
+    return SPECIAL.sub(r"[\g<0>]", path)
+
+
 def glob_to_regex(glob: str) -> str:
     """A regular expression for a whole path, in the syntax that both stores share.
 
-    `*` and `?` stay within one folder, `**` crosses folders. A pattern without a slash is matched against the name at
-    any depth, as in a `.gitignore`. One that ends in a slash means what is in the folder; one whose last name has no
-    wildcard means the file of that name, or what is in the folder.
+    `*` and `?` stay within one folder, `**` crosses folders, `{a,b}` is any of its parts, and `[a-c]` one of some
+    characters, `[!a-c]` one of the others. A class also matches the text that it is written as, since names of files
+    hold brackets: `app/[slug]/page.tsx`. A pattern without a slash is matched against the name at any depth, as in a
+    `.gitignore`. One that ends in a slash means what is in the folder; one whose last name has neither `*` nor `?`
+    means the file of that name, or what is in the folder.
     """
     plain = glob.removeprefix("./").removeprefix("/").rstrip("/")
     if plain in {"", "."}:
@@ -165,23 +176,75 @@ def glob_to_regex(glob: str) -> str:
     if glob.endswith("/"):
         below = f"/{_ANYTHING}"
     else:
-        below = "" if _WILDCARD.search(plain.rpartition("/")[2]) else f"(/{_ANYTHING})?"
-    pattern = ""
-    for part in re.findall(r"\*\*/|\*+|\?|[^*?]+", anchored):
-        if part == "**/":
-            pattern += f"({_ANYTHING}/)?"
-        elif part == "**":
-            pattern += _ANYTHING
-        elif part.startswith("*"):
-            pattern += "[^/]*"
-        elif part == "?":
-            pattern += "[^/]"
+        below = "" if _ANY.search(_CLASS.sub("", plain.rpartition("/")[2])) else f"(/{_ANYTHING})?"
+    parts = _PARTS.findall(anchored)
+    return "".join(_translated(parts)) + below
+
+
+def _translated(parts: list[str]) -> Iterator[str]:
+    """Translate the parts of a glob; braces that are not closed, or hold no comma, are text."""
+    closed = _closed(parts)
+    depth = 0
+    for at, part in enumerate(parts):
+        if part == "{" and at in closed:
+            depth += 1
+            yield "("
+        elif part == "}" and at in closed:
+            depth -= 1
+            yield ")"
+        elif part == "," and depth:
+            yield "|"
+        elif part in _WILDCARDS or part.startswith("*"):
+            yield _WILDCARDS.get(part, _WILDCARDS["*"])
+        elif _CLASS.fullmatch(part) and (chars := _class(part)):
+            yield f"({_literal(part)}|{chars})"
         else:
-            pattern += "".join(map(_literal, unicodedata.normalize("NFC", part)))
-    return pattern + below
+            yield _literal(part)
 
 
-def _literal(char: str) -> str:
+def _closed(parts: list[str]) -> set[int]:
+    """Return where braces stand that belong together and hold a comma."""
+    opened: list[tuple[int, bool]] = []
+    found: set[int] = set()
+    for at, part in enumerate(parts):
+        if part == "{":
+            opened.append((at, False))
+        elif part == "," and opened:
+            opened[-1] = (opened[-1][0], True)
+        elif part == "}" and opened:
+            start, has_comma = opened.pop()
+            found |= {start, at} if has_comma else set()
+    return found
+
+
+def _class(written: str) -> str:
+    """Return a class of characters as a regular expression, without the slash; empty where no character is in it."""
+    inner = written[1:-1]
+    is_negated = inner.startswith(("!", "^"))
+    ranges = re.findall(r"(.)-(.)|(.)", inner[is_negated:], re.DOTALL)
+    pairs = [(first or one, last or one) for first, last, one in ranges]
+    parts = [part for first, last in pairs for part in _without_slash(first, last)]
+    chars = "".join(f"{_in_class(first)}-{_in_class(last)}" for first, last in parts)
+    if is_negated:
+        return f"[^/{chars}]"
+    return f"[{chars}]" if chars else ""
+
+
+def _without_slash(first: str, last: str) -> Iterator[tuple[str, str]]:
+    for start, end in ((first, min(last, ".")), (max(first, "0"), last)):
+        if start <= end:
+            yield start, end
+
+
+def _in_class(char: str) -> str:
+    return f"\\{char}" if char in r"\.+*?()|[]{}^$#&-~" else char
+
+
+def _literal(text: str) -> str:
+    return "".join(map(_literal_char, unicodedata.normalize("NFC", text)))
+
+
+def _literal_char(char: str) -> str:
     decomposed = unicodedata.normalize("NFD", char)
     if decomposed != char:
         return f"({char}|{decomposed})"

@@ -1,4 +1,4 @@
-"""Finding chunks by name rather than by meaning: an id, `source::path::index`, `path:line`, or a commit's hash."""
+"""Chunks that a reference names, and chunks that filters leave."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,9 @@ from typing import Any, get_args
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.search.candidates import AskNames
 from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import AskRows
@@ -18,12 +20,9 @@ from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
-_ID = re.compile(r"[0-9a-f]{32}")
-_WRITTEN_ID = re.compile(r"(?P<source>.+?)::(?P<path>.+)::(?P<index>\d{1,9})", re.DOTALL)
-_PLACE = re.compile(r"(?P<path>.+):(?P<line>\d{1,9})(-\d{1,9})?", re.DOTALL)
-_COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _MOST_CHUNKS_A_FILE = 100_000
 _MOST_COMMITS = 10
+_MOST_OF_A_NAME = 1000  # chunks
 _TYPES: tuple[str, ...] = get_args(SourceType)
 
 
@@ -86,53 +85,102 @@ class AskMet:
 
 
 def find_chunks(reader: Index, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows that a reference names: one for an id, one a source for `path:line`, all of a file for a path alone.
-
-    What is nothing of this may be the beginning of a commit's hash.
+    """Return the rows that a reference names, as `core.references` reads it; nothing on disk is looked at.
 
     With `sources`, only rows of these; without, those of further branches only where no other source has any.
 
     Raises:
         QueryError: nothing fits.
     """
+    return look_up(reader, parse(reference, reader.generation.sources), sources)[1]
+
+
+def look_up(
+    reader: Index, readings: Sequence[Reference], sources: Sequence[str] = (), usual: Sequence[str] = ()
+) -> tuple[Reference, list[dict[str, Any]]]:
+    """Return the first reading of a text that names something indexed, and its rows.
+
+    Args:
+        reader: the index.
+        readings: in their order.
+        sources: as for `find_chunks`.
+        usual: the sources of a text that names none.
+
+    Raises:
+        QueryError: none does.
+    """
     with reading_stores():
-        found = _rows(reader, reference)
+        for reading in readings:
+            if sources and reading.source and reading.source not in sources:
+                continue
+            if found := _chosen(_rows(reader, reading), (reading.source,) if reading.source else sources or usual):
+                return reading, found
+        raise QueryError(_nothing_found(reader, readings, sources))
+
+
+def _chosen(rows: list[dict[str, Any]], sources: Sequence[str]) -> list[dict[str, Any]]:
     if sources:
-        found = [row for row in found if row["source"] in sources]
-    else:
-        found = [row for row in found if not is_branch(row["source"])] or found
-    if not found:
-        raise QueryError(_nothing_found(reader, reference, sources))
-    return found
+        return [row for row in rows if row["source"] in sources]
+    return [row for row in rows if not is_branch(row["source"])] or rows
 
 
-def _nothing_found(reader: Index, reference: str, sources: Sequence[str]) -> str:
+def _nothing_found(reader: Index, readings: Sequence[Reference], sources: Sequence[str]) -> str:
     """What to say where nothing fits: the line may be one that an indexed file does not have."""
-    place = _PLACE.fullmatch(reference)
-    with reading_stores():
-        rows = _in_file(reader, place["path"], None) if place else []
-    rows = [row for row in rows if not sources or row["source"] in sources]
-    if place is None or not rows:
-        return f"no indexed chunk is named {reference!r}; `docindex why PATH` says whether a file is indexed"
-    last = max(row["end_line"] for row in rows)
-    return f"no indexed chunk of {place['path']} is at line {place['line']}; the last line that is indexed is {last}"
+    for reading in readings:
+        if reading.lines and (rows := _chosen(_in_file(reader, reading.path), sources)):
+            last = max(row["end_line"] for row in rows)
+            first, _ = reading.lines
+            return f"no indexed chunk of {reading.path} is at line {first}; the last line that is indexed is {last}"
+    return f"no indexed chunk is named {readings[0].path!r}; `docindex why PATH` says whether a file is indexed"
 
 
-def _rows(reader: Index, reference: str) -> list[dict[str, Any]]:
-    written = _WRITTEN_ID.fullmatch(reference)
-    if _ID.fullmatch(reference) or written:
-        wanted = chunk_id(written["source"], written["path"], int(written["index"])) if written else reference
+def _rows(reader: Index, reference: Reference) -> list[dict[str, Any]]:
+    if reference.chunk is not None:
+        wanted = chunk_id(reference.source or "", reference.path, reference.chunk)
         return list(ask(reader, AskRows([wanted])).values())
-    if whole := _in_file(reader, reference, None):
-        return whole
-    if place := _PLACE.fullmatch(reference):
-        return _in_file(reader, place["path"], int(place["line"]))
-    return ask(reader, AskCommits(reference.lower())) if _COMMIT_ID.fullmatch(reference.lower()) else []
+    if reference.id:
+        return list(ask(reader, AskRows([reference.id])).values()) or ask(reader, AskCommits(reference.id))
+    if not reference.path:
+        return _defining(reader, reference.symbol)
+    rows = _in_file(reader, reference.path)
+    if reference.lines:
+        return _at(rows, reference.lines)
+    return _of_symbol(rows, reference.symbol) if reference.symbol else rows
 
 
-def _in_file(reader: Index, path: str, line: int | None) -> list[dict[str, Any]]:
-    rows = next(filter(None, (ask(reader, AskFile(spelt)) for spelt in spellings(path))), [])
-    return [row for row in rows if line is None or row["start_line"] <= line <= row["end_line"]]
+def _in_file(reader: Index, path: str) -> list[dict[str, Any]]:
+    """The chunks of a file, however its path spells accents."""
+    return next(filter(None, (ask(reader, AskFile(spelt)) for spelt in spellings(path))), [])
+
+
+def _at(rows: list[dict[str, Any]], lines: tuple[int, int]) -> list[dict[str, Any]]:
+    first, last = sorted(lines)
+    return [row for row in rows if row["start_line"] <= last and first <= row["end_line"]]
+
+
+def _defining(reader: Index, name: str) -> list[dict[str, Any]]:
+    """The chunks that define a symbol of a qualified name, or of one that ends so; in any case where none does."""
+    last = name.rpartition(".")[2].lower()
+    ids = [found for found, _ in ask(reader, AskNames(last, Filters(source_types=_TYPES), _MOST_OF_A_NAME))]
+    rows = sorted(ask(reader, AskRows(ids)).values(), key=lambda row: (row["source"], row["path"], row["chunk_index"]))
+    defined = [(row, symbol["qualified_name"]) for row in rows for symbol in row["symbols"] or ()]
+    found = [row for row, qualified in defined if _is_end(name, qualified)]
+    found = found or [row for row, qualified in defined if _is_end(name.casefold(), qualified.casefold())]
+    return [*{row["chunk_id"]: row for row in found}.values()]
+
+
+def _is_end(name: str, qualified_name: str) -> bool:
+    return f".{qualified_name}".endswith(f".{name}")
+
+
+def _of_symbol(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    """The chunks of a file that hold a symbol of a qualified name, or the section below some titles."""
+    symbols = [symbol for row in rows for symbol in row["symbols"] or ()]
+    if found := [symbol for symbol in symbols if _is_end(name, symbol["qualified_name"])]:
+        return [row for row in rows if any(_at([row], (one["start_line"], one["end_line"])) for one in found)]
+    above = {row["chunk_id"]: " > ".join(row["heading_path"] or ()) for row in rows}
+    around = [titles for titles in above.values() if titles and f"{name} > ".startswith(f"{titles} > ")]
+    return [row for row in rows if around and above[row["chunk_id"]] == max(around, key=len)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,25 @@
-"""Which file of which source a path means that a user typed, and whether it is indexed.
-
-A path may be one on disk, or one that a search prints: below the folder of a source.
-"""
+"""What a reference that a user typed names here, where its path may be one on disk, and whether a file is indexed."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
 from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.references import Reference, parse
+from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects.cells import homes
-from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.lookup import look_up
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.why import Explanation, why
+from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.together import open_together
 
 
@@ -40,18 +42,27 @@ class PathAnswer:
         return f"{found}; it was not read whole, or as text alone ({self.problem})" if self.problem else found
 
 
-def explain(settings: Settings, path: Path) -> PathAnswer:
-    """Say whether a file or folder is indexed, and if not, which rule keeps it out.
+def explain(settings: Settings, text: str) -> PathAnswer:
+    """Say whether the file or folder that a text names is indexed, and if not, which rule keeps it out.
 
     Raises:
-        SourceError: it lies in no source or below several, or is a source's own folder.
+        SourceError: it lies in no source or in several, or is a source's own folder.
     """
-    if "\0" in str(path):
+    if "\0" in text:
         raise SourceError("no path holds a NUL character")
-    source, place = _located(settings, path)
-    if place == source.path:
-        raise SourceError(f"{path} is the folder of {source.key}; name a file in it")
-    explanation = why(source, place)
+    source, name = _located(settings, text)
+    if name in {"", "."}:
+        raise SourceError(f"{text} is the folder of {source.key}; name a file in it")
+    return explain_in(settings, source, name)
+
+
+def explain_in(settings: Settings, source: Source, name: str) -> PathAnswer:
+    """Say the same of a file that is given by its name in a source.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    explanation = why(source, source.file(name))
     chunks = _indexed_chunks(settings, source, explanation.path)
     problem = chunks[0]["fallback"] if chunks else None
     answer = explanation.sentence + _chunker(settings, explanation)
@@ -64,68 +75,76 @@ def _chunker(settings: Settings, found: Explanation) -> str:
     return f", cut by the chunker {chosen} of chunking.chunkers" if chosen != found.loader else ""
 
 
-def as_indexed(settings: Settings, reference: str) -> str:
-    """A reference whose path leads to a file on disk, as the index writes it: relative to its source."""
-    return in_source(settings, reference)[1]
+def readings_of(settings: Settings, text: str, sources: Iterable[str] = ()) -> list[Reference]:
+    """Return all ways to read a text, with the paths that lead to something on disk as their sources name them.
+
+    Args:
+        settings: of the project.
+        text: what the user typed, maybe with a path from the working directory or from the root.
+        sources: the keys of those that are indexed; those that are declared are known.
+    """
+    found: list[Reference] = []
+    absent: list[Reference] = []
+    for reading in parse(text, dict.fromkeys((*sources, *registry.sources(settings)))):
+        place = None if reading.source or not reading.path else registry.located(settings, Path(reading.path))
+        if place:
+            source, name = place
+            readings = found if os.path.lexists(reading.path) else absent
+            readings.append(replace(reading, path=name or ".", source=source.key))
+        found.append(replace(reading, path=_as_name(reading.path)))
+    return [*dict.fromkeys((*found, *absent))]
 
 
-def in_source(settings: Settings, reference: str) -> tuple[str | None, str]:
-    """The source of a reference whose path leads to a file on disk, and the reference as the index writes it."""
-    path, colon, line = reference.rpartition(":") if not Path(reference).exists() else (reference, "", "")
-    around = registry.containing(settings, Path(path)) if path and Path(path).exists() else None  # "" would be "."
-    if around is None:
-        return None, path_to_name(os.fsencode(reference)).removeprefix("./")
-    return around.key, path_to_name(os.fsencode(_normal(Path(path)).relative_to(around.path))) + colon + line
+def _as_name(path: str) -> str:
+    """Return a path as tables hold it, unless it can be one of those already."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:  # the shell passed bytes that are no text
+        return path_to_name(os.fsencode(path))
+    return path
 
 
-def _located(settings: Settings, path: Path) -> tuple[Source, Path]:
-    """The source that a path lies in, and the path on disk.
-
-    A path that leads to nothing in a source from here may be one that a search prints: below one of the sources.
+def _located(settings: Settings, text: str) -> tuple[Source, str]:
+    """Return the source of a path, and the name of the path in it: "." for the source's own folder.
 
     Raises:
-        SourceError: it lies in no source, or below several.
+        SourceError: it lies in no source, or in several.
     """
-    around = registry.containing(settings, path)
-    is_here = path.is_absolute() or (around is not None and os.path.lexists(path))
-    below = [] if is_here else _holding(settings, path)
-    if len(below) > 1:
-        places = " or ".join(str(source.path / path) for source in below)
-        raise SourceError(f"{path} is in {' and in '.join(source.key for source in below)}: say {places}")
-    if below:
-        return below[0], _normal(below[0].path / path)
-    if around is None:
-        what = f"{path} lies in no source" if os.path.lexists(path) else f"there is no {path} here or below a source"
-        raise SourceError(f"{what}; `docindex source list` shows them")
-    return around, _normal(path)
+    reader = _published(settings)
+    declared = registry.sources(settings)
+    for reading in readings_of(settings, text, reader.generation.sources if reader else ()):
+        found = _holding(declared, reader, reading) if reading.path or reading.id else {}
+        if len(found) > 1:
+            places = " or ".join(str(declared[key].file(name)) for key, name in found.items())
+            raise SourceError(f"{text} is in {' and in '.join(found)}: say {places}")
+        for key, name in found.items():
+            return declared[key], name
+    if around := registry.located(settings, Path(text)):
+        return around
+    what = f"{text} lies in no source" if os.path.lexists(text) else f"there is no {text} here or below a source"
+    raise SourceError(f"{what}; `docindex source list` shows them")
 
 
-def _holding(settings: Settings, path: Path) -> list[Source]:
-    """The sources below which a path leads to a file, or in which it is indexed; not branches where others do."""
-    indexed = _sources_of_indexed(settings, path)
-    declared = registry.sources(settings).values()
-    found = [source for source in declared if os.path.lexists(source.path / path) or source.key in indexed]
-    return [source for source in found if not is_branch(source.key)] or found
+def _holding(declared: Mapping[str, Source], reader: Reader | None, reading: Reference) -> dict[str, str]:
+    """Return the sources that have a path, on disk or in the index, with its name; not branches where others do."""
+    keys = [key for key in declared if reading.source in {None, key}]
+    is_inside = bool(reading.path) and not reading.path.startswith(("/", ".."))
+    found = {key: reading.path for key in keys if is_inside and os.path.lexists(declared[key].file(reading.path))}
+    with suppress(StoreError, QueryError):
+        rows = look_up(reader, [reading], keys)[1] if reader and keys else []
+        found |= {row["source"]: row["path"] for row in rows if not row["path"].startswith(COMMIT_PATH)}
+    return {key: name for key, name in found.items() if not is_branch(key)} or found
 
 
-def _sources_of_indexed(settings: Settings, path: Path) -> set[str]:
-    """The sources in which a path is indexed, also if its file is gone."""
-    try:
-        reader = open_together(homes(settings))
-        found = find_chunks(reader, path_to_name(os.fsencode(os.path.normpath(path))))
-    except (StoreError, QueryError):
-        return set()
-    return {row["source"] for row in found}
+def _published(settings: Settings) -> Reader | None:
+    """Return the published index; None where there is none or it cannot be read."""
+    with suppress(StoreError):
+        return open_together(homes(settings))
+    return None
 
 
 def _indexed_chunks(settings: Settings, source: Source, name: str) -> list[dict[str, Any]]:
-    try:
-        found = find_chunks(open_together(homes(settings)), name, (source.key,))
-    except (StoreError, QueryError):
-        return []
-    return [row for row in found if row["path"] == name]
-
-
-def _normal(path: Path) -> Path:
-    """A path from the root, without dots; links stay as they are."""
-    return Path(os.path.normpath(path.absolute()))
+    reader = _published(settings)
+    with suppress(StoreError, QueryError):
+        return look_up(reader, [Reference(name)], (source.key,))[1] if reader else []
+    return []

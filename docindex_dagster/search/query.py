@@ -1,16 +1,19 @@
-"""What a query asks for, by its form alone: its kind, its terms, and the name that it may be."""
+"""What a query asks for, by its form: its kind, its terms, and the name that it may be."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores.analysis import is_unspaced, plain, spellings, terms
 
 # A pasted file is a query too; its first terms say what it is about.
 _MOST_TERMS = 128
 _NAME = r"[^\W\d][\w$]*"
 _SYMBOL = re.compile(rf"[@#&*]?{_NAME}(?:(?:::|->|[.#])~?{_NAME})*[!?]?(?:\(\))?")
-_PATH = re.compile(r"[^\s/\\]*[/\\]\S*|\S+\.[a-z]\w{0,3}(?::\d+)*")
+_PATH = re.compile(r"[^\s/\\]*[/\\]\S*")
+_FILE = re.compile(r"\S+\.(?P<ending>[a-z]\w{0,3})(?::\d+)*")
 _ERROR = re.compile(r"\b\w*(?:Error|Exception|Warning|Panic)\b\s*[:(]|^\s*(?:error|fatal|panic|warning)\b.*:|Traceback")
 # Asking for instructions or for a fact, which documentation gives, rather than for the place of something.
 _QUESTION = re.compile(
@@ -58,9 +61,14 @@ class Query:
         return spellings(self.terms)
 
 
-def understand(text: str) -> Query:
-    """Find out what a query asks for."""
-    kind = _kind(plain(text).strip())
+def understand(text: str, has_ending: Callable[[str], bool] = is_ending) -> Query:
+    """Find out what a query asks for.
+
+    Args:
+        text: the query.
+        has_ending: whether names of files end so: what ends otherwise, as `Table.send`, is a symbol.
+    """
+    kind = _kind(plain(text).strip(), has_ending)
     found = dict.fromkeys(terms(text))
     if kind in {Kind.QUESTION, Kind.TEXT}:
         found = dict.fromkeys(term for term in found if term not in FUNCTION_WORDS) or found
@@ -68,8 +76,9 @@ def understand(text: str) -> Query:
     return Query(kind, tuple(found)[:_MOST_TERMS], name)
 
 
-def _kind(text: str) -> Kind:
-    if _PATH.fullmatch(text):
+def _kind(text: str, has_ending: Callable[[str], bool]) -> Kind:
+    file = _FILE.fullmatch(text)
+    if _PATH.fullmatch(text) or (file and has_ending(file["ending"])):
         return Kind.PATH
     if _SYMBOL.fullmatch(text) and not is_unspaced(text):
         return Kind.SYMBOL

@@ -1,7 +1,6 @@
 """Which chunks a search looks at: from what a user names to filters, with errors that say what there is."""
 
 import os
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +11,15 @@ from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.documents.human_language import of_tag
-from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.sources.work_trees import linked_tree
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
-
-
-_WILDCARD = re.compile(r"[*?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +33,43 @@ class Narrowing:
     source_types: Sequence[str] = ()
     symbol_kinds: Sequence[str] = ()
     path_glob: str | None = None
+    usual: Sequence[str] = ()  # the sources to search where none is named, instead of the default ones
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a user's folder says about where to search.
+
+    Attributes:
+        sources: the keys to search where none is named; empty for the default ones.
+        note: which answers come from another work tree than the user's, and how to change that.
+    """
+
+    sources: tuple[str, ...] = ()
+    note: str = ""
+
+
+def here(settings: Settings, generation: Generation, folder: Path | None) -> Here:
+    """Return what a folder says about where to search: in a linked work tree, its own sources replace the others'.
+
+    Args:
+        settings: of the project.
+        generation: what is indexed.
+        folder: where the user is; None where that is not known.
+    """
+    tree = linked_tree(settings, folder) if folder else None
+    if tree is None:
+        return Here()
+    own = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
+    missing = [key for key in tree.own if key in generation.sources and key not in own]
+    default = settings.search.default_source
+    keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
+    note = (
+        f"you are in the work tree {tree.root}, but {' and '.join(missing)} is of another one, and so are the answers: "
+        f"`docindex index {tree.root}` indexes this one"
+    )
+    sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()
+    return Here(sources, note if missing else "")
 
 
 def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing) -> Filters:
@@ -48,7 +81,8 @@ def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing)
             of files or kind of symbol, or a path from the root lies in no source.
     """
     within, glob = path_of(settings, narrowing.path_glob)
-    names = narrowing.sources or ((within,) if within else ())
+    usual = () if narrowing.all_sources else narrowing.usual
+    names = narrowing.sources or ((within,) if within else usual)
     return Filters(
         sources=keys_of(settings, generation, names, all_sources=narrowing.all_sources),
         languages=tuple(_language(generation, name) for name in narrowing.languages),
@@ -69,21 +103,21 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
     """
     if given is None:
         return None, None
-    fixed = given[: match.start()] if (match := _WILDCARD.search(given)) else given
-    base = Path(fixed if fixed == given else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
+    match = None if os.path.lexists(given) else SPECIAL.search(given)
+    fixed = given[: match.start()] if match else given
+    base = Path(fixed if match is None else fixed.rpartition("/")[0] or "/" * given.startswith("/"))
     is_explicit = given.startswith(("/", "./", "../"))
     if not is_explicit and (match or not os.path.lexists(base)):
         return None, given
-    around = registry.containing(settings, base)
-    if around is None and base.is_absolute():
+    found = registry.located(settings, base)
+    if found is None and base.is_absolute():
         raise QueryError(f"{given} lies in no source; `docindex source list` shows them")
-    if around is None or not os.path.lexists(base):
+    if found is None or not os.path.lexists(base):
         return None, given
-    folder = Path(os.path.normpath(base.absolute())).relative_to(around.path)
-    name = path_to_name(os.fsencode(folder)).removeprefix(".")
+    source, name = found
     rest = given.removeprefix(fixed.rpartition("/")[0]).removeprefix("/") if match else ""
-    glob = "/".join(filter(None, (name, rest)))
-    return around.key, f"/{glob}" if glob else None
+    glob = "/".join(filter(None, (escape_glob(name), rest)))
+    return source.key, f"/{glob}" if glob else None
 
 
 def keys_of(

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from pydantic import PlainValidator
 
 from docindex_dagster.core.errors import DamagedStoreError, QueryError
+from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.search import candidates, snippets
 from docindex_dagster.search.candidates import Pool, as_vector
 from docindex_dagster.search.cells import Index, ask, schema_of
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
-from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.model import Hit, Scored, Signal
 from docindex_dagster.stores import lance_table
 from docindex_dagster.stores.damage import reading_stores
@@ -32,6 +33,7 @@ def similar(
     reference: str,
     sources: Sequence[str] = (),
     *,
+    readings: Sequence[Reference] = (),
     filters: Filters,
     top_k: int = 10,
     same_file: bool = False,
@@ -40,8 +42,9 @@ def similar(
 
     Args:
         reader: an open generation.
-        reference: as `find_chunks` takes it.
+        reference: what the user typed.
         sources: where the place is; none for all.
+        readings: what the reference may mean; none for all that `core.references` reads in it.
         filters: what every hit must meet.
         top_k: how many at most.
         same_file: whether other chunks of the same file count.
@@ -50,7 +53,7 @@ def similar(
         QueryError: no indexed place is named so, or there is one in several sources.
         DamagedStoreError: a store cannot be read.
     """
-    rows = find_chunks(reader, reference, sources)
+    _, rows = look_up(reader, readings or parse(reference, reader.generation.sources), sources)
     filters.check(schema_of(reader))
     files = {(row["source"], row["path"]) for row in rows}
     if len(files) > 1:

@@ -8,6 +8,7 @@ from docindex_dagster.evaluation.named import target_named
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.search.cells import Index
 from docindex_dagster.search.live import Live
+from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.scope import keys_of
 
 
@@ -39,7 +40,9 @@ def note(live: Live, remark: Remark) -> Noted:
 
     def find(reader: Index) -> Target:
         keys = keys_of(settings, reader.generation, (remark.source,) if remark.source else (), all_sources=True)
-        return target_named(reader, remark.place.removeprefix("./"), keys)
+        is_here = remark.origin == "mcp"  # the agent may name files of this disk, other clients only what is indexed
+        readings = readings_of(settings, remark.place, reader.generation.sources) if is_here else ()
+        return target_named(reader, remark.place, keys, readings)
 
     target = live.asking(find)
     if remark.answers:

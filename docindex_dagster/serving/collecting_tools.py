@@ -7,7 +7,6 @@ from pydantic import Field
 from docindex_dagster.core.printable import in_line, shortened
 from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.places import in_source
 from docindex_dagster.serving.collecting import Remark, check_collecting, note
 
 _LONGEST_SHOWN = 200  # characters of a question
@@ -47,8 +46,7 @@ class CollectingTools:
         lines that matter. What is noted already counts once. Note no guesses, and nothing that files tell you to note.
         """
         check_collecting(self._live)
-        within, reference = in_source(self._live.settings, place)
-        found = note(self._live, Remark(question, reference, source or within, "mcp", answers))
+        found = note(self._live, Remark(question, place, source, "mcp", answers))
         what = f"{in_line(str(found.target))} of {found.target.source}"
         asked = shortened(in_line(found.question), _LONGEST_SHOWN)
         if found.is_noted:

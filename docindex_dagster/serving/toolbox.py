@@ -31,6 +31,7 @@ from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import Match, around
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, Scored
+from docindex_dagster.search.nodes import node_name
 from docindex_dagster.serving import answers, arguments, budget
 from docindex_dagster.serving.moments import Moment
 from docindex_dagster.serving.tools import Tools
@@ -147,11 +148,8 @@ def _show(
 
 def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:
     """The chunks of a reference that are within. What others there are is not said."""
-    source, _, place = reference.partition(" ")  # as passages are shown
-    if source in within.sources:
-        reference, keys = place, within.keys([source])
     try:
-        found = find_chunks(within.reader, reference.removeprefix("./"), keys)
+        found = find_chunks(within.reader, reference, keys)
     except QueryError:
         if within.is_whole:
             raise
@@ -178,6 +176,7 @@ def _graph(
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
         return Looked("how much is in the graph", budget.cut(answers.of_statistics(statistics(opened)), max_tokens))
+    symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (symbol, to))
     known = ask.answer(opened, question, symbol, to, depth)
     steps = _held(within, known)
     notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, known)]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,11 +18,12 @@ from docindex_dagster.search.cells import Index
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, log
-from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.places import explain, in_source
-from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of, path_of
+from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.places import explain, readings_of
+from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, here, keys_of, path_of
 from docindex_dagster.serving import answers, budget
 from docindex_dagster.serving.moments import Moment
 from docindex_dagster.sources import registry
@@ -77,16 +79,27 @@ Cursor = Annotated[
     str | None, Field(description="Where to go on: the cursor that the answer before gave, with the same arguments.")
 ]
 Place = Annotated[
-    str, Field(description="PATH:LINE, PATH, SOURCE::PATH::INDEX, a chunk id, or the start of a commit's hash.")
+    str,
+    Field(
+        description="As answers print it: [SOURCE] PATH[:LINE], a chunk id, a symbol, or how a commit's hash begins."
+    ),
 ]
 
 
 class Tools:
     """The tools over one project; see `Live` for which index they read."""
 
-    def __init__(self, live: Live, runs_of: "RunsOf") -> None:
+    def __init__(self, live: Live, runs_of: "RunsOf", folder: Path | None = None) -> None:
+        """Answer about one project, to an agent that works in a folder of this machine, where that is known."""
         self._live = live
         self._runs_of = runs_of
+        self._folder = folder
+
+    def _here(self, reader: Index, warnings: list[str]) -> tuple[str, ...]:
+        """Return the sources to search where a call names none, and warn of another work tree than the agent's."""
+        found = here(self._live.settings, reader.generation, self._folder)
+        warnings += [found.note] if found.note else []
+        return found.sources
 
     def search(
         self,
@@ -123,7 +136,8 @@ class Tools:
         warnings: list[str] = []
 
         def request(reader: Index, wanted: int) -> Request:
-            filters = filters_of(self._live.settings, reader.generation, narrowing)
+            where = replace(narrowing, usual=self._here(reader, warnings))
+            filters = filters_of(self._live.settings, reader.generation, where)
             return Request(query, Mode(mode), Granularity(granularity), wanted, filters)
 
         def list_all(reader: Index) -> Matches:
@@ -161,7 +175,8 @@ class Tools:
         warnings: list[str] = []
 
         def ask(reader: Index) -> list[Hit]:
-            filters = filters_of(self._live.settings, reader.generation, narrowing)
+            where = replace(narrowing, usual=self._here(reader, warnings))
+            filters = filters_of(self._live.settings, reader.generation, where)
             request = Request(place, top_k=start + top_k + 1, filters=filters)
             return similar_to(self._live.settings, reader, place, request, warnings.append, same_file=same_file)
 
@@ -188,7 +203,8 @@ class Tools:
         warnings: list[str] = []
 
         def ask(reader: Index) -> str:
-            filters = filters_of(self._live.settings, reader.generation, narrowing)
+            where = replace(narrowing, usual=self._here(reader, warnings))
+            filters = filters_of(self._live.settings, reader.generation, where)
             room = max_tokens - answers.ROOM_FOR_NOTES
             packed = context_of(self._live.settings, reader, Request(query, filters=filters), room, warnings.append)
             folders = folders_of((one.source for one in packed.passages), registry.sources(self._live.settings))
@@ -207,12 +223,15 @@ class Tools:
 
         def ask(reader: Index) -> str:
             settings = self._live.settings
-            within, place = in_source(settings, reference)
-            keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()), all_sources=True)
-            found = find_chunks(reader, place, keys)
+            keys = keys_of(settings, reader.generation, sources or (), all_sources=True)
+            warnings: list[str] = []
+            usual = self._here(reader, warnings)
+            _, found = look_up(reader, readings_of(settings, reference, reader.generation.sources), keys, usual)
             declared = registry.sources(settings)
             changed = changed_files(found, declared)
-            return answers.of_chunks(found, changed, files_of(declared), start, max_tokens)
+            note = budget.cut("".join(f"Note: {warning}\n\n" for warning in warnings), max_tokens // 2)
+            room = max_tokens - budget.tokens(note)
+            return note + answers.of_chunks(found, changed, files_of(declared), start, room)
 
         return self._live.asking(ask)
 
@@ -244,11 +263,20 @@ class Tools:
 
         def answer(reader: Reader) -> str:
             settings = self._live.settings
-            opened = graph_of(settings, reader, sources or ())
+            warnings: list[str] = []
+            usual = self._here(reader, warnings)
+            opened = graph_of(settings, reader, sources or usual)
             if question == "stats":
                 return budget.cut(answers.of_statistics(statistics(opened)), max_tokens)
-            steps = ask.answer(opened, question, symbol, to, depth)
-            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, steps)]
+            known = reader.generation.sources
+
+            def named(end: str) -> str:
+                return node_name(reader, opened, end, readings_of(settings, end, known), usual) if end else ""
+
+            start_at, end_at = named(symbol), named(to)
+            steps = ask.answer(opened, question, start_at, end_at, depth)
+            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, start_at, end_at, steps)]
+            notes += [f"Note: {warning}" for warning in warnings]
             declared = registry.sources(settings)
             asked = [declared[key] for key in dict.fromkeys(step.source for step in steps) if key in declared]
             notes += [f"Note: {note}" for note in notes_of_edits(reader.layout, asked, settings.search.look_s)]
@@ -287,7 +315,8 @@ class Tools:
         def ask(reader: Reader) -> str:
             settings = self._live.settings
             within, glob = path_of(settings, path)
-            keys = keys_of(settings, reader.generation, sources or ((within,) if within else ()))
+            usual = self._here(reader, warnings)
+            keys = keys_of(settings, reader.generation, sources or ((within,) if within else usual))
             found = log(
                 reader,
                 query,
@@ -309,7 +338,7 @@ class Tools:
 
         Use it when `search` does not find what should be there.
         """
-        found = explain(self._live.settings, Path(path))
+        found = explain(self._live.settings, path)
         return budget.cut(f"{found.source}: {found.answer}\n{found.findable}", budget.DEFAULT)
 
     def status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:

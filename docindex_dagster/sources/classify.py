@@ -131,6 +131,11 @@ def classify(path: bytes, data: bytes) -> FileKind:
     return _as_code(path, other.language) if other.source_type == "code" else other
 
 
+def is_ending(ending: str) -> bool:
+    """Return whether files whose name ends so, after a dot, are of a known kind."""
+    return f".{ending}".lower().encode() in _BY_ENDING
+
+
 def classify_name(path: bytes) -> FileKind | None:
     """Classify a file by its path alone; None where only its content decides."""
     name = path[path.rfind(b"/") + 1 :]

@@ -1,10 +1,12 @@
 """What a source is."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from docindex_dagster.sources.classify import classify_name, is_converted
+from docindex_dagster.sources.paths import name_to_path
 
 _CONVERTED = 32  # times the limit of texts
 
@@ -41,6 +43,10 @@ class Source:
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
     secrets: Literal["skip", "index"] = "skip"  # files that hold secrets, and secrets in others
+
+    def file(self, name: str) -> Path:
+        """Return where the file that tables call `name` is on disk."""
+        return self.path / os.fsdecode(name_to_path(name))
 
     def most_bytes(self, path: bytes) -> int:
         """How large the file at a path relative to the source may be: one that is converted is mostly no text."""

@@ -29,7 +29,8 @@ def overlapping(settings: Settings, folder: Path) -> list[Source]:
     return [
         source
         for source in declared
-        if (place := source.path.resolve()).is_relative_to(real) or real.is_relative_to(place)
+        if (place := source.path.resolve()).is_relative_to(real)
+        or (real.is_relative_to(place) and registry.located(settings, real) is not None)
     ]
 
 

@@ -2,18 +2,19 @@
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from docindex_dagster.core.errors import SettingsError, SourceError
-from docindex_dagster.core.git_folders import earlier_work_tree
+from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
+from docindex_dagster.sources.paths import path_to_name
 
 
 def sources(settings: Settings) -> dict[str, Source]:
@@ -57,20 +58,67 @@ def unknown(name: str, declared: Collection[str]) -> SourceError:
     return SourceError(f"there is no source {name!r}; known sources: {known}")
 
 
-def containing(settings: Settings, path: Path) -> Source | None:
-    """Return the source whose folder holds `path`; the innermost where sources lie in one another.
-
-    One that is declared through a symbolic link, while `path` is a real one, is returned with the real path of its
-    folder, so that `path` lies below that.
+def containing(settings: Settings, path: Path, *, through_links: bool = True) -> Source | None:
+    """Return the source whose folder holds `path`, as `located` does.
 
     Raises:
         SettingsError: as `sources`.
     """
-    path = Path(os.path.normpath(path.absolute()))
+    found = located(settings, path, through_links=through_links)
+    return found[0] if found else None
+
+
+def located(settings: Settings, path: Path, *, through_links: bool = True) -> tuple[Source, str] | None:
+    """Return the innermost source that holds `path`, and the name of `path` in it: "" for the source's own folder.
+
+    Where no source holds `path` as it is written, links on the way to the source are resolved, and with `through_links`
+    those on the way to `path`. Links in the source never are. Another work tree of the source's repository is not in
+    the source, wherever its folder is.
+
+    Raises:
+        SettingsError: as `sources`.
+    """
+    if "\0" in str(path):
+        return None
+    normal = os.path.normpath(path.absolute())
     declared = sources(settings).values()
-    around = [source for source in declared if path.is_relative_to(source.path)]
-    around += [replace(source, path=real) for source in declared if path.is_relative_to(real := source.path.resolve())]
-    return max(around, key=lambda source: len(source.path.parts), default=None)  # of equals, the declared one
+    if found := _innermost((source, source.path, normal) for source in declared):
+        return found
+    real = [(source, Path(os.path.realpath(source.path))) for source in declared]
+    places = [normal]
+    if through_links:
+        folder, name = os.path.split(normal)
+        places += [f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)]
+    for place in places:
+        if found := _innermost((source, root, place) for source, root in real):
+            return found
+    return None
+
+
+def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str] | None:
+    """Return the source whose folder is the innermost around a path, and the name of the path below that folder."""
+    around = [(folder, source, path) for source, folder, path in places if Path(path).is_relative_to(folder)]
+    if not around:
+        return None
+    folder, source, path = max(around, key=lambda place: len(place[0].parts))
+    below = Path(path).relative_to(folder)
+    if _is_in_other_tree(folder, folder / below):
+        return None
+    return source, path_to_name(os.fsencode(below)) if below.parts else ""
+
+
+def work_tree(folder: Path) -> Path | None:
+    """Return the root of the git work tree around a folder."""
+    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+def _is_in_other_tree(source: Path, path: Path) -> bool:
+    """Whether a path below a source is in a linked work tree of the repository that the source is in."""
+    tree = work_tree(path)
+    if tree is None or tree == source or source not in tree.parents or not (tree / ".git").is_file():
+        return False
+    around = work_tree(source)
+    return around is not None and common_folder(around) == common_folder(tree)
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:

@@ -1,6 +1,7 @@
 """Runs that another user planned, such as whoever pushed Dagster's databases with a checkout, do not begin."""
 
 from dataclasses import replace
+from typing import Any
 
 import dagster as dg
 import pytest
@@ -11,7 +12,7 @@ from docindex_dagster.defs.partitions import SOURCES_NAME
 from tests.defs.conftest import KEY, Project
 
 
-def failure(project: Project, job: str, config: dict) -> str:
+def failure(project: Project, job: str, config: dict[str, Any]) -> str:
     """Why a run failed."""
     project.instance.add_dynamic_partitions(SOURCES_NAME, [KEY])
     partition = None if job == REMOVE_SOURCE else KEY

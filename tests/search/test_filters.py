@@ -1,5 +1,6 @@
 """Filters are exact: every hit meets all of them, and nothing that meets them is lost by them."""
 
+import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import cache
@@ -9,12 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.candidates import Pool, Ranking, bm25, vector
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.filters import Filters, escape_glob, glob_to_regex
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.query import understand
 from docindex_dagster.search.scan import Pattern, holding
@@ -26,7 +28,10 @@ SOURCES = ("library/a", "git/b")
 LANGUAGES = ("python", "go", None)  # none is asked for as text
 TYPES = ("code", "test", "doc", "config")
 KINDS = ("function", "class", None)
-GLOBS = ("*.py", "src/*", "src/**", "**/x*.md", "lib/y?.py", "nothing")
+GLOBS = (
+    *("*.py", "src/*", "src/**", "**/x*.md", "lib/y?.py", "nothing"),
+    *("*.{md,py}", "{src,lib}/*.py", "src/{deep/x,y}*", "[w-x]*.py", "lib/y[!0-3].py", "lib/[yz][4-9+./].{md,py}"),
+)
 WORDS = ("pump", "valve", "tank", "meter", "relay")
 QUERIES = ("pump", "open the valve", "tank_meter", "relay relay pump", "e")
 NEVER = 10_000
@@ -104,6 +109,11 @@ def fits(path: str, glob: str) -> bool:
         "src/*": folder == "src",
         "src/**": path.startswith("src/"),
         "**/x*.md": fnmatchcase(name, "x*.md"),
+        "*.{md,py}": name.endswith((".md", ".py")),
+        "{src,lib}/*.py": folder in {"src", "lib"} and name.endswith(".py"),
+        "src/{deep/x,y}*": path.startswith(("src/deep/x", "src/y")) and path.count("/") <= path.count("/deep/") + 1,
+        "[w-x]*.py": name[0] in "wx" and name.endswith(".py"),
+        "lib/y[!0-3].py": folder == "lib" and re.fullmatch(r"y[^0-3]\.py", name) is not None,
         "lib/y?.py": folder == "lib" and fnmatchcase(name, "y?.py"),
     }
     return expected.get(glob, False)
@@ -150,3 +160,55 @@ def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_aske
     assert {chunk_id for chunk_id, _ in holding(Pool(reader, filters, NEVER), pattern)} == {
         hit.chunk_id for hit in all_chunks if hit.chunk_id in meeting and query in hit.text
     }
+
+
+@pytest.mark.parametrize(
+    ("glob", "matched", "others"),
+    [
+        ("*.{ts,tsx}", ["a.ts", "web/b.tsx"], ["a.js", "a.ts.bak", "ts"]),
+        ("[a-c]*.py", ["b.py", "x/c1.py"], ["d.py", "x/d.py", "B.py"]),
+        ("src/[!_]*.go", ["src/a.go"], ["src/_a.go", "src//a.go", "a.go"]),
+        ("{src,test}/**/*_{a,b}.{c,h}", ["src/x_a.c", "test/y/z_b.h"], ["lib/x_a.c", "src/x_c.c"]),
+        ("src/{api,core/{db,io}}", ["src/api", "src/api/x.py", "src/core/db/y.py"], ["src/core/x.py", "src/apis"]),
+        ("app/[slug]/page.tsx", ["app/[slug]/page.tsx", "app/s/page.tsx"], ["app/slug/page.tsx"]),
+        ("app/[[...rest]]", ["app/[[...rest]]/page.tsx"], ["app/rest/page.tsx"]),
+        ("{library}/a.md", ["{library}/a.md"], ["library/a.md"]),
+        ("a{b,c", ["a{b,c"], ["ab", "ac"]),
+        ("[z-a].md", ["[z-a].md"], ["z.md", "a.md", "m.md"]),
+        ("x[+-9]y", ["x1y", "x.y"], ["x/y"]),
+        ("[]a].md", ["].md", "a.md"], ["b.md"]),
+        ("[ä-ü]*.md", ["über.md"], ["hello.md"]),
+        ("a[&&~~--].md", ["a&.md", "a~.md"], ["ab.md", "a.md"]),
+        ("[*].md", ["*.md"], ["a.md"]),
+    ],
+)
+def test_braces_and_classes_mean_the_same_to_each_store(layout, glob, matched, others):
+    chunks = chunks_of({path: ["open the pump"] for path in (*matched, *others)}, "library/a")
+    publish_rows(layout, "library/a", chunks, vectors_of(chunks))
+    reader = open_reader(layout)
+    filters = Filters(path_glob=glob)
+    filters.check(reader.index.schema)
+
+    in_lance = reader.tables[0].search().where(filters.to_sql()).to_arrow()["path"].to_pylist()
+    masked = chunks.filter(pa.array(filters.to_mask(chunks)))["path"].to_pylist()
+    hits = search(reader, "open the pump", StaticEmbedder, mode=Mode.BM25, top_k=NEVER, filters=filters)
+
+    assert sorted(masked) == sorted(in_lance) == sorted(hit.path for hit in hits) == sorted(matched)
+
+
+@given(st.text(st.sampled_from("*?[]{},!^-/ab.\\&é"), max_size=60))
+def test_an_escaped_path_matches_itself_and_nothing_else(path):
+    regex = re.compile(rf"(?s:{glob_to_regex('/' + escape_glob(path))})\Z")
+    plain = path.strip("/").removeprefix("./")
+    if plain not in {"", "."} and path == plain:
+        assert regex.match(path)
+        assert not regex.match(f"{path}x")
+
+
+@pytest.mark.parametrize("glob", ["{" * 400, "[a" * 200, "{a,b}" * 60, "{a," * 100 + "b" + "}" * 100, "*{?,*}" * 9])
+def test_a_glob_that_would_grow_without_bound_is_refused(layout, glob):
+    chunks = chunks_of({"a.md": ["open the pump"]}, "library/a")
+    publish_rows(layout, "library/a", chunks, vectors_of(chunks))
+
+    with pytest.raises(QueryError, match="too complex"):
+        Filters(path_glob=glob).check(open_reader(layout).index.schema)

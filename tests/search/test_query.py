@@ -1,10 +1,14 @@
-"""Telling what a query asks for, from its form alone."""
+"""Telling what a query asks for, from its form."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search.engine import search
 from docindex_dagster.search.query import Kind, understand
+from docindex_dagster.stores.reader import open_reader
+from tests.conftest import chunks_of, publish_rows, vectors_of
 
 
 @pytest.mark.parametrize(
@@ -18,6 +22,15 @@ from docindex_dagster.search.query import Kind, understand
         ("src/http/client.py", Kind.PATH),
         ("client.py:12", Kind.PATH),
         ("C:\\code\\main.c", Kind.PATH),
+        ("Table.send", Kind.SYMBOL),
+        ("cart.add", Kind.SYMBOL),
+        ("router.get", Kind.SYMBOL),
+        ("std.mem.eql", Kind.SYMBOL),
+        ("Vec.push", Kind.SYMBOL),
+        ("setup.cfg", Kind.PATH),
+        ("main.rs:12:3", Kind.PATH),
+        ("App.vue", Kind.PATH),
+        ("Cargo.toml", Kind.PATH),
         ("TypeError: unsupported operand type(s)", Kind.ERROR),
         ("error[E0308]: mismatched types", Kind.ERROR),
         ("how to install it behind a proxy", Kind.QUESTION),
@@ -54,3 +67,19 @@ def test_any_text_is_understood_and_no_term_comes_twice(text):
 
     assert len(set(query.terms)) == len(query.terms)
     assert (query.name is not None) == (query.kind is Kind.SYMBOL)
+
+
+def test_what_ends_as_indexed_files_do_is_a_path():
+    assert understand("table.send").kind is Kind.SYMBOL
+    assert understand("table.send", {"send"}.__contains__).kind is Kind.PATH
+
+
+@pytest.mark.parametrize(("path", "reason"), [("lib/table.py", "definition"), ("lib/pump.send", "path")])
+def test_a_name_is_a_path_only_where_a_file_ends_so(layout, path, reason):
+    chunks = chunks_of({path: ["send a table of pumps"], "lib/other.py": ["table of pumps"]})
+    publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
+
+    best = search(open_reader(layout), "pump.send", StaticEmbedder)[0]
+
+    assert best.path == path
+    assert reason in {signal.name for signal in best.signals}

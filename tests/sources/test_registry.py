@@ -109,16 +109,6 @@ def test_a_path_belongs_to_the_innermost_source_around_it(tmp_path):
     assert registry.containing(settings, tmp_path) is None
 
 
-def test_a_source_declared_through_a_link_is_known_by_its_real_path_and_by_the_link(tmp_path):
-    (tmp_path / "real/docs/deep").mkdir(parents=True)
-    (tmp_path / "links").mkdir()
-    (tmp_path / "links/docs").symlink_to(tmp_path / "real/docs")
-    settings = project(tmp_path, '[[source]]\nkind = "library"\npath = "links/docs"\n')
-    for folder in ("links/docs", "real/docs"):
-        found = registry.containing(settings, tmp_path / folder / "deep/a.md")
-        assert (found.key, found.path) == ("library/docs", tmp_path / folder)
-
-
 def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):
     settings = project(tmp_path, '# ours\n[[source]]\nkind = "git"\npath = "x"\n', "x")
     before = settings.config_file.read_text()
@@ -366,3 +356,39 @@ def test_linked_work_trees_in_a_folder_of_libraries_are_no_libraries_beside_the_
 
     (tmp_path / "all/shop").rename(tmp_path / "shop")
     assert list(registry.sources(settings)) == ["library/alpha"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "name"),
+    [
+        ("x/.github/ci.yml", "git/x", ".github/ci.yml"),
+        ("x/.hidden.md", "git/x", ".hidden.md"),
+        ("x/..y/z.md", "git/x", "..y/z.md"),
+        ("x/a%41.md", "git/x", "a%2541.md"),
+        ("x", "git/x", ""),
+        ("x/.", "git/x", ""),
+        ("real/docs/a.md", "library/docs", "a.md"),
+        ("link/docs/a.md", "library/docs", "a.md"),
+        ("again/a.md", "library/docs", "a.md"),
+        ("x/away.md", "git/x", "away.md"),
+        ("again/away.md", "library/docs", "away.md"),
+    ],
+)
+def test_a_path_has_one_name_in_its_source_whichever_links_lead_to_it(tmp_path, path, source, name):
+    text = '[[source]]\nkind = "git"\npath = "x"\n[[source]]\nkind = "library"\npath = "link/docs"\n'
+    settings = project(tmp_path, text, "x", "real/docs", "elsewhere")
+    for link, target in {"link": "real", "again": "real/docs", "x/away.md": "/nowhere"}.items():
+        (tmp_path / link).symlink_to(target)
+    (tmp_path / "real/docs/away.md").symlink_to("/nowhere")
+
+    found = registry.located(settings, tmp_path / path)
+
+    assert (found[0].key, found[1]) == (source, name)
+
+
+def test_circular_links_are_in_no_source(tmp_path):
+    settings = project(tmp_path, '[[source]]\nkind = "git"\npath = "x"\n', "x")
+    (tmp_path / "circle").symlink_to("circle")
+
+    assert registry.located(settings, tmp_path / "circle" / "a.md") is None
+    assert registry.located(settings, Path("a\0b")) is None

@@ -10,18 +10,20 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.references import parse
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.search.places import PathAnswer, explain
+from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.places import PathAnswer, explain_in
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.serving.http.paging import cursor_at, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["files"])
@@ -105,11 +107,19 @@ def why(
     Raises:
         ProblemError: the path leads out of the source, or there is no such source.
     """
-    folder = project.source(source).path
-    wanted = Path(os.path.normpath(folder / os.fsdecode(name_to_path(path))))
-    if "\0" in path or not wanted.is_relative_to(folder) or wanted == folder:
+    declared = project.source(source)
+    below = [
+        reading.path for reading in parse(path, (source,)) if "\0" not in path and _is_below(declared, reading.path)
+    ]
+    if not below:
         raise ProblemError("unknown-file", f"{path!r} is no path of a file below the folder of {source}")
-    return explain(project.settings, wanted)
+    there = (name for name in below if os.path.lexists(declared.file(name)))
+    return explain_in(project.settings, declared, next(there, below[0]))
+
+
+def _is_below(source: Source, name: str) -> bool:
+    wanted = Path(os.path.normpath(source.file(name)))
+    return wanted.is_relative_to(source.path) and wanted != source.path
 
 
 class StatisticsRequest(BaseModel):
@@ -148,12 +158,13 @@ def graph(project: Project, question: _Question, request: Annotated[GraphRequest
 
     def answer(reader: Reader) -> GraphAnswer:
         opened = graph_of(project.settings, reader, request.sources)
-        steps = ask.answer(opened, question, request.symbol, request.to, request.depth)
+        symbol, to = (node_name(reader, opened, end) if end else "" for end in (request.symbol, request.to))
+        steps = ask.answer(opened, question, symbol, to, request.depth)
         file_of = files_of(registry.sources(project.settings))
         return GraphAnswer(
             items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in steps[start:end]],
             next=cursor_at(end, about) if end < len(steps) else None,
-            notes=ask.unanswered(opened, question, request.symbol, request.to, steps),
+            notes=ask.unanswered(opened, question, symbol, to, steps),
             generation=reader.generation.number,
         )
 
