@@ -381,7 +381,7 @@ def test_a_guide_that_shows_a_pointer_of_git_lfs_is_indexed(library):
 
 
 @pytest.fixture
-def repositories(library) -> Tree:
+def repositories(library: Tree) -> Tree:
     """A folder of repositories, one with two linked work trees beside it and one in it, and one with a submodule."""
     shop, pump = new_repository(library.root / "shop"), new_repository(library.root / "pump")
     for tree in (shop, pump):
