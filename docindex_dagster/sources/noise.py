@@ -8,7 +8,7 @@ from functools import lru_cache
 
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
 _NEVER = _VERSION_CONTROL | {b".docindex"}  # an index in itself would change with each run
-# What tools write there is not committed: where git tracks files, they are somebody's work.
+# Build output is not committed: tracked files in such a folder are sources.
 _AMBIGUOUS = frozenset(b"build coverage dist env out target venv".split())
 _FOLDERS = (
     _NEVER
