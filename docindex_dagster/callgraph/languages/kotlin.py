@@ -210,4 +210,5 @@ SYNTAX = Syntax(
     frozenset({"property_declaration"}),
 )
 
-RULES = replace(jvm.RULES, extends_receiver=True, runs=("invoke",))
+# To Java, a singleton is the field INSTANCE of its class.
+RULES = replace(jvm.RULES, extends_receiver=True, runs=("invoke",), default="INSTANCE")

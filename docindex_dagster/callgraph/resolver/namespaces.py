@@ -48,6 +48,8 @@ def outermost(q: Queries, unit: Unit, wanted: Name) -> Sequence[Value]:
         full = f"{space}.{name}".lstrip(".")
         if (rules.sees_outer_namespaces or not space) and q.program.is_namespace(rules.family, full):
             return (Value("module", unit.path, full),)
+    if _is_facade(rules, name) and name not in unit.imports:
+        return (Value("module", unit.path, own[0] if own else ""),)
     by_import = tuple(value for step in imported(q, unit, name) for value in step)
     is_external = not by_import and name[:1].isupper() and wanted.space != "function"
     return (external(name),) if is_external else by_import
@@ -113,7 +115,16 @@ def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: st
     space, _, owner = module.rpartition(".")
     classes = _inside(q, rules, space, owner, importer) if owner else ()
     inside = q.all_members((one for one in classes if one.kind == "class"), name)
+    if not inside and _is_facade(rules, owner):
+        inside = _inside(q, rules, space, name, importer)
+    if not inside and _is_facade(rules, name) and q.program.is_namespace(rules.family, module):
+        return (Value("module", importer, module),)
     return tuple(inside) or (external(f"{module}.{name}".lstrip(".")),)
+
+
+def _is_facade(rules: Rules, name: str) -> bool:
+    """Whether a name is that of the class in which Java sees what a Kotlin file, such as `Util.kt`, defines at its top."""
+    return rules.family == "jvm" and name.endswith("Kt")
 
 
 def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:

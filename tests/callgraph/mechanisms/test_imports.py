@@ -648,6 +648,32 @@ def test_functions_of_kotlin_are_those_of_the_package_or_imported(calls):
     }
 
 
+def test_java_calls_what_kotlin_defines_outside_of_classes_and_its_objects(calls):
+    found = calls(
+        {
+            "shop/Money.kt": "package shop\nfun round() {}\nobject Till { fun open() {} }\n",
+            "bank/Safe.kt": "package bank\nfun lock() {}\nfun shut() {}\n",
+            "shop/Pay.java": "package shop;\nclass Pay { void run() { MoneyKt.round(); Till.INSTANCE.open(); } }\n",
+            "app/App.java": """
+            package app;
+            import bank.SafeKt;
+            import shop.Till;
+            import static bank.SafeKt.shut;
+            import kotlin.io.ConsoleKt;
+            class App { void run() { SafeKt.lock(); shut(); Till.INSTANCE.open(); ConsoleKt.println(); } }
+            """,
+        }
+    )
+
+    assert {(caller, called) for caller, called, _ in found} == {
+        ("shop/Pay.java::Pay.run", "shop/Money.kt::round"),
+        ("shop/Pay.java::Pay.run", "shop/Money.kt::Till.open"),
+        ("app/App.java::App.run", "bank/Safe.kt::lock"),
+        ("app/App.java::App.run", "bank/Safe.kt::shut"),
+        ("app/App.java::App.run", "shop/Money.kt::Till.open"),
+    }
+
+
 def test_classes_of_csharp_are_those_of_the_namespaces_around_or_used(calls):
     found = calls(
         {
