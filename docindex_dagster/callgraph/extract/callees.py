@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expression_rules import member, named_method
-from docindex_dagster.callgraph.extract.expressions import Lambdas, Reader, part_of, parts_of
+from docindex_dagster.callgraph.extract.expressions import Lambdas, Reader, part_of, parts_of, text_of
 from docindex_dagster.callgraph.ir import (
     ANY,
     BLOCK,
@@ -76,10 +76,21 @@ def passed(call: "Node", called: Expression, argument: int, position: int, reade
     match called:
         case Attribute(Module() as loaded, "then") if position == 0:
             return loaded
+        case Name("define" | "require" | "requirejs") if dependency := _dependency(call, argument, position):
+            return Module(dependency)
     is_far = position > LAST_ARGUMENT or (argument > LAST_ARGUMENT and argument != BLOCK)
     given = UNKNOWN if called is UNKNOWN or is_far else CallbackArgument(called, argument, position)
     start = _start_of(call, reader) if _FOLDS.get(method_of(called)[1]) == position else UNKNOWN
     return given if start is UNKNOWN else start
+
+
+def _dependency(call: "Node", argument: int, position: int) -> str:
+    """The module that AMD gives a function as a parameter: the one at its place in the list before it. "" for none."""
+    given = parts_of(call.child_by_field_name("arguments"))
+    listed = given[argument - 1] if 0 < argument < len(given) else None
+    named = parts_of(listed) if listed is not None and listed.type == "array" else []
+    found = named[position] if position < len(named) else None
+    return text_of(found)[1:-1] if found is not None and found.type == "string" else ""
 
 
 def _start_of(fold: "Node", reader: Reader) -> Expression:

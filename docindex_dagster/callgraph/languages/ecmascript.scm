@@ -69,6 +69,21 @@
   right: (_) @export.value
   (#eq? @_module "module") (#eq? @_exports "exports"))
 
+; define(function () { return {a: 1} }), define({a: 1}), define(['exports'], function (exports) { exports.a = 1 })
+(call_expression
+  function: (identifier) @_define
+  arguments: (arguments [
+    (_ body: (statement_block (return_statement
+      [(identifier) (object) (new_expression) (call_expression) (member_expression) (function_expression) (class)]
+      @export.value)))
+    (object) @export.value
+  ])
+  (#eq? @_define "define"))
+(call_expression
+  function: (identifier) @_define
+  arguments: (arguments (array (string) @import.module @import.unnamed))
+  (#any-of? @_define "define" "require" "requirejs"))
+
 ; module.exports = {...require('./a')}, Object.assign(module.exports, require('./a'))
 (assignment_expression
   left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)

@@ -123,7 +123,7 @@ def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: st
 
 
 def _is_facade(rules: Rules, name: str) -> bool:
-    """Whether a name is that of the class in which Java sees what a Kotlin file, such as `Util.kt`, defines at its top."""
+    """Whether a name is that of a class in which Java sees what a file of Kotlin defines outside of classes."""
     return rules.family == "jvm" and name.endswith("Kt")
 
 

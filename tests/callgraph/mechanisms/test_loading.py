@@ -71,3 +71,36 @@ def test_a_module_without_a_name_gives_none_to_the_file(calls):
     files = {"chart.js": "exports.draw = function () {};\n", "use.js": "import 'chart.js';\nchart.draw();\n"}
 
     assert calls(files) == set()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "define(['./money', './till', 'jquery'], function (money, Till) {",
+        "define('app', ['./money', './till'], (money, Till) => {",
+        "require(['./money', './till'], function (money, Till) {",
+        "define(function (require) { const money = require('./money'), Till = require('./till');",
+    ],
+)
+@pytest.mark.parametrize(
+    "money",
+    [
+        "define([], function () { function round() {} return { round: round }; });",
+        "define(() => { return { round() {} }; });",
+        "define({ round: function () {} });",
+        "define(['exports'], function (exports) { exports.round = function () {}; });",
+    ],
+)
+def test_modules_of_amd_are_given_what_they_depend_on(calls, head, money):
+    found = calls(
+        {
+            "money.js": money,
+            "till.js": "define(function () { class Till { open() {} } return Till; });",
+            "app.js": head + " function run() { money.round(); new Till().open(); } return { run }; });",
+        }
+    )
+
+    assert {(caller, called.partition("::")[0]) for caller, called, _ in found if "run" in caller} == {
+        ("app.js::run", "money.js"),
+        ("app.js::run", "till.js"),
+    }
