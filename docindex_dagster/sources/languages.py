@@ -112,8 +112,8 @@ CODE: dict[str | None, str] = {
     "wat": ".wat .wast",
     "wgsl": ".wgsl",
     "zig": ".zig",
-    None: ".awk .bat .cmd .coffee .cr .cshtml .hbs .haml .j2 .jinja .jinja2 .jsp .jspx .less .liquid .mustache .prolog "
-    ".pug .raku .razor .sass .sed .slim .styl .tmpl .tpl .vb .vbs",
+    None: ".awk .bat .cmd .coffee .cr .hbs .haml .j2 .jinja .jinja2 .jsp .jspx .less .liquid .mustache .prolog "
+    ".pug .raku .sass .sed .slim .styl .tmpl .tpl .vb .vbs",
 }
 
 CONFIG: dict[str | None, str] = {

@@ -168,8 +168,8 @@ def test_a_header_is_cpp_when_it_holds_what_c_has_not():
         ("Cart.trigger", "trigger Cart on Order (before insert) {}\n", "code", "apex"),
         ("paper.cls", "\\NeedsTeXFormat{LaTeX2e}\n\\ProvidesClass{paper}\n", "doc", None),
         ("Cart.vb.cls", "VERSION 1.0 CLASS\nBEGIN\nEND\n", "code", None),
-        ("Index.razor", '@page "/"\n<h1>Hi</h1>\n', "code", None),
-        ("Index.cshtml", "@model Cart\n", "code", None),
+        ("Index.razor", '@page "/"\n<h1>Hi</h1>\n', "code", "razor"),
+        ("Index.cshtml", "@model Cart\n", "code", "razor"),
         ("index.jsp", "<%@ page %>\n", "code", None),
     ],
 )

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,12 @@ def fifo(tree: Tree, path: str) -> Path:
     place.unlink(missing_ok=True)
     os.mkfifo(place)
     return place
+
+
+def answer(place: Path) -> None:
+    """Let a process that waits for a FIFO go on."""
+    with suppress(BrokenPipeError):  # git closes what is no regular file before it reads it
+        place.write_bytes(b"*.tmp\n")
 
 
 def is_waited_for(place: Path) -> bool:
@@ -121,7 +128,7 @@ def test_a_silent_command_that_works_is_not_ended(tree, monkeypatch, ticks):
     monkeypatch.setattr(git, "_LOOK_S", 0.01)
     monkeypatch.setattr(git, "_cpu_ticks", lambda _session: ticks if ticks is None else next(ticks))
     place = fifo(tree, ".gitignore")
-    writer = threading.Timer(PATIENCE_S, place.write_bytes, [b"*.tmp\n"])
+    writer = threading.Timer(PATIENCE_S, answer, [place])
 
     writer.start()
     assert fingerprint(tree.source())

