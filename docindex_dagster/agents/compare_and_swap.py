@@ -18,27 +18,27 @@ _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM}
 
 
 class _ConflictError(Exception):
-    """The file no longer holds what was read."""
+    """The content of the file is not the expected one."""
 
 
 def swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
     """Replace the content of a file, or create or remove the file, unless another program changed it or is about to.
 
-    On Linux, the files are exchanged, and exchanged back if the old one is not what was read. An edit is lost only if
-    another program reads the file between both and writes it afterwards. Elsewhere, an edit is lost if it comes between
-    the comparison and the replacement.
+    On Linux, the files are exchanged, and exchanged back if the old content is not the expected one. An edit is lost
+    only if another program reads the file between the two steps and writes it afterwards. On other systems, an edit is
+    lost if it comes between the comparison and the replacement.
 
     Args:
         path: of the file.
-        expected: what it held when it was read; None if it did not exist.
-        data: what it shall hold; None to remove it.
+        expected: its content when it was read; None if it did not exist.
+        data: its new content; None to remove it.
 
     Returns:
         Whether the file held what was expected. If not, it is unchanged.
 
     Raises:
         OSError: the file cannot be written.
-        FullDiskError: there is no space left.
+        FullDiskError: the disk is full.
     """
     try:
         if data is None:
@@ -102,7 +102,7 @@ def _check(path: Path, expected: bytes | None) -> None:
 def _is_open_for_writing(path: Path) -> bool:
     """Tell whether a program is about to write a file in place; False where the system cannot tell.
 
-    Linux grants a lease for reading only while nobody has the file open for writing.
+    Linux grants a read lease only while no process has the file open for writing.
     """
     if not hasattr(fcntl, "F_SETLEASE"):
         return False

@@ -43,4 +43,4 @@ class FileDrafts:
     imports: tuple[str, ...] | None = None  # None: the language does not say
     exports: tuple[str, ...] | None = None
     fallback: str | None = None  # why a code file was cut as text
-    parsed: "Code | None" = field(default=None, compare=False, repr=False)  # so that nobody has to parse it again
+    parsed: "Code | None" = field(default=None, compare=False, repr=False)  # kept to avoid parsing it again

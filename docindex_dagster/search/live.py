@@ -23,7 +23,7 @@ _Index = TypeVar("_Index", Reader, Cells)
 
 
 class LateLive:
-    """A project that may not be there yet: what is asked of it fails as `open_live` does, until that gives it."""
+    """Project that may not exist yet: every access raises what `open_live` raises, until it succeeds."""
 
     def __init__(self, open_live: "Callable[[], Live]") -> None:
         self._open = open_live

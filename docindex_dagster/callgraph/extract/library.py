@@ -122,7 +122,7 @@ def module(given: "Given", _: "Read") -> Module | None:
 
 
 def loaded(given: "Given", _: "Read") -> Expression | None:
-    """What a function without a name loads that is given: what a module gives by default, or what is taken of it."""
+    """Return what an anonymous loader function loads: the default export of a module, or a named one."""
     is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
     found = _LOADER.search(text_of(given[0])) if is_short else None
     return Attribute(Module(found["module"]), found["member"] or "default") if found else None

@@ -21,14 +21,14 @@ _RENAMED = re.compile(r"workspace:(@?[^@]+)@")
 
 
 class Alias(NamedTuple):
-    """A pattern of module names, with at most one `*`, and the path or module that it stands for."""
+    """Pattern of module names, with at most one `*`, and the path or module it maps to."""
 
     pattern: str
     target: str
     is_module: bool = False
 
     def expand(self, module: str) -> str | None:
-        """Return what a module stands for; None if the pattern does not match."""
+        """Return what a module maps to; None if the pattern does not match."""
         before, star, after = self.pattern.partition("*")
         if not star:
             return self.target if module == self.pattern else None

@@ -42,7 +42,7 @@ def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def _packaged(configurations: Configurations, importer: str, module: str) -> Iterator[str]:
-    """The paths without endings that a name may stand for in the nearest package of the source that has it."""
+    """Return the paths, without extensions, that a name may map to in the nearest package of the source."""
     name, rest = split_name(module)
     packages = configurations.packages.get(name, {})
     for path in nearest(importer, packages):
