@@ -16,7 +16,7 @@ from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import confinement
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
-from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, INSTANCE_FILE, environment_privileges, privileges_of

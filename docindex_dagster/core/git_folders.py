@@ -1,7 +1,8 @@
-"""The git folders of a work tree, and what a repository in them borrows from elsewhere."""
+"""The git folders of a work tree: what they borrow from elsewhere, and what their index tracks."""
 
 import os
 import stat
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from docindex_dagster.core.files import stamp
 
+_ANSWER_S = 10  # for git to answer; a FIFO in the place of its index never does
 _LONGEST_TEXT = 1 << 16  # bytes; a path
 _MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
 _UNSEARCHED = {"logs", "pack"}  # as are the folders of loose objects: who links to one of those has to know its hash
@@ -115,3 +117,36 @@ def _links_in(top: Path) -> Iterator[Path]:
                 yield Path(entry.path)
             elif entry.is_dir() and entry.name not in _UNSEARCHED and not (is_objects and len(entry.name) == len("ab")):
                 folders.append(entry.path)
+
+
+def is_tracked(folder: Path) -> bool:
+    """Whether git tracks a folder, a link in its place, or files below it, in the innermost work tree around it.
+
+    False where git cannot read the work tree, since it then cannot change it either.
+    """
+    top = next((parent for parent in folder.parents if (parent / ".git").exists()), None)
+    if top is None:
+        return False
+    return _is_tracked(top, str(folder.relative_to(top)), stamp(git_folder(top) / "index"))
+
+
+@lru_cache(maxsize=16)
+def _is_tracked(top: Path, name: str, _stamp: tuple[int, ...] | None) -> bool:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    options = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    command = ("git", *options, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
+    try:
+        found = subprocess.run(
+            command,
+            cwd=top,
+            env=own | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_ANSWER_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        return False
+    except subprocess.TimeoutExpired:
+        return True
+    return bool(found.stdout)

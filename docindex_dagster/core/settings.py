@@ -34,7 +34,7 @@ from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.core import plugins, trust
 from docindex_dagster.core.errors import OwnershipError, SettingsError, first_line
-from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, privileges_of, without

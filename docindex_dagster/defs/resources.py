@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
-from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings, untrusted

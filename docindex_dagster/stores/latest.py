@@ -7,7 +7,7 @@ from threading import Lock
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp
-from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.stores.matrix import Matrix, Part

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from docindex_dagster.core import git_index, trust
+from docindex_dagster.core import git_folders, trust
 from docindex_dagster.core.errors import OwnershipError, SettingsError
-from docindex_dagster.core.git_index import is_tracked
+from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.settings import linked_home, load_settings
@@ -238,7 +238,7 @@ def test_a_link_that_git_tracks_is_no_home(tmp_path, git):
 
 
 def test_a_git_index_that_is_a_fifo_does_not_keep_commands_waiting(tmp_path, git, monkeypatch):
-    monkeypatch.setattr(git_index, "_LONGEST_S", 1)
+    monkeypatch.setattr(git_folders, "_ANSWER_S", 1)
     git(tmp_path, "init")
     os.mkfifo(tmp_path / ".git" / "index")
 
