@@ -32,7 +32,8 @@ def root(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _listed(root):
+def _listed(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))  # the projects of other tests are not listed
     projects.register(load_settings(root))
 
 
