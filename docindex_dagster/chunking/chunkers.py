@@ -37,9 +37,16 @@ def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) ->
     from docindex_dagster.chunking.documents import chunk_document
     from docindex_dagster.core.tokenizer import count_tokens
 
-    return chunk_document(
+    found = chunk_document(
         file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens, pages=file.pages
     )
+    if found.fallback is None and loader in {"html", "notebook"}:
+        from docindex_dagster.chunking.document_code import with_cells, with_scripts
+
+        return (
+            with_cells(found, file.text) if loader == "notebook" else with_scripts(found, file.text, options.code_chars)
+        )
+    return found
 
 
 def _cut_messages(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:

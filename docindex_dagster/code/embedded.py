@@ -129,14 +129,14 @@ def _embedded(data: bytes, language: str, tree: "Tree | None") -> Iterator[Embed
 
 
 def _of_scripts(data: bytes, _: "Tree | None") -> Iterator[Embedded]:
-    language, spans = _scripts(data)
+    language, spans = script_spans(data)
     if language:
         yield Embedded(language, bytes(_only(data, spans)))
 
 
 def _of_component(host: str, data: bytes, tree: "Tree | None") -> Iterator[Embedded]:
     """The scripts of a component, and what its markup evaluates."""
-    language, spans = _scripts(data)
+    language, spans = script_spans(data)
     front = _FRONT_MATTER.match(data) if host == "astro" else None
     if front:
         spans = [front.span("code"), *spans]
@@ -148,7 +148,7 @@ def _of_component(host: str, data: bytes, tree: "Tree | None") -> Iterator[Embed
         yield Embedded(language or "javascript", bytes(source))
 
 
-def _scripts(data: bytes) -> tuple[str, list[_Span]]:
+def script_spans(data: bytes) -> tuple[str, list[_Span]]:
     """The language of the scripts of a page, and where they are; "" for no script."""
     found = [
         (language, match.span("code"))
