@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PosixPath
 from typing import Any
@@ -107,7 +108,8 @@ def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
         found = other.submit(chunk, jobs, workers=2)
         while not found.done():
             for pid in filter(None, (worker.pid for worker in multiprocessing.active_children())):
-                os.kill(pid, signal.SIGINT)
+                with suppress(ProcessLookupError):  # it may end meanwhile
+                    os.kill(pid, signal.SIGINT)
             time.sleep(0.01)
 
     assert {path: rows[0]["fallback"] for path, rows in found.result().items()} == {"a.py": None, "b.py": None}
