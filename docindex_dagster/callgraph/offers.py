@@ -3,6 +3,7 @@
 What is found in a table of a file depends on that file alone.
 """
 
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,6 +52,7 @@ SORTS = (
     "variables",
     "stored",
     "forwards",
+    "mounted",
 )
 """What is looked for in all files, each in the table of this name."""
 
@@ -171,6 +173,15 @@ class Offers:
     def forwards(self) -> Mapping[str, Sequence[str]]:
         """The scopes of functions that are only declared, by the full names of these."""
         return grouped(self._space_names(self.unit.forwards))
+
+    @cached_property
+    def mounted(self) -> Mapping[str, Sequence[str]]:
+        """The files that attributes of Rust name as modules of this one (`#[path = "inner/far.rs"]`)."""
+        if not self.unit.rules.has_module_paths:
+            return {}
+        folder = posixpath.dirname(self.unit.path)
+        modules = {one.module for each in self.unit.imports.values() for one in each if one.module.endswith(".rs")}
+        return {posixpath.normpath(posixpath.join(folder, module)): [""] for module in modules}
 
     def _space_names(self, names: Mapping[str, Iterable[str]]) -> Iterator[tuple[str, str]]:
         if self.unit.rules.sharing != "included":

@@ -232,6 +232,7 @@ class Program:
         self.variables: Lookup[str] = lookup("variables")
         self.stored: Lookup[Assignment] = lookup("stored")
         self.tops: Lookup[str] = lookup("tops")
+        self.mounted: Lookup[str] = lookup("mounted")
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")

@@ -36,10 +36,30 @@ def path_word(q: Queries, unit: Unit, scope: str, word: str) -> Values:
     """The module around a place, the one around that, or the first of the crate."""
     modules = [around for around in unit.around(scope) if around.kind == "module"]
     if word == "crate":
-        return files_of(q, unit, "crate")
+        return _crate(q, unit)
     if inner := modules[1 if word == "super" else 0 :]:
         return (Value("class", unit.path, inner[0].id),)
-    return (Value("module", unit.path, ""),) if word == "this" or modules else files_of(q, unit, "super")
+    return (Value("module", unit.path, ""),) if word == "this" or modules else _super(q, unit)
+
+
+def _super(q: Queries, unit: Unit) -> Values:
+    """The module around a file: one whose attribute names the file, else one beside or above it."""
+    mounting = _mounting(q, unit)
+    return tuple(Value("module", path, "") for path in mounting) or files_of(q, unit, "super")
+
+
+def _crate(q: Queries, unit: Unit) -> Values:
+    """The first file of the crate of a file."""
+    seen = {unit.path}
+    while (mounting := _mounting(q, unit)) and mounting[0] not in seen:
+        unit = q.unit(mounting[0])
+        seen.add(unit.path)
+    return files_of(q, unit, "crate")
+
+
+def _mounting(q: Queries, unit: Unit) -> list[str]:
+    """The files that have another as a module by its path."""
+    return [path for path, _ in q.program.mounted.get(unit.rules.family, unit.path) if path != unit.path]
 
 
 def files_of(q: Queries, unit: Unit, module: str) -> Values:
@@ -156,7 +176,7 @@ def offered(q: Queries, path: str, name: str) -> Values:
     """What other files find in a file under a name."""
     unit = q.unit(path)
     if name == "super" and unit.rules.has_module_paths:
-        return files_of(q, unit, name)
+        return _super(q, unit)
     if unit.rules.has_export_lists:
         return distinct(_listed(q, unit, name))
     for find in (_exported, _offered, _passed_on, _below):

@@ -438,6 +438,33 @@ def test_a_module_of_rust_lies_where_its_attribute_says(calls, attributes, file)
     }
 
 
+def test_a_module_that_an_attribute_places_has_the_module_around_it(calls):
+    found = calls(
+        {
+            "src/main.rs": "mod near;\nfn check() {}\nfn close() {}\n",
+            "src/near/mod.rs": '#[path = "../../shared/far.rs"]\nmod far;\npub fn look() {}\n',
+            "shared/far.rs": "use super::look;\nfn go() { look(); super::super::check(); crate::close(); }\n",
+        }
+    )
+
+    assert {(caller, callee) for caller, callee, _ in found} == {
+        ("shared/far.rs::go", "src/near/mod.rs::look"),
+        ("shared/far.rs::go", "src/main.rs::check"),
+        ("shared/far.rs::go", "src/main.rs::close"),
+    }
+
+
+def test_files_of_rust_that_place_each_other_end(calls):
+    found = calls(
+        {
+            "src/a.rs": '#[path = "b.rs"]\nmod b;\nfn go() { crate::stop(); super::stop(); }\n',
+            "src/b.rs": '#[path = "a.rs"]\nmod a;\npub fn stop() {}\n',
+        }
+    )
+
+    assert ("src/a.rs::go", "src/b.rs::stop") in {(caller, callee) for caller, callee, _ in found}
+
+
 def test_a_module_that_is_written_in_a_file_has_imports_of_its_own(calls):
     found = calls(
         {
