@@ -18,7 +18,7 @@ from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.generation import read_generation
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from tests.serving.http.server import running
 from tests.serving.http.slow_clients import health_ms, slow_clients

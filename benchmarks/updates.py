@@ -24,7 +24,7 @@ from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode

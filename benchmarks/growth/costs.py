@@ -20,7 +20,7 @@ from benchmarks.stages import cpu_seconds
 from docindex_dagster.cli import launch
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import maintenance

@@ -105,7 +105,7 @@ def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tupl
 
 
 def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
-    from docindex_dagster.pipeline import folders
+    from docindex_dagster.runner import folders
 
     for path in paths:
         asking.check_size(path if path.is_dir() else path.parent, yes=yes)

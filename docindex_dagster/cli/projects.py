@@ -13,7 +13,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import projects
 
 if TYPE_CHECKING:
-    from docindex_dagster.pipeline.folders import FolderIndex
+    from docindex_dagster.runner.folders import FolderIndex
 
 app = typer.Typer(help="Which projects there are, and which indexes of folders are kept.", no_args_is_help=True)
 _MEGABYTE = 1_000_000
@@ -22,7 +22,7 @@ _MEGABYTE = 1_000_000
 @app.command("list")
 def project_list(json: Json = False) -> None:
     """Show the known projects, and the indexes that `docindex search QUERY PATH` keeps."""
-    from docindex_dagster.pipeline import folders
+    from docindex_dagster.runner import folders
 
     known = [
         {
@@ -73,7 +73,7 @@ def project_forget(
     ],
 ) -> None:
     """Take a project out of the list, or remove the index that is kept of a folder. No other file is touched."""
-    from docindex_dagster.pipeline import folders
+    from docindex_dagster.runner import folders
 
     path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 it keeps what it cannot expand
     named = [project for project in projects.known() if name == project.name or path == project.root]
@@ -90,7 +90,7 @@ def project_forget(
 
 
 def _drop(found: "FolderIndex") -> None:
-    from docindex_dagster.pipeline import folders
+    from docindex_dagster.runner import folders
 
     if not folders.drop(found):
         raise SourceError(f"{found.root} is being made by another process; wait for it, or end it")

@@ -22,9 +22,9 @@ from docindex_dagster.defs.resources import REFUSED_TAG, EmbeddingModel, Project
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
 from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects.cell import OpenCell
-from docindex_dagster.pipeline.prepared import Published, publish_prepared
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Outcome
+from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.status import catalog
 
 PUBLISH_PREPARED = "publish_prepared"

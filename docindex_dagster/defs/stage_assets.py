@@ -14,10 +14,10 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.pipeline.run import execute, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Outcome, Product, Report, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
+from docindex_dagster.runner.run import execute, versions
 
 source = dg.AssetSpec(
     "source",

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 
 _PAGES = {"page.md": "# Page\n\nA page.\n", "code.py": 'def page() -> str:\n    """A page."""\n    return ""\n'}

@@ -9,7 +9,7 @@ import pytest
 
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 
 GUIDE = "# Guide\n\n## Pumps\n\nThe pump moves water from the well to the tank. Prime it before the first use.\n"

@@ -170,7 +170,7 @@ def test_documents_are_cut_together_since_what_reads_them_takes_long_to_load(tmp
 WITHOUT_GUARD = """
 from pathlib import Path
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.sources.registry import find
 

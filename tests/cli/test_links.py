@@ -18,7 +18,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.serving.jobs import child
 from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.sources import registry

@@ -7,7 +7,7 @@ import pytest
 
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import projects, registry
 from tests.terminals import Terminal
 

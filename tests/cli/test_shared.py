@@ -12,10 +12,10 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects import prepared
 from docindex_dagster.objects.bucket import open_bucket
-from docindex_dagster.pipeline.prepared import publish_prepared
-from docindex_dagster.pipeline.run import execute, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
+from docindex_dagster.runner.prepared import publish_prepared
+from docindex_dagster.runner.run import execute, versions
 from docindex_dagster.sources import registry
 from docindex_dagster.status.catalog import entries, rebuild
 from tests.cli.conftest import Run

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.pipeline import folders
+from docindex_dagster.runner import folders
 
 COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 

@@ -13,7 +13,7 @@ from docindex_dagster.core.settings import EmbeddingSettings, Settings, load_set
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
 from docindex_dagster.pipeline.current import is_current
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.sources import registry

@@ -1,7 +1,7 @@
 """A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW [ARGUMENT…].
 
 The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
-as `library` through `docindex_dagster.pipeline.run`, with files that are cut ahead and graphs that another process
+as `library` through `docindex_dagster.runner.run`, with files that are cut ahead and graphs that another process
 extracts, as `command` as `docindex index` or what the arguments say, and as `loop` through the library again and again
 until its input ends. What it does is seen from outside: by the files that it opens, the commands that it starts, and
 the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
@@ -24,7 +24,7 @@ from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.providers import Provider
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import graph
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from tests.models import TinyEmbedder

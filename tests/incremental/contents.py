@@ -16,7 +16,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD

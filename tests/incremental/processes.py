@@ -13,7 +13,7 @@ from typing import Literal
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from tests.incremental.contents import Contents, from_nothing, stores_of, tables_of
 from tests.incremental.projects import TOPICS, Project

@@ -16,7 +16,7 @@ from docindex_dagster.core.errors import FullDiskError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.reader import open_reader

@@ -29,7 +29,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import prefetch
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.publish import withdraw

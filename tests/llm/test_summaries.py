@@ -19,7 +19,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.current import is_current
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.sources import registry
@@ -429,7 +429,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.sources import registry
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.anchors import MOST, Anchored, anchors_in, look
 from docindex_dagster.memory.mentions import mentions_in
 from docindex_dagster.memory.message import Anchor
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.incremental.work_trees import Repository

@@ -11,7 +11,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from tests.memory.logs import DOMAIN
 from tests.memory.talks import home_of, log_of, project, say

@@ -18,8 +18,8 @@ from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.graph import extraction
 from docindex_dagster.pipeline import graph, publication
 from docindex_dagster.pipeline.ahead import Ahead
-from docindex_dagster.pipeline.run import Ran, run_stages
 from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.runner.run import Ran, run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import lance_table
 from tests.defs.conftest import KEY, Project, new_project

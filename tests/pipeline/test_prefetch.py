@@ -11,7 +11,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.pipeline import prefetch
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import discover, registry
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 
 QUERY = "water the dry field of wheat"

@@ -20,7 +20,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.objects.cells import cell_of
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.cells import Cells, Index, LocalCell, Question

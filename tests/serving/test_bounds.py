@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving import budget
 from docindex_dagster.serving.tools import Tools

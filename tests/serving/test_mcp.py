@@ -18,7 +18,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.serving.mcp_server import well_formed
 from docindex_dagster.sources import registry
 

@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster import DocindexWarning, open_index
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from tests.serving.http.conftest import serving
 from tests.serving.test_mcp import Agent

@@ -15,7 +15,7 @@ from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import Links, links
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import link_files

@@ -24,7 +24,7 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.resources import LAUNCHER_TAG
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline import run as pipeline
+from docindex_dagster.runner import run as pipeline
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.watching.commands import Command, Commands
 from docindex_dagster.watching.listener import Listener

@@ -21,7 +21,7 @@ from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.sources import registry, withdrawn

@@ -17,7 +17,7 @@ from docindex_dagster.cli.jobs import jobs_of
 from docindex_dagster.cli.remembering import memory_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.security import Access

@@ -14,7 +14,7 @@ import pytest
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects.cells import cell_of
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from tests.serving.http.server import Server, running
 

@@ -19,10 +19,10 @@ from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
-from docindex_dagster.pipeline.prepared import Published, publish_prepared
-from docindex_dagster.pipeline.run import execute, index, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
+from docindex_dagster.runner.prepared import Published, publish_prepared
+from docindex_dagster.runner.run import execute, index, versions
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source

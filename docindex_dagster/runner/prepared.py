@@ -19,10 +19,10 @@ from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.publication import STORES
-from docindex_dagster.pipeline.run import execute
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.pipeline.stages import by_name
+from docindex_dagster.runner.run import execute
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance

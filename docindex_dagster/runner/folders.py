@@ -24,7 +24,7 @@ from docindex_dagster.core.locks import exclusive, exclusive_if_free
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.current import is_current
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
@@ -91,7 +91,7 @@ def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable
     """Open an index once these of its sources are up to date; `say` is called with what is at work.
 
     Raises:
-        DocindexError: as `pipeline.run.index`.
+        DocindexError: as `runner.run.index`.
     """
     _bring_up_to_date(found, sources, report)
     try:
