@@ -26,6 +26,7 @@ from docindex_dagster.defs.jobs import (
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
+from docindex_dagster.defs.sensors.journal import journal_recorded
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.defs.sensors.stores import stores_due
@@ -109,8 +110,9 @@ class _Stores:
 def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
     root = str(settings.root)
     if settings.storage.url is None:
+        recorder = journal_recorded(partial(build_definitions, settings.root))
         assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog, quality_asset.retrieval_quality]
-        return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due])
+        return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due, recorder])
     from docindex_dagster.defs import prepared_asset, publishing
     from docindex_dagster.defs.sensors.prepared import prepared_changed
     from docindex_dagster.defs.sensors.requests import run_requested

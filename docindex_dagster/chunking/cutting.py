@@ -6,11 +6,10 @@ from typing import Any
 import pyarrow as pa
 
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.chunking import prefetch
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
-from docindex_dagster.chunking.prefetch import Order
+from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
@@ -39,10 +38,12 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
         ChunkerError: a chunker is not there.
         WorkerError: no worker can be started.
     """
-    order = _order(source, files, settings, wanted)
-    found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(order.jobs)
+    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
+    options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
+    jobs = tuple(_job(source, row, choice, wanted) for row in files.to_pylist())
+    found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(jobs)
     emit(Progress(source.key, wanted.stage, 0, total, "files"))
-    for count, result in prefetch.batches(source.key, order):
+    for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
         found.append(result)
         done += count
         emit(Progress(source.key, wanted.stage, done, total, "files"))
@@ -51,23 +52,6 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
         tuple(left_out for each in found for left_out in each.left_out),
         pa.concat_tables([REFERENCES.empty_table(), *(each.references for each in found)]),
     )
-
-
-def begin(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wanted) -> None:
-    """Begin what `cut` will be asked for, with the same arguments.
-
-    Raises:
-        ChunkerError: a chunker is not there.
-    """
-    prefetch.begin(source.key, _order(source, files, settings, wanted))
-
-
-def _order(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wanted) -> Order:
-    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
-    options = ChunkOptions(sizes, settings.code_chars)
-    choice = choice_of(settings.chunkers)
-    jobs = tuple(_job(source, row, choice, wanted) for row in files.to_pylist())
-    return Order(jobs, options, settings.workers, settings.parse_timeout_s)
 
 
 def _job(source: Source, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:

@@ -3,14 +3,14 @@
 import os
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, beginning, completion, console, progress
-from docindex_dagster.cli.common import Json, Yes, has_record, listed, normal
+from docindex_dagster.cli import INTERRUPTED, completion, console, progress
+from docindex_dagster.cli.common import Json, Yes, listed, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import DeclaredError, SourceError
 from docindex_dagster.core.layout import Layout
@@ -19,6 +19,9 @@ from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status.summary import summary_of, summary_of_settled
+
+if TYPE_CHECKING:
+    from docindex_dagster.runner.runs import Mode
 
 _INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
 _ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
@@ -38,7 +41,7 @@ def index(
         typer.Option("--verify", help="Trust no time stamp and no store: read every file, compare every row."),
     ] = False,
     run: Annotated[
-        bool, typer.Option("--run", help="Record a run of each source in Dagster, also where nothing changed.")
+        bool, typer.Option("--run", help="Record a run of each source in Dagster now, also where nothing changed.")
     ] = False,
     yes: Yes = False,
     json: Json = False,
@@ -62,16 +65,18 @@ def index(
     settings = load_settings(by_url=False)
     wanted = wanted or _all(settings)
     is_plain = not (full or verify or run)
+    mode: Mode = "full" if full else "verify" if verify else "changes"
     summaries = _handed_over(settings, wanted, quiet=json) if is_plain else {}
     left = {key: names for key, names in wanted.items() if key not in summaries}
     settled = _settled(settings, left, quiet=json) if is_plain and left else {}
     unsettled = {key: names for key, names in left.items() if key not in settled}
     if unsettled:
-        made = index_sources(settings, unsettled, full=full, verify=verify, quiet=json)
+        made = index_sources(settings, unsettled, mode=mode, quiet=json)
         summaries |= {summary["source"]: summary for summary in made}
     elif left:  # else the process that watches does it
         _keep_up(settings)
     summaries |= settled
+    _record(settings, is_wanted=run)
     if json:
         console.as_json([summaries[key] for key in wanted])
     failed = [key for key, summary in summaries.items() if not summary["succeeded"]]
@@ -80,6 +85,18 @@ def index(
             _take_back(settings, key)
     if failed:
         raise typer.Exit(1)
+
+
+def _record(settings: Settings, *, is_wanted: bool) -> None:
+    """Record the runs of the journal in Dagster now, unless Dagster ran them."""
+    if not is_wanted or settings.storage.url is not None:
+        return
+    from docindex_dagster.cli import launch
+    from docindex_dagster.definitions import build_definitions
+    from docindex_dagster.defs.recorder import record
+
+    with launch.instance(settings) as instance:
+        record(instance, settings, partial(build_definitions, settings.root))
 
 
 def _check_options(arguments: Sequence[str], *, full: bool, verify: bool) -> None:
@@ -157,8 +174,6 @@ def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet
     from docindex_dagster.core.errors import DocindexError
     from docindex_dagster.pipeline.current import settled
 
-    if not has_record(Layout(settings.home)):
-        return {}
     declared = registry.sources(settings)
     found: dict[str, dict[str, Any]] = {}
     for key, names in wanted.items():
@@ -188,51 +203,34 @@ def index_sources(
     settings: Settings,
     wanted: dict[str, set[str]],
     *,
-    full: bool,
-    verify: bool = False,
+    mode: "Mode" = "changes",
     quiet: bool,
     report_failure: Callable[[str], None] = console.failure,
 ) -> list[dict[str, Any]]:
-    """Run the job for each source, or for some of its files, in turn; one that fails does not stop the others."""
-    may_begin = settings.storage.url is None and not full and not verify
-    with beginning.begun(settings, wanted) if may_begin else nullcontext():
-        return _index_sources(settings, wanted, full=full, verify=verify, quiet=quiet, report_failure=report_failure)
-
-
-def _index_sources(
-    settings: Settings,
-    wanted: dict[str, set[str]],
-    *,
-    full: bool,
-    verify: bool,
-    quiet: bool,
-    report_failure: Callable[[str], None],
-) -> list[dict[str, Any]]:
+    """Index each source, or some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
     from docindex_dagster.stores import link_files, maintenance
 
     layout = Layout(settings.home)
     summaries = []
-    with launch.instance(settings) as instance:
-        asked = launch.ask_for_all(settings, wanted, instance, full=full, verify=verify)
+    with launch.asked_for(settings, wanted, mode) as follow:
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
             try:
                 with progress.shown(key, position, quiet=quiet):
-                    if key in asked:
-                        outcome = launch.followed(settings, asked[key], instance)
-                    else:
-                        outcome = launch.index(settings, key, instance, full=full, verify=verify, only=sorted(names))
+                    outcome = (
+                        follow(key) if follow else launch.index(settings, key, mode=mode, only=tuple(sorted(names)))
+                    )
             except KeyboardInterrupt:
-                console.failure(f"{key}: {_ELSEWHERE if key in asked else _INTERRUPTED}")
+                console.failure(f"{key}: {_ELSEWHERE if follow else _INTERRUPTED}")
                 raise typer.Exit(INTERRUPTED) from None
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             _show(summaries[-1], quiet=quiet, report_failure=report_failure)
-            if not asked:  # not only at the end: each source leaves a part of the table
+            if not follow:  # not only at the end: each source leaves a part of the table
                 maintenance.bring_up_to_date(layout)
-        if not asked:
-            link_files.bring_up_to_date(layout)
+    if not follow:
+        link_files.bring_up_to_date(layout)
     return summaries
 
 

@@ -58,34 +58,31 @@ def _indexed(settings: Settings, order: Order) -> dict[str, Any]:
     from docindex_dagster.status.summary import summary_of
 
     request, started = order.request, time.monotonic()
-    with launch.instance(settings) as instance:
-        outcome = launch.index(
-            settings,
-            request.source,
-            instance,
-            full=request.mode == "full",
-            verify=request.mode == "verify",
-            only=sorted(request.paths),
-            run_id=order.id,
-            launched_by="serve",
-        )
+    outcome = launch.index(
+        settings,
+        request.source,
+        mode=request.mode,
+        only=tuple(sorted(request.paths)),
+        run_id=order.id,
+        launched_by="serve",
+    )
     return summary_of(request.source, outcome, time.monotonic() - started)
 
 
 def _removed(settings: Settings, order: Order) -> dict[str, Any]:
-    """Take the source out of the index, of Dagster and of docindex.toml, as `docindex source remove` does."""
+    """Take the source out of the index, Dagster and docindex.toml, as `docindex source remove` does."""
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.sources import undeclare
+    from docindex_dagster.runner.runs import RunOutcome
     from docindex_dagster.sources import edit
     from docindex_dagster.status.summary import end_of
 
     key, started = order.request.source, time.monotonic()
     edit.check_removable(settings.root, key)
-    with launch.instance(settings) as instance:
-        outcome = launch.remove(settings, key, instance, run_id=order.id, launched_by="serve")
-    was_declared = outcome.succeeded and undeclare(settings, key)
+    failures = launch.remove(settings, key, launched_by="serve")
+    was_declared = not failures and undeclare(settings, key)
     return {
-        **end_of(key, outcome),
+        **end_of(key, RunOutcome(order.id, not failures, failures=failures)),
         "was_declared": was_declared,
         "seconds": round(time.monotonic() - started, 2),
     }

@@ -10,6 +10,6 @@ _COMMAND = (sys.executable, "-P", "-m", "docindex_dagster.cli.job")
 
 def jobs_of(settings: Settings, *, is_on: bool = True) -> Jobs:
     """The jobs of a project, not yet opened; see `Jobs`."""
-    from docindex_dagster.cli.launch import DagsterRuns
+    from docindex_dagster.cli.launch import RecordedRuns
 
-    return Jobs(settings, DagsterRuns(settings), _COMMAND, is_on=is_on)
+    return Jobs(settings, RecordedRuns(settings), _COMMAND, is_on=is_on)

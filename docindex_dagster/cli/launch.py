@@ -2,14 +2,12 @@
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-from uuid import uuid4
 
 import yaml
 
@@ -25,12 +23,13 @@ from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.lance_table import load_library
 
 if TYPE_CHECKING:
     import dagster as dg
 
     from docindex_dagster.defs.requests import Request
+    from docindex_dagster.runner.entries import Launcher
+    from docindex_dagster.runner.runs import Mode, RunOutcome
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
@@ -39,23 +38,6 @@ _OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage
 _QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
-# What starts a run in a process of its own.
-Launcher = Literal["command line", "watch", "serve"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """How a run ended: its id, the numbers that its assets reported, and, when it failed, one line a reason."""
-
-    run_id: str
-    succeeded: bool
-    numbers: dict[str, dict[str, float]]
-    failures: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    def number(self, asset: str, name: str) -> int:
-        """One number of an asset's metadata, rounded; 0 where the asset did not report it."""
-        return round(self.numbers.get(asset, {}).get(name, 0))
 
 
 def dagster_home(settings: Settings) -> Path:
@@ -140,9 +122,13 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
         DocindexError: the record cannot be opened.
         OSError: neither may its files be read.
     """
+    from docindex_dagster.runner.outcomes import with_journal
+
     layout = Layout(settings.home)
-    if not has_record(layout):
-        return None
+    return with_journal(layout, _recorded_outcomes(settings, layout) if has_record(layout) else None)
+
+
+def _recorded_outcomes(settings: Settings, layout: Layout) -> "Mapping[str, Runs]":
     from docindex_dagster.defs import outcomes
 
     generation = read_generation(layout)
@@ -154,55 +140,37 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
 def index(
     settings: Settings,
     key: str,
-    opened: "dg.DagsterInstance",
     *,
-    full: bool = False,
-    verify: bool = False,
-    only: Sequence[str] = (),
+    mode: "Mode" = "changes",
+    only: tuple[str, ...] = (),
     run_id: str | None = None,
-    launched_by: Launcher = "command line",
-) -> RunOutcome:
-    """Run `index_source` for one source, adding its partition and reporting those of it that were killed first.
-
-    With `full` nothing is reused; with `verify` every file is read and every row of the stores compared. With `only`,
-    paths as tables name them, the run looks at these files alone, and makes up for no killed one. A `run_id` that was
-    chosen before is a new one.
+    launched_by: "Launcher" = "command line",
+) -> "RunOutcome":
+    """Bring a source up to date, see `runner.runs.index`, and list the project among those of the user.
 
     Where machines share the stores, the run is some other machine's, and is followed until searches find what it made.
 
     Raises:
         WorkerError: a script without a main guard called this; its parsing workers would run it again.
         KeyboardInterrupt: the user stopped the run, or only ceased to follow one of another machine.
+        FullDiskError: there is no space for the journal.
     """
-    from docindex_dagster.chunking.pool import check_main_guard
-    from docindex_dagster.defs import shared
-    from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
-    from docindex_dagster.defs.partitions import SOURCES_NAME
-    from docindex_dagster.defs.resources import LAUNCHER_TAG, PARTITION_TAG
-
     if settings.storage.url is not None:
-        request = ask_for_index(settings, key, opened, full=full, verify=verify, only=only, launched_by=launched_by)
-        return followed(settings, request, opened)
-    check_main_guard()
-    if not only:  # this run makes up for them; others are left to the sensor, which asks for them again
-        report_dead_runs(opened, settings, {PARTITION_TAG: key})
-    shared.forget_taken_out(opened, settings, key)
-    opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    run_id = run_id or str(uuid4())
-    # From the start, so that a run that dies before its first step is known for dead.
-    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, **_wishes(full=full, verify=verify, only=only)}
-    outcome = _execute(settings, opened, "index_source", run_id=run_id, partition_key=key, tags=tags)
+        with instance(settings) as opened:
+            request = ask_for_index(settings, key, opened, mode=mode, only=only, launched_by=launched_by)
+            return followed(settings, request, opened)
+    from docindex_dagster.runner import runs
+
+    outcome = runs.index(settings, key, mode=mode, only=only, run_id=run_id, launched_by=launched_by)
     return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 
-def _wishes(*, full: bool, verify: bool, only: Sequence[str]) -> dict[str, str]:
+def _wishes(mode: "Mode", only: Sequence[str]) -> dict[str, str]:
     """The tags of a run that does more, or less, than look for changes."""
     from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, VERIFY_TAG
 
-    if full:
-        return {FULL_TAG: "true"}
-    if verify:
-        return {VERIFY_TAG: "true"}
+    if mode != "changes":
+        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
     return {ONLY_TAG: json.dumps(list(only))} if only else {}
 
 
@@ -211,10 +179,9 @@ def ask_for_index(
     key: str,
     opened: "dg.DagsterInstance",
     *,
-    full: bool = False,
-    verify: bool = False,
+    mode: "Mode" = "changes",
     only: Sequence[str] = (),
-    launched_by: Launcher = "command line",
+    launched_by: "Launcher" = "command line",
 ) -> "Request":
     """Ask for a run of `index_source` on whichever machine has time; the arguments are those of `index`."""
     from docindex_dagster.defs import shared
@@ -224,35 +191,33 @@ def ask_for_index(
 
     shared.forget_taken_out(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    tags = {LAUNCHER_TAG: launched_by, **_wishes(full=full, verify=verify, only=only)}
+    tags = {LAUNCHER_TAG: launched_by, **_wishes(mode, only)}
     request = Request("index_source", key, tags)
     ask(opened, request)
     return request
 
 
-def ask_for_all(
-    settings: Settings,
-    wanted: Mapping[str, Collection[str]],
-    opened: "dg.DagsterInstance",
-    *,
-    full: bool = False,
-    verify: bool = False,
-) -> "dict[str, Request]":
-    """Where runs are other machines' to do, ask for those of all sources at once, so that they can share the work.
+@contextmanager
+def asked_for(
+    settings: Settings, wanted: Mapping[str, Collection[str]], mode: "Mode"
+) -> "Iterator[Callable[[str], RunOutcome] | None]":
+    """Where runs are other machines' to do, ask for those of all sources at once, and yield what follows one of them.
+
+    None where they are this machine's.
 
     Args:
         settings: of the project.
         wanted: the names of files by source; none for all of it.
-        opened: the instance.
-        full: as for `index`.
-        verify: as for `index`.
+        mode: as for `index`.
     """
     if settings.storage.url is None:
-        return {}
-    return {
-        key: ask_for_index(settings, key, opened, full=full, verify=verify, only=sorted(names))
-        for key, names in wanted.items()
-    }
+        yield None
+        return
+    with instance(settings) as opened:
+        requests = {
+            key: ask_for_index(settings, key, opened, mode=mode, only=sorted(names)) for key, names in wanted.items()
+        }
+        yield lambda key: followed(settings, requests[key], opened)
 
 
 def taken_out(settings: Settings) -> set[str]:
@@ -263,7 +228,7 @@ def taken_out(settings: Settings) -> set[str]:
         return shared.taken_out_of(opened, settings)
 
 
-def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> RunOutcome:
+def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> "RunOutcome":
     """How the run of a request ended, once it has, and what it made can be searched.
 
     Raises:
@@ -274,6 +239,7 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     from docindex_dagster.defs import requests
     from docindex_dagster.defs.failures import reason
     from docindex_dagster.pipeline.visibility import wait_until_published
+    from docindex_dagster.runner.runs import RunOutcome
 
     with interrupts.noted() as check_interrupt:
         run = requests.follow(opened, request)
@@ -288,78 +254,28 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))
 
 
-def remove(
-    settings: Settings,
-    key: str,
-    opened: "dg.DagsterInstance",
-    *,
-    run_id: str | None = None,
-    launched_by: Launcher = "command line",
-) -> RunOutcome:
-    """Run `remove_source` for one source; a `run_id` that was chosen before is a new one.
+def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command line") -> tuple[str, ...]:
+    """Take a source out of the index and of Dagster; why it could not, if it could not.
 
-    Raises:
-        KeyboardInterrupt: the user stopped the run.
+    Where machines share the stores, the run is some other machine's, and is followed until searches do not find it.
     """
-    from docindex_dagster.defs.dead_runs import process_tags
-    from docindex_dagster.defs.jobs import removal_config
-    from docindex_dagster.defs.resources import LAUNCHER_TAG, SOURCE_TAG
+    from docindex_dagster.runner.removal import removing
 
     if settings.storage.url is not None:
         from docindex_dagster.defs.requests import Request, ask
+        from docindex_dagster.defs.resources import LAUNCHER_TAG
 
-        request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
-        ask(opened, request)
-        return followed(settings, request, opened)
-    run_id = run_id or str(uuid4())
-    tags = {**process_tags(run_id), LAUNCHER_TAG: launched_by, SOURCE_TAG: key}
-    return _execute(settings, opened, "remove_source", run_id=run_id, run_config=removal_config(key), tags=tags)
+        with instance(settings) as opened:
+            request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
+            ask(opened, request)
+            return followed(settings, request, opened).failures
+    with removing(settings, key, lambda owner: events.emit(events.Waiting(key, owner))):
+        if has_record(Layout(settings.home)):
+            from docindex_dagster.defs.jobs import forget_source
 
-
-def _execute(settings: Settings, opened: "dg.DagsterInstance", job: str, **arguments: Any) -> RunOutcome:
-    with loading("docindex_dagster.definitions"):
-        from docindex_dagster.definitions import definitions_of
-        from docindex_dagster.defs.failures import INTERRUPTED, explain
-
-    definition = definitions_of(settings.root).resolve_job_def(job)
-    # What failed is said in a line by the caller; the log with its stack traces stands in the UI.
-    level = "WARNING" if errors.is_debugging() else "CRITICAL"
-    config = {"loggers": {"console": {"config": {"log_level": level}}}, **arguments.pop("run_config", {})}
-    with interrupts.noted() as check_interrupt, _preloading():
-        result = definition.execute_in_process(instance=opened, raise_on_error=False, run_config=config, **arguments)
-        check_interrupt()
-    failures = () if result.success else explain(result.all_events)
-    if failures == (INTERRUPTED,):
-        raise KeyboardInterrupt
-    metadata = _metadata(result)
-    # The three stores are written by one step and say the same.
-    warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
-    return RunOutcome(result.run_id, result.success, _numbers(metadata), failures, tuple(warnings))
-
-
-@contextmanager
-def _preloading() -> Iterator[None]:
-    """Load what the last stage needs, which takes over a second, while the first file is being cut in a worker."""
-    loader = Thread(target=load_library)
-
-    def start(event: events.Event) -> None:
-        if isinstance(event, events.Progress) and event.stage == "chunks" and event.total and not loader.ident:
-            loader.start()
-
-    with events.listening(start):
-        yield
-    if loader.ident:
-        loader.join()
-
-
-def _metadata(result: "dg.ExecuteInProcessResult") -> dict[str, dict[str, Any]]:
-    """What each materialised asset reported."""
-    return {
-        event.materialization.asset_key.to_user_string(): {
-            name: item.value for name, item in event.materialization.metadata.items()
-        }
-        for event in result.get_asset_materialization_events()
-    }
+            with instance(settings) as opened:
+                forget_source(opened, settings, key)
+    return ()
 
 
 def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -369,31 +285,39 @@ def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]
     }
 
 
-class DagsterRuns:
-    """Dagster's record of runs, as jobs need it. Each call opens the instance, so that it never sees an old one."""
+class RecordedRuns:
+    """The runs of a project as jobs: those in the journal, and those that Dagster has recorded.
+
+    Each call opens Dagster's instance, so that it never sees an old one.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-
-    def prepare(self) -> None:
-        """Load Dagster, which takes seconds."""
-        from docindex_dagster.defs import recorded_runs  # noqa: F401 it is loaded
+        self._layout = Layout(settings.home)
 
     def newest(self, limit: int) -> "list[Job]":
         """The newest runs that index or remove a source, as jobs."""
-        from docindex_dagster.defs import recorded_runs
+        from docindex_dagster.serving.jobs import journaled
 
-        if not self._is_there():
-            return []
-        with instance(self._settings) as opened:
-            return recorded_runs.newest(opened, self._settings, limit)
+        found = journaled.all_of(self._layout)
+        if has_record(self._layout):
+            from docindex_dagster.defs import recorded_runs
+
+            with instance(self._settings) as opened:
+                recorded = recorded_runs.newest(opened, self._settings, limit)
+            known = {job.id for job in found}
+            found += [job for job in recorded if job.id not in known]
+        return found[:limit]
 
     def get(self, run_id: str) -> "Job | None":
         """One run as a job; None where there is none."""
+        from docindex_dagster.serving.jobs import journaled
+
+        job = journaled.get(self._layout, run_id)
+        if job is not None or not has_record(self._layout):
+            return job
         from docindex_dagster.defs import recorded_runs
 
-        if not self._is_there():
-            return None
         with instance(self._settings) as opened:
             return recorded_runs.one(opened, self._settings, run_id)
 
@@ -404,6 +328,11 @@ class DagsterRuns:
             EndedJobError: it has ended.
             JobError: it is not known how to reach it.
         """
+        from docindex_dagster.serving.jobs import journaled
+
+        if journaled.get(self._layout, run_id) is not None:
+            journaled.cancel(self._layout, run_id)
+            return
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
@@ -411,24 +340,6 @@ class DagsterRuns:
 
     def mark_cancelling(self, run_id: str) -> None:
         """Note that a run is about to be stopped on purpose, if there is one."""
-        from docindex_dagster.defs import recorded_runs
+        from docindex_dagster.runner import journal
 
-        with instance(self._settings) as opened:
-            recorded_runs.mark_cancelling(opened, run_id)
-
-    def mark_canceled(self, run_id: str) -> None:
-        """Note that a run was stopped on purpose, if there is one."""
-        from docindex_dagster.defs import recorded_runs
-
-        with instance(self._settings) as opened:
-            recorded_runs.mark_canceled(opened, self._settings, run_id)
-
-    def mark_lost(self, run_id: str) -> None:
-        """Note that the process of a run is gone, if there is such a run and it has not ended."""
-        from docindex_dagster.defs.dead_runs import report_lost_run
-
-        with instance(self._settings) as opened:
-            report_lost_run(opened, run_id)
-
-    def _is_there(self) -> bool:
-        return has_record(Layout(self._settings.home))
+        journal.mark_cancelling(self._layout, run_id)

@@ -10,6 +10,7 @@ from docindex_dagster.cli.common import Json, publication
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.runner import journal
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -84,6 +85,8 @@ def _prune(settings: Settings, layout: Layout, *, keep_previous: bool, erase: bo
     from docindex_dagster.stores import prune as pruning
 
     before = folder_bytes(layout.home)
+    if erase:
+        journal.drop_samples(layout)
     found = pruning.prune(layout, _known(layout), keep_previous=keep_previous, erase=erase)
     if erase:
         _erase_samples(settings)

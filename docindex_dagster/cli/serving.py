@@ -7,6 +7,7 @@ import socket
 import sys
 import tempfile
 from contextlib import closing, nullcontext
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, cast
@@ -40,6 +41,7 @@ MayRead = Annotated[
         autocompletion=completion.domains,
     ),
 ]
+_RECORDING_S = 10.0  # of runs in the journal, before the UI starts; its sensor records the others
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
 _LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
 
@@ -53,10 +55,12 @@ def ui(
     The terminal shows where it is, warnings and errors; with --debug all that Dagster says.
     """
     from docindex_dagster.cli import launch
+    from docindex_dagster.definitions import build_definitions
+    from docindex_dagster.defs.recorder import record
 
     settings = load_settings()
-    with launch.instance(settings):
-        pass  # its databases are there before several processes look for them
+    with launch.instance(settings) as instance:  # its databases are there before several processes look for them
+        record(instance, settings, partial(build_definitions, settings.root), _RECORDING_S)
     home = launch.dagster_home(settings)
     if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
         raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")

@@ -114,9 +114,8 @@ def _remove_children(settings: Settings, path: str) -> None:
 def _withdraw(settings: Settings, keys: list[str]) -> None:
     from docindex_dagster.cli import launch
 
-    with launch.instance(settings) as instance:
-        for key in keys:
-            _fail_if_failed(key, launch.remove(settings, key, instance).failures)
+    for key in keys:
+        _fail_if_failed(key, launch.remove(settings, key))
 
 
 @app.command("list")

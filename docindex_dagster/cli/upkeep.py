@@ -181,12 +181,12 @@ def _repair(
     for key in keys:
         is_lost = is_whole_index and key not in _published(layout)
         if is_lost or any(finding.source in {None, key} for finding in left):
-            summaries += index_sources(settings, {key: set()}, full=True, quiet=quiet, report_failure=console.warning)
+            summaries += index_sources(settings, {key: set()}, mode="full", quiet=quiet, report_failure=console.warning)
             left = list(_examine(settings))
     change = _change_of_model(settings)
     if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
         for key in (key for key in change.missing if key in registry.sources(settings)):
-            summaries += index_sources(settings, {key: set()}, full=False, quiet=quiet, report_failure=console.warning)
+            summaries += index_sources(settings, {key: set()}, quiet=quiet, report_failure=console.warning)
         left = list(_examine(settings))
     return summaries, left
 

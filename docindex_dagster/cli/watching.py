@@ -27,8 +27,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.status.summary import summary_of
 
 if TYPE_CHECKING:
-    import dagster as dg
-
+    from docindex_dagster.runner.entries import Launcher
     from docindex_dagster.watching.commands import Commands
 
 _LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
@@ -51,12 +50,13 @@ def watch(
     """Index edits as they happen, until Ctrl-C: what is saved is searchable about a second later.
 
     First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
-    other. An edit of docindex.toml counts at once.
+    other once it is recorded. An edit of docindex.toml counts at once.
     """
     from docindex_dagster.watching.commands import Commands
     from docindex_dagster.watching.loop import Watch
+    from docindex_dagster.watching.preload import preload
 
-    # A job in the background ignores SIGINT; Dagster handles SIGTERM as that one.
+    # A job in the background ignores SIGINT; and SIGTERM ends a run as that one does.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
@@ -67,7 +67,7 @@ def watch(
             # For those that would watch as well.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
             commands = Commands()
-            runner = stack.enter_context(closing(_Runner(settings, commands, as_json=json)))
+            runner = _Runner(commands, as_json=json)
             check_interrupt = stack.enter_context(interrupts.noted())
             watching = Watch(settings, named, runner.index, _show_line, poll=poll, commands=commands)
             stack.enter_context(closing(watching))
@@ -77,7 +77,7 @@ def watch(
             while not watching.is_idle:
                 watching.step()
             if not runner.has_run:
-                _preload(settings)
+                preload(settings)
             while True:
                 check_interrupt()
                 watching.step()
@@ -121,10 +121,11 @@ def _index_edits(settings: Settings, ending: Event) -> None:
     """Until the end, as `docindex watch` does."""
     from docindex_dagster.watching.commands import Commands
     from docindex_dagster.watching.loop import Watch
+    from docindex_dagster.watching.preload import preload
 
     with ExitStack() as stack:
         commands = Commands()
-        runner = stack.enter_context(closing(_Runner(settings, commands, out=console.err)))
+        runner = _Runner(commands, out=console.err)
         watching = Watch(settings, (), runner.index, _show_line, poll=False, commands=commands)
         stack.enter_context(closing(watching))
         stack.enter_context(_listening(settings, commands))
@@ -132,7 +133,7 @@ def _index_edits(settings: Settings, ending: Event) -> None:
         while not watching.is_idle and not ending.is_set():
             watching.step()
         if not runner.has_run:
-            _preload(settings)
+            preload(settings)
         while not ending.is_set():
             watching.step()
 
@@ -187,64 +188,37 @@ def _greet(sources: int, folders: int, *, to_errors: bool) -> None:
     out.print(f"watching {what}; stop with Ctrl-C")
 
 
-def _preload(settings: Settings) -> None:
-    from docindex_dagster import definitions
-    from docindex_dagster.watching.preload import preload
-
-    definitions.definitions_of(settings.root).resolve_job_def("index_source")
-    preload(settings)
-
-
 def _show_line(line: str) -> None:
     console.err.print(line)
 
 
 class _Runner:
-    """Runs the job of Dagster for one source after the other, and prints a line for each run."""
+    """Indexes one source after the other, and prints a line for each run."""
 
-    def __init__(
-        self, settings: Settings, commands: "Commands", *, as_json: bool = False, out: Console = console.out
-    ) -> None:
+    def __init__(self, commands: "Commands", *, as_json: bool = False, out: Console = console.out) -> None:
         self._commands = commands
         self._as_json = as_json
         self._out = out
         self._begun: set[str] = set()
-        self._opened = ExitStack()
-        self._instance: dg.DagsterInstance | None = None
-        self._open(settings)
 
     @property
     def has_run(self) -> bool:
         """Whether there was a run, which has loaded whatever the next one needs."""
         return bool(self._begun)
 
-    def _open(self, settings: Settings) -> "dg.DagsterInstance":
-        """The instance, which is opened once."""
-        from docindex_dagster.cli import launch
-
-        if self._instance is None:
-            self._instance = self._opened.enter_context(launch.instance(settings))
-        return self._instance
-
-    def close(self) -> None:
-        """Close the instance; the next run opens it again."""
-        self._instance = None
-        self._opened.close()
-
     def index(self, settings: Settings, key: str) -> bool:
         """Bring a source up to date; whether it could."""
         from docindex_dagster.cli import launch
 
         started = time.monotonic()
-        launcher: launch.Launcher = "command line" if self._commands.served == key else "watch"
+        launcher: Launcher = "command line" if self._commands.served == key else "watch"
         try:
             with self._showing(key), self._commands.running(key):
-                outcome = launch.index(settings, key, self._open(settings), launched_by=launcher)
+                outcome = launch.index(settings, key, launched_by=launcher)
         except Exception as error:
             if is_debugging():
                 raise
             console.failure(f"{key}: {first_line(error)}")
-            self.close()  # its databases may have been deleted
             return False
         for warning in outcome.warnings:
             console.warning(f"{key}: {warning}")

@@ -284,6 +284,11 @@ class Layout:
         return self.home / "dagster"
 
     @property
+    def journal(self) -> Path:
+        """The folder of the runs that are not recorded in Dagster yet, a file for each."""
+        return self.home / "journal"
+
+    @property
     def jobs(self) -> Path:
         """The folder of the jobs that were asked for over HTTP."""
         return self.home / "jobs"
@@ -361,6 +366,11 @@ class Layout:
     def instance_lock(self) -> Path:
         """Held while the Dagster instance is opened."""
         return self.home / "locks" / "dagster.lock"
+
+    @property
+    def recorder_lock(self) -> Path:
+        """Held while runs in the journal are recorded in Dagster."""
+        return self.home / "locks" / "recorder.lock"
 
     @property
     def watch_lock(self) -> Path:

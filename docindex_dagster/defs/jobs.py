@@ -16,11 +16,9 @@ from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
-from docindex_dagster.embedding import cache
-from docindex_dagster.sources import clone, registry
-from docindex_dagster.status import catalog
-from docindex_dagster.stores import link_files, maintenance
-from docindex_dagster.stores.publish import withdraw
+from docindex_dagster.runner.removal import drop_caches, removing
+from docindex_dagster.sources import registry
+from docindex_dagster.stores import maintenance
 
 REMOVE_SOURCE = "remove_source"
 MAINTENANCE_TAG = "docindex/maintenance"  # of the runs of `maintain_stores`
@@ -65,38 +63,33 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
     """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
     settings, key = project.read_settings(), config.source
     dead_runs.begin(context.instance, settings, context.run_id)
-    with _withdrawn(context, settings, key):
-        if key in registry.sources(settings):
-            shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again
-        for run in context.instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
-            context.instance.delete_run(run.run_id)
-        context.instance.delete_dynamic_partition(SOURCES_NAME, key)
-        catalog_asset.report(context.instance, shared.known(context.instance, settings))
+    with _withdrawn(context, settings, key) if settings.storage.url else removing(settings, key, context.log.info):
+        forget_source(context.instance, settings, key)
+
+
+def forget_source(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
+    """Delete the runs and the partition of a source that has left the index."""
+    for run in instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
+        instance.delete_run(run.run_id)
+    instance.delete_dynamic_partition(SOURCES_NAME, key)
+    catalog_asset.report(instance, shared.known(instance, settings))
 
 
 @contextmanager
 def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> Iterator[None]:
-    """Take a source out of the stores, and hold its lock until the block ends."""
+    """Withdraw a source where machines share the stores, and hold its locks; the publisher takes it out of these."""
+    from docindex_dagster.objects import cell, prepared
+
     owner, wait = f"removal of {key}", context.log.info
     with writing(settings) as layout, ExitStack() as held:
         held.enter_context(exclusive(layout.source_lock(key), owner, wait))
         locks = shared.locks_of(context.instance, settings)
         if locks is not None:
             held.enter_context(locks.exclusive(key, owner, wait))
-        if settings.storage.url is not None:
-            from docindex_dagster.objects import cell, prepared
-
-            prepared.withdraw(cell.bucket_of(settings), key, context.run_id)  # publishers see to the stores
-        else:
-            with exclusive(layout.publication_lock, owner, wait):
-                withdraw(layout, key)
-                for asset in layout.assets():
-                    layout.table(asset, key).unlink(missing_ok=True)
-            catalog.rebuild(layout, owner)
-            link_files.bring_up_to_date(layout)
-        cache.remove(layout, key)
-        layout.summaries(key).unlink(missing_ok=True)
-        clone.remove(layout, key, report=wait)
+        prepared.withdraw(cell.bucket_of(settings), key, context.run_id)
+        drop_caches(layout, key, wait)
+        if key in registry.sources(settings):
+            shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again
         yield
 
 

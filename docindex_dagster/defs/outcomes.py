@@ -2,11 +2,12 @@
 
 from collections.abc import Collection
 from dataclasses import replace
+from datetime import datetime
 
 import dagster as dg
 
 from docindex_dagster.defs import failures
-from docindex_dagster.defs.resources import ONLY_TAG, PARTITION_TAG
+from docindex_dagster.defs.resources import ENDED_AT_TAG, ONLY_TAG, PARTITION_TAG
 from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
@@ -89,9 +90,16 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
     if outcome == "failed" and not is_settled:
         runs = replace(runs, failed_id=run.run_id)
     if outcome == "succeeded" and looked_at_all(run):
-        ended_at = record.end_time or record.update_timestamp.timestamp()
-        runs = replace(runs, checked_at=ended_at)
+        runs = replace(runs, checked_at=ended_at(record))
     return runs
+
+
+def ended_at(record: dg.RunRecord) -> float:
+    """When a run ended, in seconds since 1970, also where it was recorded later."""
+    noted = record.dagster_run.tags.get(ENDED_AT_TAG)
+    if noted is not None:
+        return datetime.fromisoformat(noted).timestamp()
+    return record.end_time or record.update_timestamp.timestamp()
 
 
 def is_partial_success(run: dg.DagsterRun) -> bool:

@@ -24,6 +24,7 @@ from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Outcome
+from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.status import catalog
 
@@ -104,12 +105,13 @@ def _events(cell: OpenCell, done: Published) -> Iterator[dg.AssetMaterialization
 
 
 def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.AssetMaterialization:
-    report = outcome.reports[asset]
+    entry = StageEntry.of(STORES.name, outcome)
+    product = entry.products[asset]
     return dg.AssetMaterialization(
         asset,
         partition=key,
-        metadata=event_metadata(report, outcome),
-        tags={_DATA_VERSION: report.version, f"{_INPUT_VERSION}/{PREPARED.to_user_string()}": tables},
+        metadata=event_metadata(product, entry),
+        tags={_DATA_VERSION: product.version, f"{_INPUT_VERSION}/{PREPARED.to_user_string()}": tables},
     )
 
 

@@ -2,25 +2,33 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import PrivateAttr
 
 from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings, untrusted
 from docindex_dagster.defs import dead_runs
+from docindex_dagster.defs.io_managers import Made
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stage import Stage
+from docindex_dagster.runner.entries import StageEntry
+from docindex_dagster.runner.run import execute, versions
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
@@ -38,6 +46,8 @@ SOURCE_TAG = "docindex/source"
 LAUNCHER_TAG = "docindex/launched_by"
 # A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
 ONLY_TAG = "docindex/only"
+# When a run ended that was recorded later, UTC in ISO 8601.
+ENDED_AT_TAG = "docindex/ended_at"
 # Of a run that published all but the sources whose tables it refused: it has failed because of them alone.
 REFUSED_TAG = "docindex/refused"
 
@@ -111,6 +121,35 @@ class RunResource(Project):
         ):
             self._note = note
             yield self
+
+    def do(
+        self,
+        stage: Stage,
+        log: dg.DagsterLogManager,
+        load_embedder: Callable[[], Embedder],
+        inputs: Mapping[str, Any],
+    ) -> tuple[StageEntry, Made | None]:
+        """Do a stage: what it did, and its value, whose tables are written while its events are recorded.
+
+        Raises:
+            DocindexError: it failed.
+        """
+        run, started = self.of(log, load_embedder), time.perf_counter()
+        try:
+            outcome = execute(stage, run, inputs)
+        except VerificationError as error:
+            return StageEntry(stage.name, broken=error.failures), None
+        seconds = round(time.perf_counter() - started, 3)
+        entry = replace(StageEntry.of(stage.name, outcome), seconds=seconds)
+        if stage.storage is None:
+            return entry, None
+        name, made_of = f"tables of {stage.name}", versions(inputs)
+
+        def keep() -> bool:
+            return stage.keep(run, outcome.value, made_of)
+
+        run.ahead.begin(name, "", keep)  # so that the lock of the source is held until they are written
+        return entry, Made(outcome.value, lambda: bool(run.ahead.result(name, "", keep)))
 
     def of(self, log: dg.DagsterLogManager, load_embedder: Callable[[], Embedder]) -> SourceRun:
         """What the stages of this run get.

@@ -3,8 +3,7 @@
 What a stage does stands in `docindex_dagster.pipeline`.
 """
 
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import dagster as dg
@@ -14,10 +13,9 @@ from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import CheckResult, Outcome, Product, Report, Stage
+from docindex_dagster.pipeline.stage import CheckResult, Product, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
-from docindex_dagster.runner.run import execute, versions
+from docindex_dagster.runner.entries import ProductEntry, StageEntry
 
 source = dg.AssetSpec(
     "source",
@@ -87,67 +85,51 @@ def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
 
 
 def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[str, Any]) -> Iterator[_Event]:
-    started = time.perf_counter()
-    run: SourceRun = context.resources.run.of(context.log, context.resources.embedding_model.load)
-    try:
-        outcome = execute(stage, run, inputs)
-    except VerificationError as error:
+    entry, made = context.resources.run.do(stage, context.log, context.resources.embedding_model.load, inputs)
+    if entry.broken:
+        error = VerificationError(stage.name, entry.broken)
         for product in stage.products:
             yield from metadata.failed(product.name, stage.rules, error)
         yield from metadata.not_evaluated(stage.products[0].name, *stage.warnings)
         return
-    for text in outcome.warnings:
+    for text in entry.warnings:
         context.log.warning(text)
-    yield from _results(stage, outcome, metadata.seconds_since(started), _written(stage, run, outcome, inputs))
+    yield from _results(stage, entry, made)
 
 
-def _written(stage: Stage, run: SourceRun, outcome: Outcome, inputs: Mapping[str, Any]) -> Callable[[], bool]:
-    """Begin to write the tables of a stage, while events of its step are recorded; what waits for them."""
-    name, made_of = f"tables of {stage.name}", versions(inputs)
-
-    def keep() -> bool:
-        return stage.keep(run, outcome.value, made_of)
-
-    if stage.storage:
-        run.ahead.begin(name, "", keep)  # so that the lock of the source is held until they are written
-    return lambda: bool(run.ahead.result(name, "", keep))
-
-
-def _results(
-    stage: Stage, outcome: Outcome, seconds: float, written: Callable[[], bool]
-) -> Iterator[dg.MaterializeResult[Any]]:
-    """What a stage made; `written` waits until its value is on the disk, and says whether that was written."""
+def _results(stage: Stage, entry: StageEntry, made: Made | None) -> Iterator[dg.MaterializeResult[Any]]:
     for product in stage.products:
-        report = outcome.reports[product.name]
+        reported = entry.products[product.name]
         is_first = product is stage.products[0]
         yield dg.MaterializeResult(
             asset_key=product.name,
-            value=Made(outcome.value, written) if stage.storage else None,
-            data_version=dg.DataVersion(report.version),
-            metadata=event_metadata(report, outcome, seconds),
+            value=made,
+            data_version=dg.DataVersion(reported.version),
+            metadata=event_metadata(reported, entry),
             check_results=[
                 *metadata.passed(product.name, stage.rules),
-                *(_check_results(product.name, outcome) if is_first else []),
+                *(_check_results(product.name, entry) if is_first else []),
             ],
         )
 
 
-def event_metadata(report: Report, outcome: Outcome, seconds: float | None = None) -> dict[str, Any]:
+def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
     """What can be read at a glance first, a long sample last."""
-    rows, sample = report.rows, report.sample
+    schema, sample = product.schema, product.sample
     return {
-        **({} if rows is None else {"dagster/partition_row_count": rows.num_rows}),
-        **({"warnings": "\n".join(outcome.warnings)} if outcome.warnings else {}),
-        **report.numbers,
-        **({} if seconds is None else {"seconds": seconds}),
-        **({} if rows is None else {"dagster/column_schema": metadata.column_schema(rows.schema)}),
-        **{name: metadata.table_value(table) for name, table in report.breakdowns.items()},
+        **({} if product.row_count is None else {"dagster/partition_row_count": product.row_count}),
+        **({"warnings": "\n".join(entry.warnings)} if entry.warnings else {}),
+        **product.numbers,
+        **({"seconds": entry.seconds} if entry.seconds else {}),
+        **entry.tables,
+        **({} if schema is None else {"dagster/column_schema": metadata.column_schema(schema)}),
+        **{name: metadata.table_value(table) for name, table in product.breakdowns.items()},
         **({} if sample is None else {"sample": metadata.sample_rows(sample)}),
     }
 
 
-def _check_results(asset: str, outcome: Outcome) -> list[dg.AssetCheckResult]:
-    return [check_result(asset, name, result) for name, result in outcome.checks.items()]
+def _check_results(asset: str, entry: StageEntry) -> list[dg.AssetCheckResult]:
+    return [check_result(asset, name, result) for name, result in entry.checks.items()]
 
 
 def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:

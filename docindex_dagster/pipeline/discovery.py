@@ -4,7 +4,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.pipeline import prefetch
 from docindex_dagster.pipeline.breakdown import changes, counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
@@ -18,15 +17,9 @@ _STORAGE = table_storage(_NAME)
 def _discover(run: SourceRun, _inputs: Inputs) -> Outcome:
     clone.update(run.source, run.layout, history=run.settings.history.commits, report=run.notice)
     before = previous(run, _STORAGE)
-    found = discover(run.source, None if run.is_verifying else _known(run, before), run.only)
+    found = discover(run.source, None if run.is_verifying else before, run.only)
     table = tables.stamp(found, tables.data_version(found))
     return Outcome(table, {_NAME: _report(table, before)})
-
-
-def _known(run: SourceRun, before: pa.Table | None) -> pa.Table | None:
-    """What is known of the files, so that those that stayed the same are not read."""
-    found = prefetch.files(run.key)
-    return before if found is None else found
 
 
 def _report(table: pa.Table, before: pa.Table | None) -> Report:

@@ -28,7 +28,6 @@ from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings, GraphSettings, Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline import prefetch
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact
@@ -380,11 +379,7 @@ class IndexMachine(RuleBasedStateMachine):
         next(steps)
         before = self.published()
         sources = (self.git_source, self.library_source)
-        # Every other time files are found and cut ahead, as by the command.
-        self.is_ahead = not self.is_ahead and not self.is_full
         for source in sources:
-            if self.is_ahead:
-                prefetch.begin(self.settings, source)
             index(self.settings, source, StaticEmbedder(), full=self.is_full)
         self.is_full = False
         found = tables_of(self.layout, [source.key for source in sources]) | stores_of(self.layout, WORDS)

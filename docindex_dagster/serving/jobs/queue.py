@@ -73,7 +73,6 @@ class Jobs:
         self._tails: OrderedDict[str, Tail] = OrderedDict()
         self._runs: tuple[float, list[Job]] = (-_RUNS_AGE_S, [])
         self._worker = Thread(target=self._work, name="jobs", daemon=True)
-        self._loader = Thread(target=recorded.prepare, name="loader of jobs", daemon=True)
 
     def open(self) -> Self:
         """Take up the work where an earlier server left it.
@@ -325,8 +324,6 @@ class Jobs:
         """Bring a job to its end, unless it is closed before."""
         if record.state is State.QUEUED:
             self._start(record)
-        if not self._loader.ident:  # while the process of the job loads the same
-            self._loader.start()
         if self._follow(record.id):
             self._end(record.id)
 
@@ -370,11 +367,7 @@ class Jobs:
         return Ending(pid)
 
     def _settled(self, ended: Record) -> Record:
-        """Let Dagster's record say of the run what that of the job does; it may have ended well at the last moment."""
-        if ended.state is State.CANCELED:
-            self._recorded.mark_canceled(ended.id)
-        else:
-            self._recorded.mark_lost(ended.id)
+        """The record of a job whose run may have ended well at the last moment."""
         run = self._recorded.get(ended.id)
         has_succeeded = run is not None and run.state is State.SUCCEEDED
         return replace(ended, state=State.SUCCEEDED, failures=(), position=progress.DONE) if has_succeeded else ended

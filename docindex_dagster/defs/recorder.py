@@ -1,0 +1,141 @@
+"""The recorder: runs in the journal become runs of `index_source`, exactly once each.
+
+It runs the job on what the journal says: the assets return what the stages reported, and nothing is indexed. The id of
+a run is chosen before it begins, so a recorder that was killed finds what it began: a run that has not ended is deleted
+and recorded again, and one that has is only taken out of the journal.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+
+from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.defs.dead_runs import LOST_TAG
+from docindex_dagster.defs.io_managers import TABLES, Made
+from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+from docindex_dagster.defs.sensors.declined import decline
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.pipeline.stage import Stage
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Entry, StageEntry, State
+
+_INDEX_SOURCE = "index_source"
+_SILENT = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+class JournaledRun:
+    """The resource `run` of a run that is recorded: it gives what the journal says of each stage."""
+
+    def __init__(self) -> None:
+        self.entry: Entry | None = None
+
+    def do(
+        self,
+        stage: Stage,
+        _log: dg.DagsterLogManager,
+        _load_embedder: Callable[[], Embedder],
+        _inputs: Mapping[str, Any],
+    ) -> tuple[StageEntry, Made | None]:
+        """What a stage did.
+
+        Raises:
+            DocindexError: it failed, or the run ended before it.
+        """
+        if self.entry is None or self.entry.end is None:
+            raise DocindexError("the run is not in the journal")
+        done = self.entry.stages.get(stage.name)
+        if done is None:
+            raise DocindexError("; ".join(self.entry.end.failures) or "the run ended before this stage")
+        if done.failure:
+            raise DocindexError(done.failure)
+        return done, None
+
+
+class _NoTables(dg.IOManager):
+    """Keeps and loads nothing: the run that is recorded has written its tables."""
+
+    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
+        """Keep nothing."""
+
+    def load_input(self, context: dg.InputContext) -> None:
+        """Load nothing."""
+
+
+Build = Callable[[Mapping[str, Any]], dg.Definitions]
+"""Builds the definitions of a project with other resources, by name."""
+
+
+def record(instance: dg.DagsterInstance, settings: Settings, build: Build, budget_s: float | None = None) -> int:
+    """Record the runs in the journal that have ended, oldest first, unless another process is doing it.
+
+    Args:
+        instance: where to record them.
+        settings: of the project.
+        build: builds its definitions.
+        budget_s: begin with no further run after so many seconds.
+
+    Returns:
+        How many were recorded.
+
+    Raises:
+        LinkError: the home contains a symbolic link.
+    """
+    layout, started, count = Layout(settings.home), time.monotonic(), 0
+    if not layout.entries(layout.journal):
+        return 0
+    with exclusive_if_free(layout.recorder_lock, "recorder") as is_free:
+        if is_free:
+            run = JournaledRun()
+            definitions = build({"run": run, TABLES: _NoTables()})
+            for path, entry in journal.runs(layout):
+                if budget_s is not None and time.monotonic() - started > budget_s:
+                    break
+                if entry.end is None:
+                    continue
+                _record(instance, settings, definitions, run, entry)
+                journal.remove(path)
+                count += 1
+    return count
+
+
+def _record(
+    instance: dg.DagsterInstance, settings: Settings, definitions: dg.Definitions, run: JournaledRun, entry: Entry
+) -> None:
+    known = instance.get_run_by_id(entry.begin.run_id)
+    if known is not None and known.is_finished:
+        return
+    if known is not None:
+        instance.delete_run(known.run_id)
+    instance.add_dynamic_partitions(SOURCES_NAME, [entry.begin.source])
+    job = definitions.resolve_job_def(_INDEX_SOURCE)
+    key, run_id, tags = entry.begin.source, entry.begin.run_id, dict(_tags(entry))
+    if entry.state is State.CANCELED:
+        canceled = instance.create_run_for_job(job, run_id=run_id, tags={**tags, PARTITION_TAG: key})
+        decline(instance, settings, canceled)
+        instance.report_run_canceled(canceled)
+        return
+    run.entry = entry
+    job.execute_in_process(
+        instance=instance, raise_on_error=False, run_config=_SILENT, partition_key=key, run_id=run_id, tags=tags
+    )
+
+
+def _tags(entry: Entry) -> Iterator[tuple[str, str]]:
+    begin, end = entry.begin, entry.end
+    yield LAUNCHER_TAG, begin.launched_by
+    if end is not None:
+        yield ENDED_AT_TAG, datetime.fromtimestamp(end.ended_at, UTC).isoformat(timespec="milliseconds")
+    if begin.mode != "changes":
+        yield (FULL_TAG if begin.mode == "full" else VERIFY_TAG), "true"
+    if begin.only:
+        yield ONLY_TAG, json.dumps(list(begin.only))
+    if entry.state is State.LOST:
+        yield LOST_TAG, "true"

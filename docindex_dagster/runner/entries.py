@@ -1,0 +1,205 @@
+"""Entries of the journal: what a run is, what its stages reported, and how it ended.
+
+They are plain data that survive as JSON, so that Dagster can record a run that another process did.
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from docindex_dagster.pipeline.stage import CheckResult, Outcome, Report
+
+Launcher = Literal["command line", "watch", "serve"]
+Numbers = Mapping[str, int | float | str]
+_NO_NUMBERS: Numbers = MappingProxyType({})
+_SAMPLE_ROWS = 5
+_SHOWN_ROWS = 20  # of the details of a check
+
+
+class State(StrEnum):
+    """The state of a run."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    LOST = "lost"  # its process was killed
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A run of one source. `began_at` is in seconds since 1970; `only` names the files to look at, none for all."""
+
+    run_id: str
+    source: str
+    launched_by: Launcher
+    began_at: float
+    pid: int
+    mode: Literal["changes", "full", "verify"] = "changes"
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ProductEntry:
+    """What a stage reported of a product. Tables are cut to the rows that Dagster shows."""
+
+    version: str
+    numbers: Numbers
+    row_count: int | None = None
+    schema: pa.Schema | None = None
+    sample: pa.Table | None = None
+    breakdowns: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, report: Report) -> Self:
+        """Keep what Dagster shows of a report."""
+        rows, sample = report.rows, report.sample
+        return cls(
+            report.version,
+            report.numbers,
+            None if rows is None else rows.num_rows,
+            None if rows is None else rows.schema.remove_metadata(),
+            None if sample is None else sample.slice(0, _SAMPLE_ROWS),
+            report.breakdowns,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StageEntry:
+    """How a stage ended: its products, or the rules that were broken, or why it failed."""
+
+    stage: str
+    seconds: float = 0.0
+    products: Mapping[str, ProductEntry] = field(default_factory=dict)
+    checks: Mapping[str, CheckResult] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    tables: Numbers = field(default_factory=dict)  # the bytes of its tables, and whether they were written
+    broken: Mapping[str, str] = field(default_factory=dict)  # why, by the names of rules
+    failure: str = ""
+
+    @classmethod
+    def of(cls, stage: str, outcome: Outcome, tables: Numbers = _NO_NUMBERS) -> Self:
+        """Keep what a stage did, but for its value."""
+        products = {name: ProductEntry.of(report) for name, report in outcome.reports.items()}
+        return cls(stage, 0.0, products, outcome.checks, outcome.warnings, tables)
+
+    @property
+    def has_ended_well(self) -> bool:
+        """Whether later stages could go on from it."""
+        return not self.broken and not self.failure
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a run. `ended_at` is in seconds since 1970."""
+
+    state: State
+    ended_at: float
+    failures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run in the journal."""
+
+    begin: Begin
+    stages: Mapping[str, StageEntry]
+    end: End | None  # None while the run goes on
+
+    @property
+    def state(self) -> State:
+        """The state of the run."""
+        return self.end.state if self.end else State.RUNNING
+
+    @property
+    def looked_at_all(self) -> bool:
+        """Whether the run looked at all files of its source."""
+        return not self.begin.only
+
+
+def begin_of(values: Mapping[str, Any]) -> Begin:
+    """Read the first line of an entry."""
+    return Begin(**{**values, "only": tuple(values["only"])})
+
+
+def end_of(values: Mapping[str, Any]) -> End:
+    """Read the last line of an entry."""
+    return End(State(values["state"]), values["ended_at"], tuple(values["failures"]))
+
+
+def stage_as_json(entry: StageEntry) -> dict[str, Any]:
+    """Describe a stage in JSON; tables as Arrow streams in base64."""
+    plain = replace(entry, products={}, checks={}, tables=dict(entry.tables), broken=dict(entry.broken))
+    return {
+        **asdict(plain),
+        "products": {name: _product_as_json(product) for name, product in entry.products.items()},
+        "checks": {name: _check_as_json(check) for name, check in entry.checks.items()},
+    }
+
+
+def stage_of(values: Mapping[str, Any]) -> StageEntry:
+    """Read what `stage_as_json` wrote."""
+    return StageEntry(
+        **{
+            **values,
+            "warnings": tuple(values["warnings"]),
+            "products": {name: _product_of(product) for name, product in values["products"].items()},
+            "checks": {name: _check_of(check) for name, check in values["checks"].items()},
+        }
+    )
+
+
+def without_samples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the rows of a source out of what `stage_as_json` wrote."""
+    products = {name: {**product, "sample": None} for name, product in values["products"].items()}
+    return {**values, "products": products}
+
+
+def _product_as_json(product: ProductEntry) -> dict[str, Any]:
+    schema, sample = product.schema, product.sample
+    return {
+        "version": product.version,
+        "numbers": dict(product.numbers),
+        "row_count": product.row_count,
+        "schema": None if schema is None else _text(pa.Table.from_pylist([], schema=schema)),
+        "sample": None if sample is None else _text(sample),
+        "breakdowns": {name: _text(table) for name, table in product.breakdowns.items()},
+    }
+
+
+def _product_of(values: Mapping[str, Any]) -> ProductEntry:
+    schema, sample = values["schema"], values["sample"]
+    return ProductEntry(
+        values["version"],
+        values["numbers"],
+        values["row_count"],
+        None if schema is None else _table(schema).schema,
+        None if sample is None else _table(sample),
+        {name: _table(text) for name, text in values["breakdowns"].items()},
+    )
+
+
+def _check_as_json(check: CheckResult) -> dict[str, Any]:
+    details = {name: _text(table.slice(0, _SHOWN_ROWS)) for name, table in check.details.items()}
+    return {"passed": check.passed, "reason": check.reason, "details": details}
+
+
+def _check_of(values: Mapping[str, Any]) -> CheckResult:
+    details = {name: _table(text) for name, text in values["details"].items()}
+    return CheckResult(values["passed"], values["reason"], details)
+
+
+def _text(table: pa.Table) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return base64.b64encode(sink.getvalue()).decode("ascii")
+
+
+def _table(text: str) -> pa.Table:
+    return pa.ipc.open_stream(base64.b64decode(text)).read_all()

@@ -1,0 +1,142 @@
+"""Runs that are recorded: the one way in which commands, watchers and jobs bring a source up to date."""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+from uuid import uuid4
+
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import DocindexError, VerificationError, is_debugging
+from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stages import by_name, stages
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Begin, Launcher, StageEntry, State
+from docindex_dagster.runner.journal import Report
+from docindex_dagster.runner.run import check_local, holding, reason_of, run_stages
+from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.status import catalog
+
+Mode = Literal["changes", "full", "verify"]
+INTERRUPTED = "it was stopped before its end"
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """How a run ended: its id, the numbers that its products reported, and, when it failed, one line a reason."""
+
+    run_id: str
+    succeeded: bool
+    numbers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def number(self, product: str, name: str) -> int:
+        """One number of a product, rounded; 0 where the product did not report it."""
+        return round(self.numbers.get(product, {}).get(name, 0))
+
+
+def index(
+    settings: Settings,
+    key: str,
+    *,
+    mode: Mode = "changes",
+    only: tuple[str, ...] = (),
+    run_id: str | None = None,
+    launched_by: Launcher = "command line",
+) -> RunOutcome:
+    """Bring a source up to date, waiting for another run of it, and add the run to the journal.
+
+    Args:
+        settings: as they are now.
+        key: of a declared source.
+        mode: look for changes; reuse nothing (`full`); or trust no time stamp and no store (`verify`).
+        only: names of the files to look at, as tables have them; none for all.
+        run_id: chosen before, as that of a job is.
+        launched_by: what started it.
+
+    Raises:
+        WorkerError: the script that calls it has no main guard.
+        SettingsError: the stores are shared with other machines.
+        KeyboardInterrupt: the user stopped it.
+        FullDiskError: there is no space for the journal.
+    """
+    check_local(settings)
+    begin = Begin(run_id or str(uuid4()), key, launched_by, time.time(), os.getpid(), mode, only)
+    found: list[StageEntry] = []
+    failures: tuple[str, ...] = ()
+    with reporting_full_disk(settings.home), writing(settings) as layout, journal.writing(layout, begin) as writer:
+        withdrawn.forget(layout, key)
+
+        def report(entry: StageEntry) -> None:
+            found.append(entry)
+            writer.stage(entry)
+
+        try:
+            _do(settings, begin, report)
+        except KeyboardInterrupt:
+            writer.end(State.FAILED, (INTERRUPTED,))
+            raise
+        except Exception as error:
+            failures = _failures(found, error)
+            writer.end(State.FAILED, failures)
+            if is_debugging() and not isinstance(error, DocindexError):
+                raise
+        else:
+            writer.end(State.SUCCEEDED)
+        journal.prune(layout)
+    warnings = tuple(dict.fromkeys(line for entry in found for line in entry.warnings))
+    return RunOutcome(begin.run_id, not failures, dict(_numbers(found)), failures, warnings)
+
+
+def _do(settings: Settings, begin: Begin, report: Report) -> None:
+    with _before(stages()[0].name, report):
+        source = registry.find(settings, begin.source)
+    run = SourceRun(
+        settings,
+        source,
+        lambda: load_embedder(settings.embedding),
+        is_full=begin.mode == "full",
+        is_verifying=begin.mode == "verify",
+        only=begin.only,
+    )
+    owner = f"run {begin.run_id} of process {os.getpid()}"
+    with holding(run, owner) as held:
+        run_stages(held, report, is_complete=True)
+    catalog.rebuild(held.layout, owner)
+
+
+@contextmanager
+def _before(stage: str, report: Report) -> Iterator[None]:
+    """Report what fails in the block as a failure of the first stage."""
+    try:
+        yield
+    except DocindexError as error:
+        report(StageEntry(stage, failure=str(error)))
+        raise
+
+
+def _failures(found: list[StageEntry], error: Exception) -> tuple[str, ...]:
+    """Why a run failed, one line a reason."""
+    last = found[-1] if found and not found[-1].has_ended_well else None
+    if last is None:
+        return (reason_of(error),)
+    if isinstance(error, VerificationError):
+        products = [product.name for product in by_name()[last.stage].products]
+        return tuple(f"{product}: {name} failed: {why}" for product in products for name, why in last.broken.items())
+    return (f"{last.stage}: {last.failure}",)
+
+
+def _numbers(found: list[StageEntry]) -> Iterator[tuple[str, dict[str, float]]]:
+    for entry in found:
+        for name, product in entry.products.items():
+            rows = {} if product.row_count is None else {"dagster/partition_row_count": product.row_count}
+            yield (
+                name,
+                {**rows, **{key: value for key, value in product.numbers.items() if isinstance(value, (int, float))}},
+            )
