@@ -51,8 +51,7 @@ def main() -> None:
 def _compared(folder: Path) -> tuple[str, list[str]]:
     key = edit.declare(Path.cwd(), str(folder))[0]
     settings = load_settings(Path.cwd())
-    with launch.instance(settings) as instance:
-        launch.index(settings, key, instance)
+    launch.index(settings, key)
     reader = open_reader(Layout(settings.home))
     chunks = tables.read(Layout(settings.home).table("chunks", key))
     names = set(chunks["path"].to_pylist()) if chunks is not None else set()

@@ -96,8 +96,8 @@ def _index(folder: Path, clock: _Clock) -> list[str]:
     key = edit.declare(Path.cwd(), str(folder))[0]
     settings = load_settings()
     try:
-        with events.listening(clock.on_event), launch.instance(settings) as instance:
-            outcome = launch.index(settings, key, instance)
+        with events.listening(clock.on_event):
+            outcome = launch.index(settings, key)
     except KeyboardInterrupt:
         return ["not done within the limit"]
     return [*outcome.failures, *outcome.warnings]

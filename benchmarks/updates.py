@@ -23,6 +23,7 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
+from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
@@ -109,14 +110,9 @@ def dagster(project: Path) -> Iterator[Callable[[], None]]:
     """Updates by a Dagster run in this process, recorded in the project's instance."""
     settings = load_settings(project)
     (key,) = registry.sources(settings)
+    job = build_definitions(project).resolve_job_def("index_source")
     with launch.instance(settings) as instance:
-
-        def update() -> None:
-            outcome = launch.index(settings, key, instance)
-            if not outcome.succeeded:
-                raise SystemExit("; ".join(outcome.failures))
-
-        yield update
+        yield lambda: void(job.execute_in_process(instance=instance, partition_key=key))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from benchmarks.repositories import tree
 from benchmarks.stages import cpu_seconds
 from docindex_dagster.cli import launch
 from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
@@ -105,14 +106,9 @@ def _updating(project: Project, way: Way) -> Iterator[Callable[[], None]]:
     if way == "library":
         yield lambda: void(index(settings, source, embedder))
         return
+    job = build_definitions(settings.root).resolve_job_def("index_source")
     with launch.instance(settings) as instance:
-
-        def update() -> None:
-            outcome = launch.index(settings, source.key, instance)
-            if not outcome.succeeded:
-                raise SystemExit("; ".join(outcome.failures))
-
-        yield update
+        yield lambda: void(job.execute_in_process(instance=instance, partition_key=source.key))
 
 
 def void(_: object) -> None:

@@ -20,8 +20,8 @@ from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.cell import bucket_of
 from docindex_dagster.objects.snapshots import Manifest
-from docindex_dagster.runner.prepared import publish_prepared
 from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.runner.prepared import publish_prepared
 
 ENDPOINT = "AWS_ENDPOINT_URL"
 _CELL = 0

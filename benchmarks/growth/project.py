@@ -21,9 +21,9 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import extract
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.runner.run import execute, index, versions
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
+from docindex_dagster.runner.run import execute, index, versions
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

@@ -157,8 +157,7 @@ def index(
     """
     if settings.storage.url is not None:
         with instance(settings) as opened:
-            request = ask_for_index(settings, key, opened, mode=mode, only=only, launched_by=launched_by)
-            return followed(settings, request, opened)
+            return followed(settings, ask_for_index(settings, key, opened, mode, only, launched_by), opened)
     from docindex_dagster.runner import runs
 
     outcome = runs.index(settings, key, mode=mode, only=only, run_id=run_id, launched_by=launched_by)
@@ -178,7 +177,6 @@ def ask_for_index(
     settings: Settings,
     key: str,
     opened: "dg.DagsterInstance",
-    *,
     mode: "Mode" = "changes",
     only: Sequence[str] = (),
     launched_by: "Launcher" = "command line",
@@ -262,13 +260,8 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
     from docindex_dagster.runner.removal import removing
 
     if settings.storage.url is not None:
-        from docindex_dagster.defs.requests import Request, ask
-        from docindex_dagster.defs.resources import LAUNCHER_TAG
-
         with instance(settings) as opened:
-            request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
-            ask(opened, request)
-            return followed(settings, request, opened).failures
+            return followed(settings, ask_for_removal(key, opened, launched_by), opened).failures
     with removing(settings, key, lambda owner: events.emit(events.Waiting(key, owner))):
         if has_record(Layout(settings.home)):
             from docindex_dagster.defs.jobs import forget_source
@@ -276,6 +269,16 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
             with instance(settings) as opened:
                 forget_source(opened, settings, key)
     return ()
+
+
+def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
+    """Ask for a run of `remove_source` on whichever machine has time."""
+    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.resources import LAUNCHER_TAG
+
+    request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
+    ask(opened, request)
+    return request
 
 
 def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:

@@ -17,7 +17,7 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.dead_runs import LOST_TAG
+from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
@@ -114,6 +114,7 @@ def _record(
         return
     if known is not None:
         instance.delete_run(known.run_id)
+    report_dead_runs(instance, settings, {PARTITION_TAG: entry.begin.source})  # this one made up for them
     instance.add_dynamic_partitions(SOURCES_NAME, [entry.begin.source])
     job = definitions.resolve_job_def(_INDEX_SOURCE)
     key, run_id, tags = entry.begin.source, entry.begin.run_id, dict(_tags(entry))

@@ -58,9 +58,9 @@ def writing(layout: Layout, begin: Begin) -> Iterator[Writer]:
         OSError: the file cannot be written.
         LinkError: the home contains a symbolic link.
     """
-    layout.journal.mkdir(mode=0o700, exist_ok=True)
+    layout.journal.mkdir(exist_ok=True)
     path = layout.journal / f"{time.time_ns():020d}-{begin.run_id}{_NEW}"
-    descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND)
+    descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         _write(descriptor, _line(_BEGIN, asdict(begin)))

@@ -14,6 +14,8 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import State
 from docindex_dagster.sources import edit
 from docindex_dagster.stores import compaction, link_files, maintenance
 from docindex_dagster.stores.generation import read_generation
@@ -51,8 +53,10 @@ def test_indexing_again_says_that_nothing_changed(run_indexed):
 
 
 def recorded_runs(project: Path) -> int:
-    with launch.instance(load_settings(project)) as instance:
-        return instance.get_runs_count()
+    """The runs in Dagster and in the journal."""
+    settings = load_settings(project)
+    with launch.instance(settings) as instance:
+        return instance.get_runs_count() + len([*journal.runs(Layout(settings.home))])
 
 
 def test_where_nothing_changed_no_run_is_recorded_but_where_one_is_asked_for(run_indexed, tmp_path):
@@ -158,7 +162,7 @@ def test_a_run_that_cannot_even_begin_fails_in_one_line(run_indexed):
     locks.rmdir()
     locks.write_text("in the way")
 
-    output = run_indexed("index", "--run")
+    output = run_indexed("index", "--verify")
 
     assert output.code == 1
     assert len(output.err.splitlines()[1:]) == 1
@@ -272,9 +276,8 @@ def test_a_run_that_was_killed_is_reported_failed_and_the_next_one_starts_at_onc
     Path("manual/new.md").write_text("# New\n\nA page about marmots and their burrows.\n")
     assert run_indexed("index").code == 0
 
-    with launch.instance(load_settings(tmp_path)) as instance:
-        statuses = [found.status.value for found in instance.get_runs()]
-    assert sorted(statuses) == ["FAILURE", "SUCCESS", "SUCCESS"]
+    states = [entry.state for _, entry in journal.runs(Layout(load_settings(tmp_path).home))]
+    assert states == [State.SUCCEEDED, State.LOST, State.SUCCEEDED]
     assert "new.md" in run_indexed("search", "marmots").out
 
 

@@ -72,7 +72,7 @@ def test_so_is_a_file_that_was_indexed_and_is_gone(run_indexed):
 def test_a_wrong_dagster_file_is_a_line(run, text):
     Path("dagster.yaml").write_text(text)
 
-    output = run("index", "manual")
+    output = run("index", "manual", "--run")
 
     assert output.code == 1
     assert "dagster.yaml" in output.err.splitlines()[-1]

@@ -20,6 +20,7 @@ def _allow(mode: int) -> None:
 
 @pytest.fixture
 def run_reading(run_indexed):
+    run_indexed("index", "--run")
     _allow(0o444)
     before = _home()
     yield run_indexed

@@ -84,6 +84,7 @@ def test_status_creates_nothing_where_nothing_was_run(run, tmp_path):
 
 
 def test_status_shows_the_index_even_if_the_record_of_runs_cannot_be_opened(run_indexed):
+    run_indexed("index", "--run")
     Path("dagster.yaml").write_text("storage: [")
 
     shown = run_indexed("status")

@@ -20,6 +20,7 @@ from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
+from tests.recording import index_and_record
 from tests.webhooks import SECRET, Webhook, listening
 
 OTHER = "library/other"
@@ -427,7 +428,7 @@ def test_on_an_instance_on_files_it_finds_the_failures_of_the_command_line(tmp_p
         sensor = Sensor(Project(tmp_path, instance))
         sensor.tick()
 
-        outcome = launch.index(settings, KEY, instance)
+        outcome = index_and_record(settings, KEY, instance)
         sensor.tick()
 
         assert not outcome.succeeded

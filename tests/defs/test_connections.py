@@ -13,6 +13,7 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from tests.defs.conftest import CONFIG, GUIDE, KEY, QUIET
 from tests.objects.postgres import Postgres, serving
+from tests.recording import index_and_record
 
 pytestmark = pytest.mark.scale
 
@@ -53,7 +54,7 @@ def test_a_run_of_the_command_line_makes_few(project, postgres):
     settings, before = load_settings(project), connections(postgres)
 
     with launch.instance(settings) as instance:
-        assert launch.index(settings, KEY, instance).succeeded
+        assert index_and_record(settings, KEY, instance).succeeded
 
     assert connections(postgres) - before < _FEW
 

@@ -1,12 +1,10 @@
 """The job `index_source`, on real files, stores and a Dagster instance."""
 
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import dagster as dg
 import numpy as np
@@ -30,6 +28,7 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.status import catalog
 from docindex_dagster.stores.doctor import examine
 from tests.defs.conftest import GUIDE, KEY, QUIET, new_project
+from tests.recording import index_and_record
 
 ASSETS = {
     "discovered_files",
@@ -307,22 +306,6 @@ def test_a_run_of_a_source_that_is_not_declared_fails_with_its_name(project):
     assert "there is no source 'library/unknown'" in errors[0]
 
 
-def test_a_run_ends_as_interrupted_though_dagster_forgets_an_interrupt_after_its_last_step(project, monkeypatch):
-    run_id = uuid4()
-    monkeypatch.setattr(launch, "uuid4", lambda: run_id)
-
-    def interrupt(event: dg.EventLogEntry) -> None:
-        if event.dagster_event_type is dg.DagsterEventType.RUN_SUCCESS:
-            signal.raise_signal(signal.SIGINT)
-
-    project.instance.add_event_listener(str(run_id), interrupt)
-
-    with pytest.raises(KeyboardInterrupt):
-        launch.index(load_settings(project.root), KEY, project.instance)
-
-    assert project.instance.get_run_by_id(str(run_id)).status is dg.DagsterRunStatus.SUCCESS
-
-
 def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
     secret = "xyloquartz"
     (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "git"\npath = "code"\n')
@@ -338,7 +321,7 @@ def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
     settings = load_settings(tmp_path)
 
     with launch.instance(settings) as instance:
-        assert launch.index(settings, "git/code", instance).succeeded
+        assert index_and_record(settings, "git/code", instance).succeeded
 
     files = [file for file in Layout(settings.home).dagster.rglob("*") if file.is_file()]
     assert len(files) > 2

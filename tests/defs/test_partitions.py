@@ -5,12 +5,12 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
 from tests.defs.daemon import GIT, Daemon, check, declare, partitions, published
+from tests.recording import index_and_record
 
 
 class TestLifeOfAPartition:
@@ -55,7 +55,7 @@ class TestLifeOfAPartition:
         project.instance.delete_dynamic_partition(SOURCES_NAME, KEY)
         daemon.settle()
 
-        assert launch.index(load_settings(project.root), KEY, project.instance).succeeded
+        assert index_and_record(load_settings(project.root), KEY, project.instance).succeeded
 
         assert daemon.asks_for() == []
         assert partitions(project) == published(project) == [KEY, "library/other"]

@@ -15,6 +15,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.requests import Request, pending
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS
+from docindex_dagster.runner.runs import Mode, RunOutcome
 from tests.defs.conftest import KEY
 from tests.defs.deployment import Deployment, new_deployment
 
@@ -56,12 +57,18 @@ class Machines:
         assert not self.thread.is_alive()
 
 
+def index(deployment: Deployment, mode: Mode = "changes") -> RunOutcome:
+    """Ask for a run as `docindex index` does, and follow it."""
+    settings = load_settings(deployment.root)
+    request = launch.ask_for_index(settings, KEY, deployment.instance, mode)
+    return launch.followed(settings, request, deployment.instance)
+
+
 def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_searched(deployment):
     heard: list[events.Event] = []
-    settings = load_settings(deployment.root)
 
     with Machines(deployment) as machines, events.listening(heard.append):
-        outcome = launch.index(settings, KEY, deployment.instance, verify=True)
+        outcome = index(deployment, mode="verify")
 
     assert outcome.succeeded
     assert outcome.number("discovered_files", "files") == 1
@@ -78,7 +85,7 @@ def test_a_run_that_fails_is_reported_with_its_reason(deployment):
     (deployment.root / "notes").rmdir()
 
     with Machines(deployment):
-        outcome = launch.index(load_settings(deployment.root), KEY, deployment.instance)
+        outcome = index(deployment)
 
     assert not outcome.succeeded
     assert "notes" in outcome.failures[0]
@@ -88,8 +95,10 @@ def test_a_source_is_removed_by_a_run_elsewhere_and_gone_when_the_command_ends(d
     settings = load_settings(deployment.root)
 
     with Machines(deployment):
-        assert launch.index(settings, KEY, deployment.instance).succeeded
-        assert launch.remove(settings, KEY, deployment.instance).succeeded
+        assert index(deployment).succeeded
+        assert launch.followed(
+            settings, launch.ask_for_removal(KEY, deployment.instance), deployment.instance
+        ).succeeded
 
     assert deployment.found("search", "green button") == []
 
@@ -99,7 +108,7 @@ def test_a_user_who_does_not_wait_leaves_the_run_going(deployment):
     interrupt.start()
 
     with pytest.raises(KeyboardInterrupt):
-        launch.index(load_settings(deployment.root), KEY, deployment.instance)
+        index(deployment)
 
     interrupt.join()
     assert [request.source for request in pending(deployment.instance)] == [KEY]

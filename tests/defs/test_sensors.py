@@ -11,11 +11,11 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
+from docindex_dagster.defs.jobs import removal_config
 from docindex_dagster.defs.resources import PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.due import delay_s
 from docindex_dagster.defs.sensors.files import Memory
@@ -23,6 +23,7 @@ from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from tests.defs.conftest import CONFIG, KEY, Project
 from tests.defs.daemon import GIT, SENSORS, declare, partitions, published
+from tests.recording import index_and_record
 
 
 class TestNewSources:
@@ -103,7 +104,7 @@ class TestChangedFiles:
         daemon.settle()
         (project.notes / "guide.md").write_text("# New\n\nIndexed by hand before the sensor came to it.\n")
 
-        assert launch.index(load_settings(project.root), KEY, project.instance).succeeded
+        assert index_and_record(load_settings(project.root), KEY, project.instance).succeeded
 
         assert daemon.asks_for() == []
 
@@ -233,7 +234,7 @@ class TestFailures:
         daemon.requests()
         settings = load_settings(project.root)
 
-        assert launch.index(settings, KEY, project.instance, only=["guide.md"]).succeeded
+        assert index_and_record(settings, KEY, project.instance, only=("guide.md",)).succeeded
         clock(70)
 
         assert daemon.settle() == [KEY]
@@ -339,7 +340,8 @@ class TestKilledRuns:
     def test_runs_of_every_job_tell_their_process(self, daemon, project):
         daemon.settle()
         daemon.definitions.resolve_job_def("clean_up_dagster").execute_in_process(instance=project.instance)
-        launch.remove(load_settings(project.root), KEY, project.instance)
+        removal = daemon.definitions.resolve_job_def("remove_source")
+        removal.execute_in_process(instance=project.instance, run_config=removal_config(KEY))
 
         tags = {run.job_name: run.tags for run in project.instance.get_runs()}
 
@@ -352,7 +354,7 @@ class TestKilledRuns:
         daemon.settle()
         run = killed_run(project)
 
-        assert launch.index(load_settings(project.root), KEY, project.instance).succeeded
+        assert index_and_record(load_settings(project.root), KEY, project.instance).succeeded
 
         assert status_of(project, run) is dg.DagsterRunStatus.FAILURE
         assert daemon.asks_for() == []

@@ -15,10 +15,12 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.internals import SqliteEventLogStorage
 from docindex_dagster.defs.storage import Engines, EventLogStorage
+from docindex_dagster.runner.runs import RunOutcome
 from tests.defs.conftest import CONFIG, GUIDE, KEY
+from tests.recording import index_and_record
 
 
-def indexed(tmp_path, monkeypatch) -> tuple[launch.RunOutcome, type]:
+def indexed(tmp_path, monkeypatch) -> tuple[RunOutcome, type]:
     """Index a small library as the command line does; how it went, and what stored its events."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     (tmp_path / "docindex.toml").write_text(CONFIG)
@@ -26,7 +28,7 @@ def indexed(tmp_path, monkeypatch) -> tuple[launch.RunOutcome, type]:
     (tmp_path / "notes" / "guide.md").write_text(GUIDE)
     settings = load_settings(tmp_path)
     with launch.instance(settings) as instance:
-        return launch.index(settings, KEY, instance), type(instance.event_log_storage)
+        return index_and_record(settings, KEY, instance), type(instance.event_log_storage)
 
 
 def test_dagsters_own_storage_reads_the_run_its_events_and_its_materialisations(tmp_path, monkeypatch):

@@ -1,9 +1,8 @@
 """A process that indexes a project and says at which stage it is: python -m tests.incremental.child HOW [ARGUMENT…].
 
 The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
-as `library` through `docindex_dagster.runner.run`, with files that are cut ahead and graphs that another process
-extracts, as `command` as `docindex index` or what the arguments say, and as `loop` through the library again and again
-until its input ends. What it does is seen from outside: by the files that it opens, the commands that it starts, and
+as `library` through `docindex_dagster.runner.runs`, with graphs that another process extracts, as `command` as
+`docindex index` or what the arguments say, and as `loop` through the library again and again until its input ends. What it does is seen from outside: by the files that it opens, the commands that it starts, and
 the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
 """
 
@@ -17,13 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.cli.beginning import begun
 from docindex_dagster.core import events
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.providers import Provider
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import graph
+from docindex_dagster.runner import runs
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -80,10 +79,10 @@ def _warm_up() -> None:
 
 def _index_all() -> None:
     settings = load_settings()
-    sources = registry.sources(settings)
-    with begun(settings, dict.fromkeys(sources, ())):
-        for source in sources.values():
-            index(settings, source, StaticEmbedder())
+    for key in registry.sources(settings):
+        outcome = runs.index(settings, key)
+        if not outcome.succeeded:
+            raise RuntimeError(f"{key}: {outcome.failures}")
 
 
 def main() -> None:
@@ -92,9 +91,7 @@ def main() -> None:
     if os.environ.get("DOCINDEX_TEST_MODEL"):
         ours: dict[str, Provider] = {"static": lambda _: TinyEmbedder(), "former": lambda _: StaticEmbedder()}
         providers.PROVIDERS = replace(providers.PROVIDERS, ours=ours)
-    if is_command:
-        import docindex_dagster.definitions  # noqa: F401 it takes seconds
-    else:
+    if not is_command:
         graph.CHUNKS_WORTH_A_PROCESS = 0
         _warm_up()
     os.write(_out, b"ready\n")

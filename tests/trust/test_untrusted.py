@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster import open_index
-from docindex_dagster.cli.launch import DagsterRuns
+from docindex_dagster.cli.launch import RecordedRuns
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings, untrusted_home
@@ -441,7 +441,7 @@ def test_a_file_that_a_pull_brings_is_not_trusted_by_a_process_that_runs(hostile
     monkeypatch.delenv("DOCINDEX_TRUST")
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, hostile.environment[name])
-    runs = DagsterRuns(load_settings(hostile.root))
+    runs = RecordedRuns(load_settings(hostile.root))
 
     (hostile.root / "dagster.yaml").write_text(
         "run_storage:\n  module: dagster._core.storage.runs\n  class: SqliteRunStorage\n"

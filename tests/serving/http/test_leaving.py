@@ -101,7 +101,7 @@ def test_a_search_whose_client_stays_is_not_given_up():
 def test_who_follows_a_job_and_leaves_leaves_nothing_behind(root):
     settings = load_settings(root)
     works_for_long = (sys.executable, "-c", f"import time; time.sleep({SLOW_S})")
-    jobs = Jobs(settings, launch.DagsterRuns(settings), works_for_long)
+    jobs = Jobs(settings, launch.RecordedRuns(settings), works_for_long)
     served = Served(Live(settings), Access.of("127.0.0.1", None, settings.serve), launch.outcomes, jobs)
     with listening(build_app(served)) as server:
         api = f"{server.url}/api/v1"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.cli.jobs import jobs_of
-from docindex_dagster.cli.launch import DagsterRuns
+from docindex_dagster.cli.launch import RecordedRuns
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
@@ -54,7 +54,7 @@ def opened(root: Path) -> Iterator[Opened]:
             settings = load_settings(root)
             if program is None:
                 return stack.enter_context(jobs_of(settings))
-            return stack.enter_context(Jobs(settings, DagsterRuns(settings), (sys.executable, "-c", program)))
+            return stack.enter_context(Jobs(settings, RecordedRuns(settings), (sys.executable, "-c", program)))
 
         yield open_jobs
 

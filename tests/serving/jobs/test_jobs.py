@@ -20,18 +20,23 @@ from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import KEY, Project
 from tests.defs.daemon import Daemon
+from tests.recording import record_all
 from tests.serving.jobs.conftest import INDEX, LONGEST_S, busy, ended, events_until
 
 
 @contextmanager
 def daemon_of(root: Path) -> Iterator[Daemon]:
     """What the sensors of the project make of what is recorded."""
-    with launch.instance(load_settings(root)) as instance:
+    settings = load_settings(root)
+    with launch.instance(settings) as instance:
+        record_all(settings, instance)
         yield Daemon(Project(root, instance), build_definitions(root))
 
 
 def runs_of(root: Path) -> list[dg.DagsterRun]:
-    with launch.instance(load_settings(root)) as instance:
+    settings = load_settings(root)
+    with launch.instance(settings) as instance:
+        record_all(settings, instance)
         return list(instance.get_runs())
 
 

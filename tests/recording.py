@@ -1,0 +1,32 @@
+"""Indexing as the command does, with its run recorded in Dagster at once."""
+
+from functools import partial
+
+import dagster as dg
+
+from docindex_dagster.cli import launch
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs.recorder import record
+from docindex_dagster.runner.entries import Launcher
+from docindex_dagster.runner.runs import Mode, RunOutcome
+
+
+def index_and_record(
+    settings: Settings,
+    key: str,
+    instance: dg.DagsterInstance,
+    *,
+    mode: Mode = "changes",
+    only: tuple[str, ...] = (),
+    launched_by: Launcher = "command line",
+) -> RunOutcome:
+    """Index a source, and record its run and all before it."""
+    outcome = launch.index(settings, key, mode=mode, only=only, launched_by=launched_by)
+    record_all(settings, instance)
+    return outcome
+
+
+def record_all(settings: Settings, instance: dg.DagsterInstance) -> int:
+    """Record what is in the journal."""
+    return record(instance, settings, partial(build_definitions, settings.root))
