@@ -2,8 +2,9 @@
 
 The project is the one that `DOCINDEX_ROOT` names. It gets everything ready, prints `ready`, waits for a line, and runs:
 as `library` through `docindex_dagster.runner.runs`, with graphs that another process extracts, as `command` as
-`docindex index` or what the arguments say, and as `loop` through the library again and again until its input ends. What it does is seen from outside: by the files that it opens, the commands that it starts, and
-the progress that it reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
+`docindex index` or what the arguments say, and as `loop` through the library again and again until its input ends.
+What it does is seen from outside: by the files that it opens, the commands that it starts, and the progress that it
+reports. Where `DOCINDEX_TEST_MODEL` is set, the default provider gives another model.
 """
 
 import os

@@ -23,6 +23,7 @@ from tests.incremental.conftest import folder, say  # noqa: F401 they are fixtur
 from tests.incremental.contents import difference, problems
 from tests.incremental.processes import CHECKOUT, anew, contents_of, ended
 from tests.incremental.projects import Project
+from tests.recording import record_all
 
 Victim = Literal["server", "process", "both"]
 _SOURCES = ("git/code", "library/notes")
@@ -157,6 +158,7 @@ def check(project: Project, job: str, state: str, died_in: str, where: str) -> N
     assert (record.state, record.state.has_ended) == (state, True), where
     assert len({each.key for each in records}) == len(records), where
     with launch.instance(project.settings) as instance:
+        record_all(project.settings, instance)
         runs = {run.run_id: run.status for run in instance.get_runs()}
     assert runs.keys() == {each.id for each in records if each.has_run and each.id in runs}, where
     if state == "succeeded":
