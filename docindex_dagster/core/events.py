@@ -51,7 +51,14 @@ class StageEnded:
     seconds: float
 
 
-Event = Progress | Waiting | Notice | StageBegan | StageEnded
+@dataclass(frozen=True, slots=True)
+class Searchable:
+    """Text and vectors of a source are published, and its graph is not yet."""
+
+    source: str
+
+
+Event = Progress | Waiting | Notice | StageBegan | StageEnded | Searchable
 Listener = Callable[[Event], None]
 Report = Callable[[int, int], None]
 """Takes how many are done, and of how many."""

@@ -119,6 +119,7 @@ class Stage:
         group: of the products in the asset graph.
         version: raise it where the same inputs give something else.
         inputs: the stages whose values it is given.
+        late: those of them without which it may run first; it runs once more with them.
         run: does it.
         storage: how its value is kept; None where no later stage reads it.
         rules: what holds for all that it makes, described by name: where one is broken, `run` raises a
@@ -139,6 +140,7 @@ class Stage:
     warnings: Mapping[str, str] = field(default_factory=dict)
     depends_on: Callable[[SourceRun], str] = _nothing_else
     decided_by: tuple[str, ...] | None = None
+    late: tuple[str, ...] = ()
 
     def made_of(self, run: SourceRun, versions: Mapping[str, str]) -> str:
         """Identify what decides its value, by the data versions of its inputs."""

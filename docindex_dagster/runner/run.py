@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,8 +12,9 @@ from typing import Any
 
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.core.access import writing
+from docindex_dagster.core.background import BackgroundThread
 from docindex_dagster.core.errors import DocindexError, SettingsError, VerificationError, first_line
-from docindex_dagster.core.events import Waiting, emit
+from docindex_dagster.core.events import Searchable, Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.garbage import give_back
@@ -33,6 +34,7 @@ from docindex_dagster.stores.publish import Publication
 
 # A stage that takes so long may have freed much memory, which takes 10 ms to give back.
 _LONG_S = 0.2
+_PATIENCE_S = 0.5  # for late inputs
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 
 
@@ -110,41 +112,104 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
         yield replace(run, note=note)
 
 
-def run_stages(run: SourceRun, report: Report = _tell_nobody, *, is_complete: bool = False) -> Ran:
-    """Do all stages.
+def run_stages(
+    run: SourceRun, report: Report = _tell_nobody, *, is_complete: bool = False, wants_graph: bool = True
+) -> Ran:
+    """Run the stages: those that a publication needs in this thread, the others beside them.
+
+    A stage does not wait longer than half a second for inputs that may be late. It runs without them, and once more
+    when they are there: so text and vectors are published before the graph.
 
     Args:
         run: which holds the lock of its source.
         report: called with what each stage did, once that is on the disk, or with how it failed.
-        is_complete: do the stages after the files and commits also where nothing differs from what is published.
+        is_complete: run the stages after the files and commits also where nothing differs from what is published.
+        wants_graph: run the stages whose values are late inputs alone; else they are left to a later run.
 
     Raises:
-        DocindexError: what a stage raises; those after it are not done.
+        DocindexError: what a stage raises; those after it do not run.
     """
-    with run.ahead, ThreadPoolExecutor(1) as writer:  # tables are written while the next stages work
-        written: list[Future[None]] = []
-        run = replace(run, wait_for_tables=lambda: _wait(written))
-        outcomes: dict[str, Outcome] = {}
+    with BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
+        run = replace(run, wait_for_tables=writer.wait)
+        outcomes: dict[str, Future[Outcome]] = {}
+        do = partial(_do, run, outcomes, writer, report)
+        needed, early = _needed(by_name(), _STORES), list[Stage]()
         for stage in stages():
             if stage.name == _CHUNKS:
-                run.wait_for_tables()
-                if not is_complete:
-                    published = unchanged(run, outcomes[_FILES].value, outcomes[_COMMITS].value)
-                    if published is not None:
-                        return Ran(published, outcomes)
+                writer.wait()
+                published = (
+                    None if is_complete else unchanged(run, *(_value(outcomes, name) for name in (_FILES, _COMMITS)))
+                )
+                if published is not None:
+                    return Ran(published, _results(outcomes))
                 Thread(target=load_library, daemon=True).start()  # it takes a second, and workers are cutting
-            inputs = {name: outcomes[name].value for name in stage.inputs}
-            started = time.perf_counter()
-            try:
-                outcome = outcomes[stage.name] = execute(stage, run, inputs)
-            except Exception as error:
-                _wait(written)  # what the stages before it did is reported first
-                report(_failed(stage, error, time.perf_counter() - started))
-                raise
-            keep = partial(_keep, stage, run, outcome, versions(inputs))
-            written.append(writer.submit(_report, keep, report, time.perf_counter() - started))
-        run.wait_for_tables()
-    return Ran(outcomes[_STORES].value, outcomes)
+            if stage.name not in needed:
+                if wants_graph:
+                    outcomes[stage.name] = beside.submit(partial(do, stage))
+                continue
+            late = [outcomes[name] for name in stage.late if name in outcomes]
+            if stage.late and (not late or wait(late, _PATIENCE_S).not_done):
+                early.append(stage)
+            outcomes[stage.name] = _done(do(stage, is_early=stage in early))
+        beside.wait()
+        for stage in early if wants_graph else ():
+            outcomes[stage.name] = _done(do(stage))
+        writer.wait()
+    return Ran(_value(outcomes, _STORES), _results(outcomes))
+
+
+def _needed(known: Mapping[str, Stage], name: str) -> set[str]:
+    """The names of the stages without which a stage cannot run, and its own."""
+    inputs = [one for one in known[name].inputs if one not in known[name].late]
+    return {name}.union(*(_needed(known, one) for one in inputs))
+
+
+def _do(
+    run: SourceRun,
+    outcomes: Mapping[str, "Future[Outcome]"],
+    writer: BackgroundThread,
+    report: Report,
+    stage: Stage,
+    *,
+    is_early: bool = False,
+) -> Outcome:
+    """Run a stage, and write its tables while others run; one that is early gets no late input, and is not reported."""
+    late = stage.late if is_early else ()
+    inputs = {name: _value(outcomes, name) for name in stage.inputs if name not in late}
+    started = time.perf_counter()
+    try:
+        outcome = execute(stage, run, inputs)
+    except Exception as error:
+        writer.wait()  # what the stages before it did is reported first
+        report(_failed(stage, error, time.perf_counter() - started))
+        raise
+    if is_early:
+        run.report(Searchable(run.key))
+        return outcome
+    if stage.name in outcomes:  # it ran without its late inputs before
+        outcome = _completed(outcomes[stage.name].result(), outcome)
+    keep = partial(_keep, stage, run, outcome, versions(inputs))
+    writer.submit(partial(_report, keep, report, time.perf_counter() - started))
+    return outcome
+
+
+def _completed(early: Outcome, late: Outcome) -> Outcome:
+    """What a stage did that ran twice: first all that is reported, then what its late inputs added."""
+    return Outcome(late.value, early.reports, {**late.checks, **early.checks}, (*early.warnings, *late.warnings))
+
+
+def _value(outcomes: Mapping[str, "Future[Outcome]"], name: str) -> Any:
+    return outcomes[name].result().value
+
+
+def _results(outcomes: Mapping[str, "Future[Outcome]"]) -> dict[str, Outcome]:
+    return {name: outcome.result() for name, outcome in outcomes.items()}
+
+
+def _done(outcome: Outcome) -> "Future[Outcome]":
+    future: Future[Outcome] = Future()
+    future.set_result(outcome)
+    return future
 
 
 def _report(keep: Callable[[], StageEntry], report: Report, seconds: float) -> None:
@@ -192,8 +257,3 @@ def versions(inputs: Mapping[str, Any]) -> dict[str, str]:
     known = by_name()
     kept = {name: known[name].storage for name in inputs}
     return {name: storage.version_of(inputs[name]) for name, storage in kept.items() if storage is not None}
-
-
-def _wait(written: list[Future[None]]) -> None:
-    for table in written:
-        table.result()
