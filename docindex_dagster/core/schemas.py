@@ -156,8 +156,8 @@ NODES = pa.schema(
         pa.field("source", pa.string(), nullable=False),
         pa.field("path", pa.string()),
         pa.field("chunk_id", pa.string()),
-        # Of files: a hash of their chunks, keys under which others find something in it, what they find, and where it
-        # was looked itself.
+        # Of files: hashes of their chunks and references, keys under which others find something in it, what they
+        # find, and where it was looked itself.
         pa.field("made_from", pa.string()),
         pa.field("offers", _KEYS),
         pa.field("fingerprints", _KEYS),

@@ -31,7 +31,6 @@ from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
-from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.graph.concepts.edges import concept_edges
@@ -44,7 +43,7 @@ from docindex_dagster.graph.known_files import KnownFiles, news_of
 from docindex_dagster.graph.offered import Offered
 from docindex_dagster.graph.recent_units import RecentUnits
 from docindex_dagster.graph.sections import anchors, read_document, section_edges
-from docindex_dagster.graph.source_graph import UNREADABLE, Graph
+from docindex_dagster.graph.source_graph import UNREADABLE, Graph, made_from
 from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
 from docindex_dagster.graph.unread import why_unread
 
@@ -102,10 +101,10 @@ def update_graph(
     """
     files, irs = _of_files(chunks), References(references)
     spans = spans_of(files)
-    made_from = _made_from(files, spans, irs)
-    units = _recent.units(made_from, _maker(files, spans, irs))
+    versions = _versions(files, spans, irs)
+    units = _recent.units(versions, _maker(files, spans, irs))
     known = KnownFiles.of(previous)
-    changed = {path for path in units if known.made_from.get(path) != made_from[path]}
+    changed = {path for path in units if known.made_from.get(path) != versions[path]}
     seen = Offered.of(units, changed, MOST_STATEMENTS)
     gone = {path for path in known.rows if path not in units}
     news = news_of(seen, known, gone)
@@ -181,13 +180,12 @@ def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
         ValueError: what should be references is another table.
     """
     files = _of_files(chunks)
-    return _made_from(files, spans_of(files), References(references))
+    return _versions(files, spans_of(files), References(references))
 
 
-def _made_from(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> dict[str, str]:
-    """A hash of the chunks and references of each file, by its path."""
+def _versions(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> dict[str, str]:
     hashes = files["row_hash"].to_pylist()
-    return {path: digest_parts(irs.version_of(path), *hashes[begin:end]) for path, (begin, end) in spans.items()}
+    return {path: made_from(hashes[begin:end], irs.version_of(path)) for path, (begin, end) in spans.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +324,8 @@ class _File:
         keys = [*seen], [*seen.values()], self.resolver.looked()
         if problem is None and (reason := self.source.modules.unreadable.get(self.path)):
             problem = f"{UNREADABLE}{reason}"
-        made_from = digest_parts(self.source.irs.version_of(self.path), *(row["row_hash"] for row in self.rows))
-        return Node(self.path, "file", self.path, source, self.path, chunk, made_from, *keys, problem, self._unread())
+        version = made_from((row["row_hash"] for row in self.rows), self.source.irs.version_of(self.path))
+        return Node(self.path, "file", self.path, source, self.path, chunk, version, *keys, problem, self._unread())
 
     def _unread(self) -> str | None:
         """Why the calls in the file are not known, if so."""

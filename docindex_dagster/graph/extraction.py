@@ -45,16 +45,25 @@ class Extraction:
     chunks: str = ""  # the data version of the chunks that it was made from
     references: str = ""  # that of the references
     problem: str = ""
+    unlinked: int | None = None  # files whose edges a provisional graph lacks in part; None: it is complete
+    taken_from: str = ""  # the version of the graph that a provisional one is a part of
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether the graph is a part of the previous one, published until that of these chunks is extracted."""
+        return self.unlinked is not None
 
     @property
     def is_settled(self) -> bool:
         """Whether another try would give the same."""
-        return not self.problem and (self.graph is None or self.graph.is_settled)
+        return not self.is_provisional and not self.problem and (self.graph is None or self.graph.is_settled)
 
     @property
     def version(self) -> str:
         """Equal graphs of equal chunks and references have an equal one."""
         made_from = self.plan, self.chunks, self.references
+        if self.is_provisional:
+            return digest_parts(*made_from, "provisional", self.taken_from)
         if self.graph is None or self.is_settled:
             return digest_parts(*made_from)
         content = (tables.data_version(table) for table in (self.graph.nodes, self.graph.triples))

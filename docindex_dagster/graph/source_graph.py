@@ -1,17 +1,27 @@
 """The graph of one source as it is kept: what reads it need not load what builds it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
+from docindex_dagster.core.hashing import digest_parts
 
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 """The names of the tables that hold the two halves of a graph."""
 
 UNREADABLE = "configuration: "
 """How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
+
+CHUNKS_DIGITS = 32
+"""The length of the part of `made_from` that identifies the chunks of a file."""
+
+
+def made_from(row_hashes: Iterable[str], references: str) -> str:
+    """Identify what the rows of a file are made from: its chunks, then the version of its references."""
+    return digest_parts(*row_hashes) + references
 
 
 @dataclass(frozen=True, slots=True)
