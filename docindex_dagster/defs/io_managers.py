@@ -1,6 +1,5 @@
 """The IO manager of what stages make: tables of a source, as the storage of each stage says."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,21 +21,20 @@ _MOST_HANDED_ON = 16 << 20
 
 @dataclass(slots=True)
 class Made:
-    """The value of a stage on its way to the tables that keep it.
+    """The value of a stage, whose tables are written.
 
     Attributes:
         value: for the next steps of this run; None once it was taken, since Dagster holds this until the run ends.
-        written: waits until it is on the disk, says whether that was written, and raises why it could not be.
+        is_rewritten: whether the tables held another value before.
     """
 
     value: Any
-    written: Callable[[], bool]
+    is_rewritten: bool
 
-    def take(self) -> tuple[Any, bool]:
-        """The value and whether it had to be written, and let go of both."""
-        value, is_written = self.value, self.written()
-        self.value, self.written = None, bool
-        return value, is_written
+    def take(self) -> Any:
+        """The value; let go of it."""
+        value, self.value = self.value, None
+        return value
 
 
 class StageTables(dg.ConfigurableIOManager):
@@ -46,15 +44,15 @@ class StageTables(dg.ConfigurableIOManager):
     _made: dict[tuple[str, str], Any] = PrivateAttr(default_factory=dict)
 
     def handle_output(self, context: dg.OutputContext, obj: Made) -> None:
-        """Wait until the tables are replaced as a whole, unless they held the same version already."""
-        value, is_rewritten = obj.take()
+        """Hand the value on, unless it is large, and say how large its tables are."""
+        value = obj.take()
         storage = by_name()[context.asset_key.path[-1]].storage
         layout = Layout(Path(self.home))
         paths = [layout.table(table, context.partition_key) for table in (storage.tables if storage else ())]
         size = sum(path.stat().st_size for path in paths)
         if size <= _MOST_HANDED_ON:
             self._made[context.run_id, context.asset_key.path[-1]] = value
-        context.add_output_metadata({"bytes": size, "table_rewritten": is_rewritten})
+        context.add_output_metadata({"bytes": size, "table_rewritten": obj.is_rewritten})
 
     def load_input(self, context: dg.InputContext) -> Any:
         """What an earlier step of this run made in this process; else what the tables hold.

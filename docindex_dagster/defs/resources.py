@@ -24,7 +24,6 @@ from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.io_managers import Made
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Stage
 from docindex_dagster.runner.entries import StageEntry
@@ -94,7 +93,6 @@ class RunResource(Project):
     _tags: Mapping[str, str] = PrivateAttr()
     _note: Note = PrivateAttr()
     _source: Source | None = PrivateAttr()
-    _ahead: Ahead = PrivateAttr()
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
@@ -104,7 +102,7 @@ class RunResource(Project):
         if PARTITION_TAG not in self._tags:
             raise dg.Failure("choose one partition: a run indexes one source")
         key = self._tags[PARTITION_TAG]
-        self._settings, self._source, self._ahead = self.read_settings(), None, Ahead()
+        self._settings, self._source = self.read_settings(), None
         if context.log and (distrust := untrusted(self._settings)):
             context.log.warning(distrust)
         run_id = context.run.run_id if context.run else ""
@@ -117,7 +115,6 @@ class RunResource(Project):
         with (
             writing(self._settings) as layout,
             exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait) as note,
-            self._ahead,
         ):
             self._note = note
             yield self
@@ -129,7 +126,7 @@ class RunResource(Project):
         load_embedder: Callable[[], Embedder],
         inputs: Mapping[str, Any],
     ) -> tuple[StageEntry, Made | None]:
-        """Do a stage: what it did, and its value, whose tables are written while its events are recorded.
+        """Do a stage, and write its tables: what it did, and its value.
 
         Raises:
             DocindexError: it failed.
@@ -143,13 +140,7 @@ class RunResource(Project):
         entry = replace(StageEntry.of(stage.name, outcome), seconds=seconds)
         if stage.storage is None:
             return entry, None
-        name, made_of = f"tables of {stage.name}", versions(inputs)
-
-        def keep() -> bool:
-            return stage.keep(run, outcome.value, made_of)
-
-        run.ahead.begin(name, "", keep)  # so that the lock of the source is held until they are written
-        return entry, Made(outcome.value, lambda: bool(run.ahead.result(name, "", keep)))
+        return entry, Made(outcome.value, stage.keep(run, outcome.value, versions(inputs)))
 
     def of(self, log: dg.DagsterLogManager, load_embedder: Callable[[], Embedder]) -> SourceRun:
         """What the stages of this run get.
@@ -167,7 +158,6 @@ class RunResource(Project):
             only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
             report=partial(report_event, log),
             note=self._note,
-            ahead=self._ahead,
         )
 
 

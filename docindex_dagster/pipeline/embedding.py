@@ -3,7 +3,6 @@
 from docindex_dagster.embedding.protocol import Embedder, Metered, cut_note
 from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.embedding.verify import EMBEDDING_RULES
-from docindex_dagster.pipeline import publication
 from docindex_dagster.pipeline.breakdown import changes, counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
@@ -15,7 +14,6 @@ _STORAGE = table_storage(_NAME)
 def _embed(run: SourceRun, inputs: Inputs) -> Outcome:
     chunks, before, embedder = inputs["chunks"], previous(run, _STORAGE), run.load_embedder()
     result = embed(run.layout, run.key, chunks, before, embedder, full=run.is_full)
-    publication.begin(run, chunks, result.table)
     if note := cut_note(embedder):
         run.notice(note)
     report = Report(

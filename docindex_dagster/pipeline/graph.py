@@ -7,13 +7,10 @@ from functools import partial
 import pyarrow as pa
 
 from docindex_dagster.core import child
-from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.tables import stamped_version
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
-from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.graph.verify import GRAPH_RULES
@@ -35,20 +32,6 @@ def _version_of(extracted: Extraction) -> str:
 
 
 _STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, _version_of)
-
-
-def begin(run: SourceRun, chunks: pa.Table, references: pa.Table) -> None:
-    """Begin to extract a graph while its chunks are embedded; not where concepts may cost, as those of an LLM do."""
-    plan = run.graph_plan
-    if plan.is_wanted and plan.settings.concepts in _LOCAL:
-        before = previous(run, _STORAGE)
-        is_much = before is None and chunks.num_rows >= CHUNKS_WORTH_A_PROCESS
-        extract = _extracted_elsewhere if is_much else _extracted
-        run.ahead.begin(_NAME, _made_of(plan, chunks, references), partial(extract, run, chunks, references, before))
-
-
-def _made_of(plan: GraphPlan, chunks: pa.Table, references: pa.Table) -> str:
-    return digest_parts(plan.fingerprint, *(stamped_version(one.schema.metadata) or "" for one in (chunks, references)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +69,17 @@ def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table,
 
 
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
-    tables = inputs["chunks"], inputs["references"]
-    before = previous(run, _STORAGE)
-    found = run.ahead.result(_NAME, _made_of(run.graph_plan, *tables), partial(_extracted, run, *tables, before))
+    chunks, references, before = inputs["chunks"], inputs["references"], previous(run, _STORAGE)
+    is_much = (
+        before is None and chunks.num_rows >= CHUNKS_WORTH_A_PROCESS and run.graph_plan.settings.concepts in _LOCAL
+    )
+    found = (_extracted_elsewhere if is_much else _extracted)(run, chunks, references, before)
     extracted: Extraction = found.extraction
     return Outcome(
         extracted,
         {_NAME: _report(extracted, found.statistics)},
         checks={_COMPLETE: CheckResult(not extracted.missing, extracted.missing)},
-        warnings=tuple(filter(None, [extracted.missing, _stale(run, inputs["chunks"])])),
+        warnings=tuple(filter(None, [extracted.missing, _stale(run, chunks)])),
     )
 
 

@@ -1,15 +1,14 @@
 """The stage that writes the stores and publishes them as one: a part of a publication would be a lie."""
 
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import folder_bytes
-from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.embedding import cache
-from docindex_dagster.pipeline import graph
+from docindex_dagster.graph import extraction
+from docindex_dagster.graph.provisional import provisional
 from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
@@ -22,7 +21,6 @@ from docindex_dagster.stores.staging import Model
 
 _NAME, _GRAPH = "stores", "knowledge_graph"
 _LANCE, _TANTIVY = "lancedb_table", "tantivy_index"
-_MOST_BESIDE = 10_000  # chunks
 _GOLDEN = "golden_query_finds_itself"
 _SAMPLE = ("path", "start_line", "chunk_type", "qualified_name")
 
@@ -32,28 +30,10 @@ def revision_of(run: SourceRun) -> str | None:
     return run.source.version or tables.metadata_value(run.layout.table("discovered_files", run.key), HEAD)
 
 
-def begin(run: SourceRun, chunks: pa.Table, embeddings: pa.Table) -> None:
-    """Begin to write LanceDB and Tantivy while the graph is still extracted; nothing is published before it is there.
-
-    Not once anything is published: others would wait for that lock as long as for the graph. Nor where there is much:
-    what writes takes memory as well as what extracts.
-    """
-    is_worth_it = graph.CHUNKS_WORTH_A_PROCESS <= chunks.num_rows <= _MOST_BESIDE and run.ahead.is_begun(_GRAPH)
-    is_ours = run.settings.storage.url is None and not run.is_publishing
-    if is_worth_it and is_ours and not run.layout.current.exists():
-        rows = SourceRows(run.key, chunks, embeddings, run.ahead.promise(_GRAPH), revision_of(run))
-        run.ahead.begin(_NAME, _made_of(rows), partial(_written, run, rows))
-
-
-def _made_of(rows: SourceRows) -> str:
-    return digest_parts(*(tables.stamped_version(one.schema.metadata) or "" for one in (rows.chunks, rows.embeddings)))
-
-
 def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
-    chunks, embeddings, extracted = (inputs[name] for name in ("chunks", "embeddings", _GRAPH))
-    rows = SourceRows(run.key, chunks, embeddings, extracted, revision_of(run))
-    run.ahead.fulfil(_GRAPH, extracted)
-    published = run.ahead.result(_NAME, _made_of(rows), partial(_written, run, rows))
+    chunks, embeddings = inputs["chunks"], inputs["embeddings"]
+    extracted = inputs.get(_GRAPH) or provisional(extraction.read(run.layout, run.key), chunks, run.graph_plan)
+    published = _written(run, SourceRows(run.key, chunks, embeddings, extracted, revision_of(run)))
     cache.settle(run.layout, run.key, embeddings)
     missed = _golden(run, published)
     return Outcome(
@@ -142,6 +122,7 @@ STORES = Stage(
     group="indexes",
     version=SCHEMA_VERSION[:8],
     inputs=("chunks", "embeddings", _GRAPH),
+    late=(_GRAPH,),
     run=_publish,
     rules=STORE_RULES,
     warnings={

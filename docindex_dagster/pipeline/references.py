@@ -16,7 +16,6 @@ from docindex_dagster.chunking.references import ReferencesResult, build_referen
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.pipeline import graph
 from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, Storage, previous, table_storage
@@ -57,7 +56,6 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
     files, chunks = inputs["discovered_files"], inputs["chunks"]
     if not run.wants_references:
         nothing = as_table(REFERENCES.empty_table(), "")
-        graph.begin(run, chunks, nothing)
         return Outcome(nothing, {_NAME: Report(_STORAGE.version_of(nothing), {"files": 0}, rows=nothing)})
     found = build_references(
         run.source,
@@ -67,7 +65,6 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
         previous=previous(run, _STORAGE),
         settings=run.settings.chunking,
     )
-    graph.begin(run, chunks, found.table)
     return Outcome(found.table, {_NAME: _report(found)})
 
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from docindex_dagster.chunking.summaries import Summariser, summariser_of
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
@@ -12,7 +12,6 @@ from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.pipeline.ahead import Ahead
 from docindex_dagster.sources.model import Source
 
 
@@ -38,7 +37,6 @@ class SourceRun:
         report: called with each event.
         wait_for_tables: returns when all that earlier stages made is on the disk.
         note: writes into the lock what the run is doing.
-        ahead: work of later stages that is begun.
         is_publishing: the caller holds the lock under which generations are written.
     """
 
@@ -52,7 +50,6 @@ class SourceRun:
     wait_for_tables: Callable[[], None] = _nothing_to_wait_for
     note: Note = _note_nothing
     is_publishing: bool = False
-    ahead: Ahead = field(default_factory=Ahead)
 
     @property
     def key(self) -> str:

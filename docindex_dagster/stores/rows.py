@@ -4,7 +4,6 @@ What a store holds of them is not here.
 """
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -37,13 +36,8 @@ class SourceRows:
     key: str
     chunks: pa.Table
     embeddings: pa.Table
-    made: "Extraction | Future[Extraction]"  # its graph, which may still be extracted
+    extraction: Extraction  # its graph
     revision: str | None = None
-
-    @property
-    def extraction(self) -> Extraction:
-        """Its graph; waits for it."""
-        return self.made.result() if isinstance(self.made, Future) else self.made
 
     def verify(self, model: Model) -> None:
         """Check that chunks and vectors are of one run, and the vectors of one model.
