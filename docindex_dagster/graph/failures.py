@@ -1,4 +1,4 @@
-"""How a graph reports files without edges, and configurations of imports that cannot be read."""
+"""How a graph reports files that are not linked yet, files without edges, and configurations that cannot be read."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -16,6 +16,16 @@ def phrase(failed: int, files: int) -> str:
 def phrase_unreadable(count: int) -> str:
     """Say how many configurations cannot be read."""
     return f"{count:,} configuration {'file' if count == 1 else 'files'} cannot be read, so imports may be unresolved"
+
+
+def phrase_unlinked(unlinked: int, files: int) -> str:
+    """Say how many of so many files are not linked yet."""
+    return f"linking {unlinked:,} of {files:,} files"
+
+
+def sentence_unlinked(unlinked: int, files: int) -> str:
+    """Say what an answer lacks until they are; return "" if all are."""
+    return f"{phrase_unlinked(unlinked, files)}: not all of their calls are in this answer yet" if unlinked else ""
 
 
 def sentence(failed: Mapping[str, str], files: int) -> str:

@@ -37,6 +37,7 @@ class OpenGraph:
 
     nodes: pa.Table  # id, and the columns of NODES that describe one
     edges: pa.Table  # subject and object as numbers, predicate, source, and what proves them
+    unlinked_files: str = ""  # how many files are not linked yet, as a sentence; "" where all are
 
     @cached_property
     def ids(self) -> list[str]:

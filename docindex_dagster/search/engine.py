@@ -11,6 +11,7 @@ from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
+from docindex_dagster.graph.failures import sentence_unlinked
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
 from docindex_dagster.search.cells import Index, ask, schema_of
 from docindex_dagster.search.filters import Filters
@@ -27,6 +28,7 @@ from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
 _SCANNED = 500  # chunks that a reading of all texts may give, of which the best are shown
@@ -67,8 +69,8 @@ def search(
         reranker: what looks at the best once more.
         former: gives the model of the index by its name, where the settings name another.
         warn: called with why the reranker failed, so that the order is what it was without; with why nothing is found
-            by meaning: the index is of another model, or the model failed; or with what says that nothing is close to
-            the query, as the hits do as well (`is_weak`).
+            by meaning: the index is of another model, or the model failed; with what is not linked yet, where the graph
+            is asked; or with what says that nothing is close to the query, as the hits do as well (`is_weak`).
 
     Raises:
         QueryError: the query is empty or no regular expression, a filter is too complex, vectors or the graph alone
@@ -93,6 +95,8 @@ def search(
         wanted = max(top_k, reranker.candidates) if reranker else top_k
         ranked = max(_RANKED, wanted)
         chunks = candidates.Pool(reader, filters, max(pool, ranked))
+        if mode is Mode.GRAPH and (unlinked := _unlinked(reader.generation, filters)):
+            warn(unlinked)
         most = chunks.limit if is_by_file else ranked
         while True:
             with reading_stores():
@@ -120,6 +124,10 @@ def search(
         about = {"is_weak": bool(asked.doubt), "is_scanned": mode not in RETRIEVING}
         with span("snippets", count=min(top_k, len(best))):
             return [hit_of(rows[item.chunk_id], item, asked.find, **about) for item in best[:top_k]]
+
+
+def _unlinked(generation: Generation, filters: Filters) -> str:
+    return sentence_unlinked(*generation.count_unlinked(filters.sources or generation.sources))
 
 
 @dataclass(frozen=True, slots=True)

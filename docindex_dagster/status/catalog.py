@@ -40,6 +40,7 @@ class CatalogEntry:
     lacks_of_graph: bool = False  # an extractor failed, or ran out of time
     graph_failures: int = 0  # files of which the graph has definitions alone
     unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
+    unlinked: int | None = None  # files whose edges its graph lacks in part as yet; None: it is complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +128,21 @@ def lacks(entry: CatalogEntry) -> list[str]:
         *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),
         *([failures.phrase(entry.graph_failures, entry.files)] if entry.graph_failures else ()),
         *([failures.phrase_unreadable(entry.unreadable_configurations)] if entry.unreadable_configurations else ()),
-        *(["its graph is not complete"] if entry.lacks_of_graph and not entry.graph_failures else ()),
+        *([failures.phrase_unlinked(entry.unlinked, entry.files)] if entry.unlinked else ()),
+        *(["its graph is not complete"] if _is_incomplete(entry) and not entry.graph_failures else ()),
     ]
 
 
 def is_degraded(entry: CatalogEntry) -> bool:
     """Whether so much is worse that a user should look."""
-    return entry.lacks_of_graph or any(
+    return _is_incomplete(entry) or any(
         are_many(files, entry.files) for files in (entry.fallbacks, entry.graph_failures)
     )
+
+
+def _is_incomplete(entry: CatalogEntry) -> bool:
+    """Whether the graph stays incomplete unless another run completes it: not while its own run is still at it."""
+    return entry.lacks_of_graph and entry.unlinked is None
 
 
 def top_languages(entry: CatalogEntry, most: int) -> str:

@@ -118,7 +118,7 @@ def _source(
         yield Finding(key, "tables", "the chunks have the columns of another version of docindex")
         return
     rows = SourceRows(key, chunks, embeddings, Extraction(None, published.graph_made_by), published.revision)
-    if rows_version(rows, reader.generation.model) == published.version:
+    if rows_version(rows, reader.generation.model, published.graph_made_by) == published.version:
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),

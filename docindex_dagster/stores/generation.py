@@ -49,6 +49,7 @@ class PublishedSource:
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
     pack: str | None = None  # that has its graph and vectors; None where it has files of its own
     texts: tuple[str, ...] = ()  # the files of its texts, oldest first: names within their folder
+    unlinked: int | None = None  # files whose edges a provisional graph lacks in part; None: it is complete
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,11 @@ class Generation:
         """The same generation with one source put in, or taken out."""
         others = {name: value for name, value in self.sources.items() if name != key}
         return replace(self, sources=dict(sorted({**others, **({key: source} if source else {})}.items())))
+
+    def count_unlinked(self, keys: Iterable[str]) -> tuple[int, int]:
+        """How many files of some sources are not linked yet, and how many there are."""
+        sources = [source for key in keys if (source := self.sources.get(key))]
+        return sum(source.unlinked or 0 for source in sources), sum(source.files for source in sources)
 
     def graph_files(self) -> set[str]:
         """The names of all graph files that it uses, also of those in packs."""

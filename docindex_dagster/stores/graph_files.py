@@ -6,6 +6,7 @@ that never asks it pays at most some 0.1 ms a file, and one that does finds them
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
+from docindex_dagster.graph.failures import sentence_unlinked
 from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.stores import packs
 from docindex_dagster.stores.damage import damaged
@@ -82,11 +84,13 @@ def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Ite
     """
     from docindex_dagster.graph.opened import open_graphs
 
+    keys = list(keys)
     wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}
     found = {key: read(files, graph) for key, graph in wanted.items()}
     if lost := [key for key, graph in found.items() if graph is None]:
         raise damaged(f"the graph of {lost[0]} is missing or cannot be read")
-    return open_graphs({key: graph for key, graph in found.items() if graph is not None})
+    opened = open_graphs({key: graph for key, graph in found.items() if graph is not None})
+    return replace(opened, unlinked_files=sentence_unlinked(*generation.count_unlinked(keys)))
 
 
 def batches(files: Mapping[str, pa.Buffer], name: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:

@@ -111,6 +111,10 @@ def publish(
     than the published one, the rows go to the generation that is to take over, see `takeover`. The graph of the rows is
     awaited when LanceDB and Tantivy have been written.
 
+    A graph that is provisional is published with its rows, once: where these rows are published, nothing is done.
+    The complete graph of the same rows then takes its place in the same generation, so that one rolls back to what was
+    published before both; no row is read or written for it.
+
     Raises:
         VerificationError: inputs or staged stores break a rule; the published generation stays as it was.
         DamagedStoreError: the stores are damaged, and `force` was not asked for.
@@ -135,29 +139,49 @@ def publish(
 def _found(
     layout: Layout, rows: SourceRows, model: Model, start: Start, *, ready: Callable[[], None] | None
 ) -> Publication | None:
-    """What is published, if it is what is asked for.
+    """What is published, if it has these rows; a graph of theirs that is not complete is replaced.
 
     Raises:
         DamagedStoreError: it is, and cannot be opened.
     """
     published = start.base.sources.get(rows.key) if start.base else None
-    if start.base is None or published is None or published.lacks_of_graph:
-        return None
-    if published.version != rows_version(rows, model.name):
+    if start.base is None or published is None or not _has_rows(published, rows, model):
         return None
     rows.verify_graph()
     check_generation(layout, start.base)
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
         ready()
-    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, rows.extraction.plan)
-    left = start.left(start.base)
-    # Other files may give the same chunks; and an earlier docindex did not count what is cut as text.
-    known = replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
+    known = published if rows.extraction.is_provisional else _completed(layout, rows, model, start.base, published)
     generation = replace(start.base.with_source(rows.key, known), endpoint=model.endpoint)
     if generation != start.base:
         start.name_in_place(layout, generation)
-    return Publication(generation, known, warnings=start.warnings, takeover=left)
+    if known.graph != published.graph:
+        clean_up.remove_old_generations(layout)
+    problem = rows.extraction.missing
+    return Publication(
+        generation, known, warnings=start.warnings, graph_problem=problem, takeover=start.left(start.base)
+    )
+
+
+def _has_rows(published: PublishedSource, rows: SourceRows, model: Model) -> bool:
+    """Whether the rows of a source are published, with a graph of the same plan unless theirs is provisional."""
+    made = rows.extraction
+    plan = published.graph_made_by if made.is_provisional else made.plan
+    return published.version == rows_version(rows, model.name, plan)
+
+
+def _completed(
+    layout: Layout, rows: SourceRows, model: Model, base: Generation, published: PublishedSource
+) -> PublishedSource:
+    """The entry of a source whose rows are published, with the graph that they have now if it was not complete."""
+    inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, rows.extraction.plan)
+    if not published.lacks_of_graph:
+        # Other files may give the same chunks; and an earlier docindex did not count what is cut as text.
+        return replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
+    entry = _linked(layout, rows, model)
+    _write_vectors(layout, rows, model, base, entry.version)  # a pack may have them, with the graph that goes
+    return replace(entry, texts=published.texts, changed_at=published.changed_at)
 
 
 def published_from(
@@ -341,31 +365,32 @@ def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *,
 
     `change` is how its rows differ from those that the base has, where that is known.
     """
-    entry, graph = _entry(rows, rows_version(rows, staged.model.name)), rows.extraction.graph
-    if rows.extraction.is_settled:
-        inputs = _inputs(was_made_from(rows.chunks), rows.revision, staged.model, rows.extraction.plan)
-        entry = replace(entry, inputs=inputs)
-    if graph:
-        made = rows.extraction.version
-        version = digest_parts(entry.version, made)
-        files = graph_files.write(staged.layout, rows.key, graph, version, made="" if anew else made)
-        entry = replace(entry, graph=files)
-    published = staged.base.sources if staged.base else {}
-    known = published.get(rows.key)
+    entry = _linked(staged.layout, rows, staged.model, anew=anew)
+    known = staged.base.sources.get(rows.key) if staged.base else None
     before = text_files.Before(known.texts, change) if known and change else None
     texts = text_files.write(staged.layout, rows.key, entry.version, rows.chunks, before, anew=anew)
-    entry = replace(entry, texts=texts)
-    others = sum(source.chunks for key, source in published.items() if key != rows.key)
-    vector_files.write(
-        staged.layout,
-        rows.key,
-        entry.version,
-        rows.chunks,
-        rows.embeddings,
-        is_signed=not matrix.fits(others + rows.chunks.num_rows, staged.model.dimension),
-        anew=anew,
-    )
+    _write_vectors(staged.layout, rows, staged.model, staged.base, entry.version, anew=anew)
+    return replace(entry, texts=texts)
+
+
+def _linked(layout: Layout, rows: SourceRows, model: Model, *, anew: bool = False) -> PublishedSource:
+    """Write the graph of a source, and say what is published of it, but for the files of its texts."""
+    entry, made = _entry(rows, rows_version(rows, model.name, rows.extraction.plan)), rows.extraction
+    if made.is_settled:
+        entry = replace(entry, inputs=_inputs(was_made_from(rows.chunks), rows.revision, model, made.plan))
+    if made.graph:
+        version = digest_parts(entry.version, made.version)
+        of_tables = "" if anew else made.version
+        entry = replace(entry, graph=graph_files.write(layout, rows.key, made.graph, version, made=of_tables))
     return entry
+
+
+def _write_vectors(
+    layout: Layout, rows: SourceRows, model: Model, base: Generation | None, version: str, *, anew: bool = False
+) -> None:
+    others = sum(source.chunks for key, source in base.sources.items() if key != rows.key) if base else 0
+    is_signed = not matrix.fits(others + rows.chunks.num_rows, model.dimension)
+    vector_files.write(layout, rows.key, version, rows.chunks, rows.embeddings, is_signed=is_signed, anew=anew)
 
 
 def _verify(staged: Staged, written: _Written) -> None:
@@ -415,11 +440,11 @@ def _inputs(made_from: str | None, revision: str | None, model: Model, plan: str
     return None if made_from is None else _version(made_from, revision=revision, model=model.name, plan=plan)
 
 
-def rows_version(rows: SourceRows, model: str) -> str:
-    """The version of what is published of rows: equal rows have an equal one."""
+def rows_version(rows: SourceRows, model: str, plan: str) -> str:
+    """The version of what is published of rows: equal rows have an equal one, with a graph of the same plan."""
     vectors = tables.stamped_version(rows.embeddings.schema.metadata) or tables.data_version(rows.embeddings)
     chunks = tables.column_version(rows.chunks, "row_hash")
-    return _version(chunks, vectors, revision=rows.revision, model=model, plan=rows.extraction.plan)
+    return _version(chunks, vectors, revision=rows.revision, model=model, plan=plan)
 
 
 def _version(*content: str, revision: str | None, model: str, plan: str) -> str:
@@ -448,4 +473,5 @@ def _entry(rows: SourceRows, version: str) -> PublishedSource:
         fallbacks=len(fallbacks(rows.chunks)),
         graph_made_by=rows.extraction.plan,
         lacks_of_graph=not rows.extraction.is_settled,
+        unlinked=rows.extraction.unlinked,
     )

@@ -189,7 +189,7 @@ def open_reader(layout: Layout) -> Reader:
     Raises:
         StoreError: nothing is published, it is of another version, or it is damaged.
     """
-    return _of_named(layout, read_generation, lambda generation: open_generation(layout, generation))
+    return _open_named(layout, read_generation)
 
 
 def open_written(layout: Layout, model: str) -> Reader:
@@ -198,9 +198,19 @@ def open_written(layout: Layout, model: str) -> Reader:
     Raises:
         StoreError: as `open_reader`.
     """
-    return _of_named(
-        layout, lambda layout: takeover.written(layout, model), lambda generation: open_generation(layout, generation)
-    )
+    return _open_named(layout, lambda layout: takeover.written(layout, model))
+
+
+def _open_named(layout: Layout, read: Callable[[Layout], Generation | None]) -> Reader:
+    """Open the generation that a file names, or names by then if its graph was replaced while it was opened."""
+
+    def opened(generation: Generation) -> Reader:
+        reader = open_generation(layout, generation)
+        if generation.graph_files() - reader.graphs.keys() and read(layout) != generation:
+            raise damaged("its graph was replaced")
+        return reader
+
+    return _of_named(layout, read, opened)
 
 
 @spanned("open generation")
