@@ -635,7 +635,14 @@ class Graph:
 
     def _ask(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
         names = _names(sources)
-        return self._live.reading(lambda reader: question(graph_of(self._live.settings, reader, names)))
+
+        def answer(reader: Reader) -> "tuple[_Answer, str]":
+            graph = graph_of(self._live.settings, reader, names)
+            return question(graph), graph.unlinked_files
+
+        found, unlinked = self._live.reading(answer)
+        self._warn([unlinked] if unlinked else [])
+        return found
 
 
 def _narrowing(

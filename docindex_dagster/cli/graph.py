@@ -40,10 +40,6 @@ Symbol = Annotated[
 Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
 
 
-def _open(source: Sequence[str] | None) -> OpenGraph:
-    return _asked(source).graph
-
-
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A graph that is asked, and where the files are that its edges are from."""
@@ -65,6 +61,14 @@ def _asked(source: Sequence[str] | None) -> _Asked:
         return node_name(reader, graph, utf8(typed), readings, usual)
 
     return _Asked(graph, files_of(registry.sources(settings)), settings.home, name_of)
+
+
+def _whole(source: Sequence[str] | None) -> _Asked:
+    """A graph of which all is shown; a warning says what is not linked yet."""
+    asked = _asked(source)
+    if asked.graph.unlinked_files:
+        console.warning(asked.graph.unlinked_files)
+    return asked
 
 
 @app.command()
@@ -121,7 +125,7 @@ def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json 
 @app.command()
 def cycles(source: Sources = None, json: Json = False) -> None:
     """The groups of files that import each other."""
-    found = analysis.module_cycles(_open(source))
+    found = analysis.module_cycles(_whole(source).graph)
     if json:
         console.as_json(found)
     elif not found:
@@ -133,7 +137,7 @@ def cycles(source: Sources = None, json: Json = False) -> None:
 @app.command()
 def stats(source: Sources = None, json: Json = False) -> None:
     """How much is in the graph, how many calls are resolved, and what is called most."""
-    found = analysis.statistics(_open(source))
+    found = analysis.statistics(_whole(source).graph)
     if json:
         console.as_json(asdict(found))
         return
@@ -166,9 +170,9 @@ def export_graph(
     if form is Format.SCIP:
         if around is not None or len(source or ()) > 1:
             raise typer.BadParameter("SCIP holds the whole graph of one source")
-        precise.export_index(load_project(), _open(source), source[0] if source else None, output)
+        precise.export_index(load_project(), _whole(source).graph, source[0] if source else None, output)
         return
-    asked = _asked(source)
+    asked = _whole(source)
     graph = asked.graph if around is None else near(asked.graph, one(asked.graph, asked.name_of(around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
@@ -187,8 +191,9 @@ def _answer(asked: _Asked, question: str, name: str, steps: Sequence[Step], *, j
     if json:
         console.as_json([{**asdict(step), "file": asked.file_of(step.source, step.path)} for step in steps])
     unknown = ask.unanswered(asked.graph, question, name, to, steps)
+    notes = [*unknown, *filter(None, [asked.graph.unlinked_files])]
     if json:
-        for sentence in unknown:
+        for sentence in notes:
             console.warning(sentence)
         return
     has_several = len({step.symbol for step in steps}) + len(unknown) > 1
@@ -197,7 +202,7 @@ def _answer(asked: _Asked, question: str, name: str, steps: Sequence[Step], *, j
             console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
         for step in about:
             _show(step, asked)
-    for sentence in unknown:
+    for sentence in notes:
         console.out.print(in_line(sentence), soft_wrap=True)
 
 

@@ -90,6 +90,15 @@ def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Seque
     return [nothing_known(graph, question, symbol) for symbol in asked if symbol not in answered]
 
 
+def notes(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:
+    """What to say beside the steps of an answer: what has none, and what is not linked yet.
+
+    Raises:
+        QueryError: as `unanswered`.
+    """
+    return [*unanswered(graph, question, name, to, steps), *filter(None, [graph.unlinked_files])]
+
+
 def without_repeats(steps: Sequence[Step]) -> list[Step]:
     """Steps without those that say what others do: a test that calls what it tests is a caller, and no edge more."""
     called = {(step.subject, step.object) for step in steps if step.predicate == "calls"}

@@ -103,7 +103,8 @@ def symbols(graph: OpenGraph, name: str) -> list[list[int]]:
     if not groups:
         like = _like(graph, name)
         hint = f"did you mean {like}?" if like else "give a qualified name, as Class.method, or PATH::Class.method"
-        raise QueryError("; ".join(filter(None, (f"the graph has no {name!r}: {hint}", graph.unread_files))))
+        gaps = graph.unread_files, graph.unlinked_files
+        raise QueryError("; ".join(filter(None, (f"the graph has no {name!r}: {hint}", *gaps))))
     if len(groups) > _MOST_SYMBOLS:
         raise _ambiguous(name, groups)
     return [groups[symbol] for symbol in sorted(groups)]

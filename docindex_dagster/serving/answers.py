@@ -231,14 +231,15 @@ def _places(steps: Sequence[Step]) -> str:
     return " ".join(shown) + (f" and {more} more places" if more > 0 else "")
 
 
-def of_statistics(found: Statistics) -> str:
-    """How much is in the graph."""
+def of_statistics(found: Statistics, unlinked: str) -> str:
+    """How much is in the graph, and what is not linked yet."""
     lines = [
         f"nodes: {_counts(found.nodes)}",
         f"edges: {_counts(found.edges)}",
         f"calls: {found.resolved:.1%} resolved; {_counts(found.calls)}",
         f"components: {found.components}",
         *(f"called by {count}: {in_line(name)}" for name, count in found.hubs),
+        *([sentence(unlinked)] if unlinked else ()),
     ]
     return "\n".join(lines)
 

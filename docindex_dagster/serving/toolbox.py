@@ -175,11 +175,14 @@ def _graph(
     if question == "stats":
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
-        return Looked("how much is in the graph", budget.cut(answers.of_statistics(statistics(opened)), max_tokens))
+        return Looked(
+            "how much is in the graph",
+            budget.cut(answers.of_statistics(statistics(opened), opened.unlinked_files), max_tokens),
+        )
     symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (symbol, to))
     known = ask.answer(opened, question, symbol, to, depth)
     steps = _held(within, known)
-    notes = [answers.sentence(text) for text in ask.unanswered(opened, question, symbol, to, known)]
+    notes = [answers.sentence(text) for text in ask.notes(opened, question, symbol, to, known)]
     notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
     text = answers.of_steps(steps, notes, start, max_tokens, is_backward=question in ask.BACKWARD)
     return Looked(f"edges: {len(steps)}", text)

@@ -267,7 +267,7 @@ class Tools:
             usual = self._here(reader, warnings)
             opened = graph_of(settings, reader, sources or usual)
             if question == "stats":
-                return budget.cut(answers.of_statistics(statistics(opened)), max_tokens)
+                return budget.cut(answers.of_statistics(statistics(opened), opened.unlinked_files), max_tokens)
             known = reader.generation.sources
 
             def named(end: str) -> str:
@@ -275,7 +275,7 @@ class Tools:
 
             start_at, end_at = named(symbol), named(to)
             steps = ask.answer(opened, question, start_at, end_at, depth)
-            notes = [answers.sentence(text) for text in ask.unanswered(opened, question, start_at, end_at, steps)]
+            notes = [answers.sentence(text) for text in ask.notes(opened, question, start_at, end_at, steps)]
             notes += [f"Note: {warning}" for warning in warnings]
             declared = registry.sources(settings)
             asked = [declared[key] for key in dict.fromkeys(step.source for step in steps) if key in declared]

@@ -48,6 +48,7 @@ class SourceStatus:
     megabytes: float
     fallbacks: int  # files that are cut as text, since they could not be parsed
     lacks_of_graph: bool
+    unlinked: int | None  # files whose edges its graph lacks in part as yet; None: it is complete
     changed_at: str  # when the content did that can be found
     checked_at: str | None  # when the last run ended well that looked at all files
     is_current: bool | None  # whether the index is that of the present files; None: not looked at
@@ -95,10 +96,10 @@ def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> 
 
 
 def _on_disk(declared: Mapping[str, Source], statuses: Iterable[SourceState]) -> Iterator[Source]:
-    """The indexed sources whose files lie on this machine, and are there."""
+    """The indexed sources whose files lie on this machine, and are there; none that a run has yet to link."""
     for one in statuses:
         source = declared.get(one.source)
-        if one.entry and source and source.remote is None and source.path.is_dir():
+        if one.entry and one.entry.unlinked is None and source and source.remote is None and source.path.is_dir():
             yield source
 
 
@@ -142,6 +143,7 @@ def _as_status(present: Present, change: Takeover | None) -> SourceStatus:
         megabytes=round(entry.text_bytes / 1e6, 2) if entry else 0.0,
         fallbacks=entry.fallbacks if entry else 0,
         lacks_of_graph=bool(entry and entry.lacks_of_graph),
+        unlinked=entry.unlinked if entry else None,
         changed_at=entry.changed_at if entry else "",
         checked_at=None if runs.checked_at is None else datetime.fromtimestamp(runs.checked_at, UTC).isoformat(),
         is_current=present.is_current,

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from docindex_dagster.graph.failures import phrase_unlinked
 from docindex_dagster.status.catalog import CatalogEntry, top_languages
 from docindex_dagster.status.source_status import Runs, SourceState
 from docindex_dagster.stores.takeover import Takeover
@@ -102,6 +103,8 @@ def _content(entry: CatalogEntry, now: float) -> str:
     ]
     if entry.revision:
         parts.append(f"revision {escape(entry.revision[:_REVISION_CHARS])}")
+    if entry.unlinked:
+        parts.append(phrase_unlinked(entry.unlinked, entry.files))
     if repository := entry.repository:
         parts.append(f"commits {entry.commits:,}, branches {repository.branches:,}, tags {repository.tags:,}")
     return f"- **{escape(entry.source)}**: {'; '.join(parts)}"

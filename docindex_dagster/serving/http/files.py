@@ -164,7 +164,7 @@ def graph(project: Project, question: _Question, request: Annotated[GraphRequest
         return GraphAnswer(
             items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in steps[start:end]],
             next=cursor_at(end, about) if end < len(steps) else None,
-            notes=ask.unanswered(opened, question, symbol, to, steps),
+            notes=ask.notes(opened, question, symbol, to, steps),
             generation=reader.generation.number,
         )
 

@@ -46,6 +46,7 @@ class Relations:
     callees: tuple[Neighbour, ...]
     elsewhere: tuple[str, ...]  # names that are called, and are not in the index
     alike: tuple[Hit, ...]
+    unlinked_files: str = ""  # how many files are not linked yet, as a sentence
 
 
 _NOTHING = Relations(None, (), (), (), (), ())
@@ -65,12 +66,12 @@ def around(
     node = f"{file.source}!{file.path}{SYMBOL_MARK}{chosen}"
     graph = graph_of(settings, reader, ())
     if node not in graph.numbers:
-        return Relations(chosen, names, (), (), (), alike)
+        return Relations(chosen, names, (), (), (), alike, graph.unlinked_files)
     calling = _neighbours(ask.callers(graph, node), _caller)
     called = _neighbours(ask.callees(graph, node), _callee)
     known = tuple(one for one in called if one.href)
     elsewhere = tuple(sorted({one.name for one in called if not one.href}))
-    return Relations(chosen, names, calling, known, elsewhere, alike)
+    return Relations(chosen, names, calling, known, elsewhere, alike, graph.unlinked_files)
 
 
 def symbols_at(definitions: Sequence[Definition], start: int, end: int) -> tuple[str, ...]:
