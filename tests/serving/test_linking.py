@@ -130,9 +130,16 @@ def test_the_page_says_it(root):
 def test_the_api_of_python_warns(root):
     graph = open_index(root).graph
     for ask in (partial(graph.callers, "two"), partial(graph.callers, "alone"), graph.statistics):
+<<<<<<< HEAD
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             ask()
         assert SENTENCE in [str(one.message) for one in said if one.category is DocindexWarning]
+=======
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            ask()
+        assert SENTENCE in [str(one.message) for one in warned if one.category is DocindexWarning]
+>>>>>>> later
     with pytest.raises(QueryError, match=SENTENCE):
         graph.callers("other")

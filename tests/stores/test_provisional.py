@@ -320,17 +320,17 @@ def test_searches_walk_in_a_provisional_graph(layout, previous):
     if previous:
         Run(layout, previous).second()
     Run(layout, AFTER).first()
-    said: list[str] = []
+    warned: list[str] = []
 
     def found(mode: Mode) -> list[Hit]:
-        return search(open_reader(layout), "file", StaticEmbedder, mode=mode, warn=said.append)
+        return search(open_reader(layout), "file", StaticEmbedder, mode=mode, warn=warned.append)
 
     assert found(Mode.HYBRID)
-    assert not [one for one in said if one.startswith("linking")]
+    assert not [one for one in warned if one.startswith("linking")]
     found(Mode.GRAPH)
 
     number = 1 if previous else 2
-    assert f"linking {number} of 2 files: not all of their calls are in this answer yet" in said
+    assert f"linking {number} of 2 files: not all of their calls are in this answer yet" in warned
     link_files.bring_up_to_date(layout)
     assert list(examine(layout)) == []
 
