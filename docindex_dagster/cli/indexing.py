@@ -209,11 +209,11 @@ def index_sources(
 ) -> list[dict[str, Any]]:
     """Index each source, or some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
+    from docindex_dagster.core.access import writing
     from docindex_dagster.stores import link_files, maintenance
 
-    layout = Layout(settings.home)
     summaries = []
-    with launch.asked_for(settings, wanted, mode) as follow:
+    with writing(settings) as layout, launch.asked_for(settings, wanted, mode) as follow:
         for number, (key, names) in enumerate(wanted.items(), start=1):
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
@@ -229,8 +229,8 @@ def index_sources(
             _show(summaries[-1], quiet=quiet, report_failure=report_failure)
             if not follow:  # not only at the end: each source leaves a part of the table
                 maintenance.bring_up_to_date(layout)
-    if not follow:
-        link_files.bring_up_to_date(layout)
+        if not follow:
+            link_files.bring_up_to_date(layout)
     return summaries
 
 

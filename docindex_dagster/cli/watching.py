@@ -19,6 +19,7 @@ from docindex_dagster.cli import completion, console, progress
 from docindex_dagster.cli.indexing import sentence_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
+from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
@@ -63,7 +64,7 @@ def watch(
         settings = load_project()
         named = _chosen(settings, sources or ())
         with ExitStack() as stack:
-            lock = Layout(settings.home).watch_lock
+            lock = stack.enter_context(writing(settings)).watch_lock
             # For those that would watch as well.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
             commands = Commands()
@@ -124,6 +125,7 @@ def _index_edits(settings: Settings, ending: Event) -> None:
     from docindex_dagster.watching.preload import preload
 
     with ExitStack() as stack:
+        stack.enter_context(writing(settings))
         commands = Commands()
         runner = _Runner(commands, out=console.err)
         watching = Watch(settings, (), runner.index, _show_line, poll=False, commands=commands)

@@ -147,15 +147,21 @@ def run_stages(
                 if wants_graph:
                     outcomes[stage.name] = beside.submit(partial(do, stage))
                 continue
-            late = [outcomes[name] for name in stage.late if name in outcomes]
-            if stage.late and (not late or wait(late, _PATIENCE_S).not_done):
+            # A run that compares all rows does so once.
+            if is_early := not (run.is_full or run.is_verifying) and not _arrive(stage.late, outcomes):
                 early.append(stage)
-            outcomes[stage.name] = _done(do(stage, is_early=stage in early))
+            outcomes[stage.name] = _done(do(stage, is_early=is_early))
         beside.wait()
         for stage in early if wants_graph else ():
-            outcomes[stage.name] = _done(do(stage))
+            outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
     return Ran(_value(outcomes, _STORES), _results(outcomes))
+
+
+def _arrive(names: Collection[str], outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
+    """Wait for late inputs, but not for long; whether they are there."""
+    late = [outcomes[name] for name in names if name in outcomes]
+    return len(late) == len(names) and not (late and wait(late, _PATIENCE_S).not_done)
 
 
 def _needed(known: Mapping[str, Stage], name: str) -> set[str]:
@@ -172,8 +178,12 @@ def _do(
     stage: Stage,
     *,
     is_early: bool = False,
+    before: Outcome | None = None,
 ) -> Outcome:
-    """Run a stage, and write its tables while others run; one that is early gets no late input, and is not reported."""
+    """Run a stage, and write its tables while others run.
+
+    One that is early gets no late input, and is not reported; `before` is what it did then.
+    """
     late = stage.late if is_early else ()
     inputs = {name: _value(outcomes, name) for name in stage.inputs if name not in late}
     started = time.perf_counter()
@@ -186,8 +196,8 @@ def _do(
     if is_early:
         run.report(Searchable(run.key))
         return outcome
-    if stage.name in outcomes:  # it ran without its late inputs before
-        outcome = _completed(outcomes[stage.name].result(), outcome)
+    if before is not None:
+        outcome = _completed(before, outcome)
     keep = partial(_keep, stage, run, outcome, versions(inputs))
     writer.submit(partial(_report, keep, report, time.perf_counter() - started))
     return outcome

@@ -1,7 +1,8 @@
 """A thread that makes calls one after the other."""
 
 from contextvars import ContextVar
-from threading import Event, current_thread, main_thread
+from functools import partial
+from threading import Event, Thread, current_thread, main_thread
 
 import pytest
 
@@ -13,8 +14,13 @@ _NAME: ContextVar[str] = ContextVar("name", default="")
 
 def test_calls_are_made_in_their_order_in_another_thread():
     made: list[int] = []
+
+    def make(number: int) -> Thread:
+        made.append(number)
+        return current_thread()
+
     with BackgroundThread("test") as thread:
-        futures = [thread.submit(lambda number=number: made.append(number) or current_thread()) for number in range(9)]
+        futures = [thread.submit(partial(make, number)) for number in range(9)]
         thread.wait()
         assert made == list(range(9))
     assert {future.result() for future in futures}.isdisjoint({main_thread()})
@@ -32,9 +38,10 @@ def test_an_error_reaches_who_waits():
     def fail() -> None:
         raise ValueError("no")
 
-    with pytest.raises(ValueError, match="no"), BackgroundThread("test") as thread:
+    with BackgroundThread("test") as thread:
         thread.submit(fail)
-        thread.wait()
+        with pytest.raises(ValueError, match="no"):
+            thread.wait()
 
 
 def test_the_block_waits_for_the_calls():
@@ -66,9 +73,18 @@ def test_after_an_error_calls_that_have_not_begun_are_dropped():
 
 
 def test_an_interrupt_waits_for_nothing():
-    goes_on = Event()
-    with pytest.raises(KeyboardInterrupt), BackgroundThread("test") as thread:
-        future = thread.submit(lambda: goes_on.wait(_LONGEST_S))
-        raise KeyboardInterrupt
-    assert not future.done()
+    goes_on, ended = Event(), Event()
+
+    def work() -> None:
+        goes_on.wait(_LONGEST_S)
+        ended.set()
+
+    def interrupted() -> None:
+        with BackgroundThread("test") as thread:
+            thread.submit(work)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not ended.is_set()
     goes_on.set()

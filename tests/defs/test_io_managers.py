@@ -25,7 +25,7 @@ def stored(manager: StageTables, run_id: str, made: Made | None = None) -> dg.Ou
     path = Layout(Path(manager.home)).table("chunks", KEY)
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(MADE, path)
-    manager.handle_output(output, made or Made(MADE, lambda: True))
+    manager.handle_output(output, made or Made(MADE, True))
     return output
 
 
@@ -51,7 +51,7 @@ def test_a_later_step_of_the_same_run_gets_what_was_made(tmp_path):
 
 def test_what_is_large_is_read_back_and_nothing_holds_it(tmp_path, monkeypatch):
     monkeypatch.setattr(io_managers, "_MOST_HANDED_ON", 0)
-    manager, made = StageTables(home=str(tmp_path)), Made(MADE, lambda: True)
+    manager, made = StageTables(home=str(tmp_path)), Made(MADE, True)
     output = stored(manager, "this run", made)
 
     assert made.value is None

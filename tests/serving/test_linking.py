@@ -22,7 +22,7 @@ from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import EVERYTHING
 from docindex_dagster.graph.provisional import provisional
 from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.publish import publish, withdraw
 from docindex_dagster.stores.rows import SourceRows
@@ -130,16 +130,9 @@ def test_the_page_says_it(root):
 def test_the_api_of_python_warns(root):
     graph = open_index(root).graph
     for ask in (partial(graph.callers, "two"), partial(graph.callers, "alone"), graph.statistics):
-<<<<<<< HEAD
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            ask()
-        assert SENTENCE in [str(one.message) for one in said if one.category is DocindexWarning]
-=======
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always")
             ask()
         assert SENTENCE in [str(one.message) for one in warned if one.category is DocindexWarning]
->>>>>>> later
     with pytest.raises(QueryError, match=SENTENCE):
         graph.callers("other")

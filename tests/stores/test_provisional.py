@@ -17,7 +17,7 @@ from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
 from docindex_dagster.graph.provisional import provisional
 from docindex_dagster.pipeline import publication as stage
-from docindex_dagster.pipeline.run import index
+from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.sources import registry
@@ -238,7 +238,7 @@ def test_a_run_that_is_killed_between_the_steps_is_completed_by_the_next(tmp_pat
 
     def first_alone(layout: Layout, rows: SourceRows, model: object, **options: object) -> Publication:
         made = provisional(None, rows.chunks, EVERYTHING)
-        publish(layout, replace(rows, made=made), MODEL)
+        publish(layout, replace(rows, extraction=made), MODEL)
         raise Killed
 
     with monkeypatch.context() as patch:

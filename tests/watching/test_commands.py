@@ -16,15 +16,15 @@ from typing import ClassVar
 
 import pytest
 
-from docindex_dagster.cli import handing_over, launch, watching
+from docindex_dagster.cli import handing_over, watching
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, holder
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.defs import dead_runs
-from docindex_dagster.defs.resources import LAUNCHER_TAG
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.runner import journal
 from docindex_dagster.runner import run as pipeline
+from docindex_dagster.runner.entries import State
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.watching.commands import Command, Commands
 from docindex_dagster.watching.listener import Listener
@@ -328,12 +328,10 @@ def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
         process.communicate()
 
 
-def runs_of(root: Path) -> list[tuple[str, str, int]]:
-    """The status, launcher and process of each run, the newest first."""
-    with launch.instance(load_settings(root)) as instance:
-        return [
-            (run.status.value, run.tags[LAUNCHER_TAG], int(run.tags[dead_runs._PID])) for run in instance.get_runs()
-        ]
+def runs_of(root: Path) -> list[tuple[State, str, int]]:
+    """The state, launcher and process of each run, the newest first."""
+    found = [entry for _, entry in journal.runs(Layout(load_settings(root).home))]
+    return [(entry.state, entry.begin.launched_by, entry.begin.pid) for entry in reversed(found)]
 
 
 def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_for_it(root):
@@ -349,7 +347,7 @@ def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_fo
 
         [same] = json.loads(docindex(root, "index", "notes/guide.md", "--json").communicate(timeout=PATIENCE_S)[0])
         assert (same["run_id"], same["changed"], same["files"]) == (None, 0, 1)
-        assert runs_of(root)[0] == ("SUCCESS", "command line", watcher.pid)
+        assert runs_of(root)[0] == (State.SUCCEEDED, "command line", watcher.pid)
 
         own = docindex(root, "index", "--run", "--json")
         own.communicate(timeout=PATIENCE_S)
@@ -377,8 +375,8 @@ def test_where_it_is_killed_the_command_does_the_work_itself(root):
     assert command.returncode == 0, errors
     assert "(1 changed)" in out
     assert [(status, process) for status, _, process in runs_of(root)[:2]] == [
-        ("SUCCESS", command.pid),
-        ("FAILURE", watcher.pid),
+        (State.SUCCEEDED, command.pid),
+        (State.LOST, watcher.pid),
     ]
 
 
@@ -391,7 +389,7 @@ def test_an_interrupted_command_waits_no_more_and_the_work_goes_on(root):
             assert errors.splitlines()[-1] == f"error: {handing_over._LEFT}"
             assert holder(Layout(load_settings(root).home).watch_lock).pid == watcher.pid
         assert "1 changed" in watcher.stdout.readline()
-        assert runs_of(root)[0] == ("SUCCESS", "command line", watcher.pid)
+        assert runs_of(root)[0] == (State.SUCCEEDED, "command line", watcher.pid)
         os.kill(watcher.pid, signal.SIGINT)
         assert watcher.wait(PATIENCE_S) == 0
     assert not Layout(load_settings(root).home).watch_socket.exists()

@@ -16,11 +16,12 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.cli import launch
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import State
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
@@ -492,9 +493,8 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
     assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
-    with launch.instance(load_settings(project.root)) as instance:
-        recorded = [(run.run_id, run.status.value) for run in instance.get_runs()]
-    assert recorded == [(second["run_id"], "SUCCESS"), (first["run_id"], "SUCCESS")]
+    runs = [(entry.begin.run_id, entry.state) for _, entry in journal.runs(Layout(project.root / ".docindex"))]
+    assert runs == [(first["run_id"], State.SUCCEEDED), (second["run_id"], State.SUCCEEDED)]
 
 
 def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a_run(project):
