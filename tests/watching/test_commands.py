@@ -351,7 +351,8 @@ def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_fo
 
         own = docindex(root, "index", "--run", "--json")
         own.communicate(timeout=PATIENCE_S)
-        assert runs_of(root)[0] == ("SUCCESS", "command line", own.pid)
+        recorded = launch.RecordedRuns(load_settings(root)).newest(1)
+        assert [(job.state, job.launched_by) for job in recorded] == [("succeeded", "command line")]
 
 
 @contextmanager
