@@ -36,11 +36,13 @@ def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[N
 
 
 def show_message(event: events.Event) -> None:
-    """Print what a run waits for, and what the user should know."""
+    """Print what a run waits for, what the user should know, and that a source is searchable before its run ends."""
     if isinstance(event, events.Waiting):
         err.print(f"{event.source}: waiting for {event.reason}")
     elif isinstance(event, events.Notice):
         warning(f"{event.source}: {event.text}")
+    elif isinstance(event, events.Searchable):
+        err.print(f"{event.source}: searchable after {event.seconds:.1f} s; linking its graph")
 
 
 @contextmanager

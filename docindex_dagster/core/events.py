@@ -53,9 +53,10 @@ class StageEnded:
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
-    """Text and vectors of a source are published, and its graph is not yet."""
+    """Text and vectors of a source are published, so many seconds after its run began; its graph is not yet."""
 
     source: str
+    seconds: float
 
 
 Event = Progress | Waiting | Notice | StageBegan | StageEnded | Searchable

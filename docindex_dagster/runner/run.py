@@ -133,7 +133,7 @@ def run_stages(
         run = replace(run, wait_for_tables=writer.wait)
         outcomes: dict[str, Future[Outcome]] = {}
         do = partial(_do, run, outcomes, writer, report)
-        needed, early = _needed(by_name(), _STORES), list[Stage]()
+        needed, early, began = _needed(by_name(), _STORES), list[Stage](), time.monotonic()
         for stage in stages():
             if stage.name == _CHUNKS:
                 writer.wait()
@@ -151,6 +151,8 @@ def run_stages(
             if is_early := not (run.is_full or run.is_verifying) and not _arrive(stage.late, outcomes):
                 early.append(stage)
             outcomes[stage.name] = _done(do(stage, is_early=is_early))
+            if is_early and stage.name == _STORES:
+                run.report(Searchable(run.key, time.monotonic() - began))
         beside.wait()
         for stage in early if wants_graph else ():
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
@@ -194,7 +196,6 @@ def _do(
         report(_failed(stage, error, time.perf_counter() - started))
         raise
     if is_early:
-        run.report(Searchable(run.key))
         return outcome
     if before is not None:
         outcome = _completed(before, outcome)

@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-from docindex_dagster.cli import handing_over, watching
+from docindex_dagster.cli import handing_over, launch, watching
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, holder
