@@ -34,8 +34,12 @@ class Opened:
     usual: tuple[str, ...] = ()  # sources that are searched where none is named
 
 
-def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -> tuple[str, Opened]:
+def understood(
+    arguments: Sequence[str], sources: Sequence[str], *, yes: bool, wants_graph: bool = False
+) -> tuple[str, Opened]:
     """The query that arguments begin with, and the index that is searched: for the paths behind it, or the project's.
+
+    The index of folders that no project has gets a graph once `wants_graph` asks for it.
 
     Raises:
         BadParameter: there are paths and sources.
@@ -47,7 +51,8 @@ def understood(arguments: Sequence[str], sources: Sequence[str], *, yes: bool) -
     if paths and sources:
         raise typer.BadParameter("goes with no folders or files behind the query", param_hint="--source")
     if paths:
-        return query, _of_project(paths) or _of_folders([path.resolve() for path in paths], yes=yes)
+        resolved = [path.resolve() for path in paths]
+        return query, _of_project(paths) or _of_folders(resolved, yes=yes, wants_graph=wants_graph)
     settings = project.load_project()
     reader = reader_of(settings)
     return query, Opened(settings, reader, tuple(sources), usual=usual_sources(settings, reader))
@@ -104,12 +109,12 @@ def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tupl
     return settings, located
 
 
-def _of_folders(paths: Sequence[Path], *, yes: bool) -> Opened:
+def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> Opened:
     from docindex_dagster.runner import folders
 
     for path in paths:
         asking.check_size(path if path.is_dir() else path.parent, yes=yes)
-    found = folders.index_for(paths)
+    found = folders.index_for(paths, wants_graph=wants_graph)
     settings = found.settings
     located = [place for path in paths if (place := registry.located(settings, path))]
     sources = list({source.key: source for source, _ in located}.values())

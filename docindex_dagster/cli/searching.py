@@ -163,7 +163,7 @@ def search(
     if good is not None and (is_listing or context is not None):
         raise typer.BadParameter("is for results that are ranked", param_hint="--good")
 
-    text, opened = places.understood(query, source or (), yes=yes)
+    text, opened = places.understood(query, source or (), yes=yes, wants_graph=mode is Mode.GRAPH)
     settings, reader = opened.settings, opened.reader
     narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
     narrowing = replace(narrowing, usual=opened.usual)

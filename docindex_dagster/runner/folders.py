@@ -33,6 +33,7 @@ from docindex_dagster.stores.reader import Reader, open_reader
 
 _UNUSED_S = 30 * 24 * 3600
 _USED = "used"  # a file whose time of change is that of the last search
+_GRAPH = "graph"  # a file that is there once a search needed the graph
 _HOME = ".docindex"
 _HEADER = "docindex: an index that `docindex search QUERY PATH` keeps of folders. It may be deleted."
 
@@ -46,8 +47,10 @@ class FolderIndex:
 
     @property
     def settings(self) -> Settings:
-        """Its own, under the variables; the index lies in the cache whatever they say."""
-        return load_settings(self.root).model_copy(update={"home": self.root / _HOME})
+        """Its own, under the variables; the index lies in the cache whatever they say, and most need no graph."""
+        settings = load_settings(self.root)
+        graph = settings.graph.model_copy(update={"enabled": settings.graph.enabled and (self.root / _GRAPH).exists()})
+        return settings.model_copy(update={"home": self.root / _HOME, "graph": graph})
 
     @property
     def used_at(self) -> float:
@@ -75,8 +78,10 @@ def kept() -> list[FolderIndex]:
     return [found for root in roots if (found := _read(root)) is not None]
 
 
-def index_for(paths: Sequence[Path]) -> FolderIndex:
+def index_for(paths: Sequence[Path], *, wants_graph: bool = False) -> FolderIndex:
     """The index for some paths, from the root and without links: one that covers them, else a new one of their folders.
+
+    From the first time that `wants_graph` asks for it, the index has a graph.
 
     Raises:
         SourceError: the name of a folder is no text.
@@ -84,6 +89,8 @@ def index_for(paths: Sequence[Path]) -> FolderIndex:
     covering = [found for found in kept() if found.covers(paths)]
     found = min(covering, key=lambda found: len(found.folders), default=None) or _make(_outermost(paths))
     (found.root / _USED).touch(mode=0o600)
+    if wants_graph:
+        (found.root / _GRAPH).touch(mode=0o600)
     return found
 
 

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.runner import folders
+from docindex_dagster.stores.generation import read_generation
 
 COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 
@@ -51,6 +53,20 @@ def test_the_index_is_used_again_without_a_word(search):
 
     assert (again.code, again.err) == (0, "")
     assert (kept().root / ".docindex/stores/CURRENT").read_bytes() == before
+
+
+def test_there_is_no_graph_before_a_search_needs_it(search):
+    def edges() -> list[int]:
+        generation = read_generation(Layout(kept().settings.home))
+        return [source.edges for source in generation.sources.values()]
+
+    search("prime the pump", "./manual")
+    assert edges() == [0]
+
+    assert search("prime the pump", "./manual", "--mode", "graph").code == 0
+    assert all(edges())
+    search("prime the pump", "./manual")
+    assert all(edges())
 
 
 def test_what_changed_since_is_found_and_reported(search, tmp_path):
