@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,7 @@ from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
 _BATCH = 256  # texts: what is in memory at once is a few hundred MiB at most, and fewer caches are missed
 _LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
 _MOST_KEPT = 100_000  # pieces of such words
+_loading = Lock()
 _FEW = 2_000  # words that are looked up one by one: to look up many, the whole vocabulary is hashed first
 
 
@@ -152,6 +154,16 @@ def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return begins
 
 
-@cache
+def load_model() -> None:
+    """Load the model, which takes a fifth of a second, before a text is embedded."""
+    _model()
+
+
 def _model() -> StaticModel:
+    with _loading:  # so that another thread that needs it meanwhile waits, instead of loading it as well
+        return _loaded()
+
+
+@cache
+def _loaded() -> StaticModel:
     return StaticModel(*load_weights())

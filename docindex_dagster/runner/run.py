@@ -10,6 +10,7 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
+from docindex_dagster.chunking import pool
 from docindex_dagster.chunking.pool import check_main_guard
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.background import BackgroundThread
@@ -22,6 +23,7 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.work import noted
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.static import StaticEmbedder, load_model
 from docindex_dagster.pipeline.current import unchanged
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome, Stage
@@ -29,6 +31,7 @@ from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.journal import Report
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.secrets import load_detector
 from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.publish import Publication
 
@@ -129,6 +132,7 @@ def run_stages(
     Raises:
         DocindexError: what a stage raises; those after it do not run.
     """
+    _warm_up(run)
     with BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
         run = replace(run, wait_for_tables=writer.wait)
         outcomes: dict[str, Future[Outcome]] = {}
@@ -142,7 +146,6 @@ def run_stages(
                 )
                 if published is not None:
                     return Ran(published, _results(outcomes))
-                Thread(target=load_library, daemon=True).start()  # it takes a second, and workers are cutting
             if stage.name not in needed:
                 if wants_graph:
                     outcomes[stage.name] = beside.submit(partial(do, stage))
@@ -158,6 +161,14 @@ def run_stages(
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
     return Ran(_value(outcomes, _STORES), _results(outcomes))
+
+
+def _warm_up(run: SourceRun) -> None:
+    """Start a parsing worker, and load what the stages need: up to half a second each, mostly without Python's lock."""
+    pool.start_ahead()
+    is_static = isinstance(run.load_embedder(), StaticEmbedder)
+    for load in (load_detector, *([load_model] if is_static else ()), load_library):
+        Thread(target=load, daemon=True).start()
 
 
 def _arrive(names: Collection[str], outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
