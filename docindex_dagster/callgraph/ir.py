@@ -8,7 +8,7 @@ compared and hashed by identity. What a language means by a name is not here.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
 from threading import RLock
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from typing import Literal as OneOf
 from weakref import ref
 
@@ -448,20 +448,6 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
     Implicit: lambda one: one.receivers,
     Record: lambda one: tuple([part for _, part in one.fields]),
 }
-
-
-def rewritten(expression: Expression, leaf: Callable[[Expression], Expression]) -> Expression:
-    """The expression with each part that is made of no other replaced by what `leaf` gives for it."""
-    form: Any = type(expression)
-    if form not in _CHILDREN:
-        return leaf(expression)
-
-    def part(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple([part(one) for one in value])
-        return value if isinstance(value, str | int) else rewritten(value, leaf)
-
-    return cast("Expression", form(*[part(getattr(expression, name)) for name in form.__match_args__]))
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

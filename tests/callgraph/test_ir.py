@@ -4,6 +4,7 @@ from weakref import ref
 
 import pytest
 
+from docindex_dagster.callgraph.extract.renaming import Renaming
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -20,7 +21,6 @@ from docindex_dagster.callgraph.ir import (
     Union,
     path,
     path_of,
-    rewritten,
     walk,
 )
 
@@ -63,7 +63,7 @@ def test_a_name_of_which_the_sort_is_given_is_another_expression():
 def test_names_are_replaced_in_all_parts_and_nothing_else_is():
     before = Call(Attribute(Union((Name("self"), ORDER)), "self"))
 
-    after = rewritten(before, lambda part: THIS if part is Name("self") else part)
+    after = Renaming({Name("self"): THIS})[before]
 
     assert after is Call(Attribute(Union((THIS, ORDER)), "self"))
     assert THIS in walk(after)
@@ -72,7 +72,7 @@ def test_names_are_replaced_in_all_parts_and_nothing_else_is():
 def test_what_stands_beside_expressions_stays():
     before = Record((("self", CallbackArgument(ORDER, 2, 1)),))
 
-    after = rewritten(before, lambda part: THIS if part is ORDER else part)
+    after = Renaming({ORDER: THIS})[before]
 
     assert after is Record((("self", CallbackArgument(THIS, 2, 1)),))
 

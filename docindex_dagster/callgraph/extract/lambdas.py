@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.renaming import Renaming
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Call,
@@ -14,7 +15,6 @@ from docindex_dagster.callgraph.ir import (
     Unknown,
     head,
     is_known,
-    rewritten,
 )
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
     parameter = text_of(parts[0]).strip("() ")
     if not parameter.isidentifier():
         return UNKNOWN
-    name = Name(parameter)
-    return rewritten(made, lambda leaf: given if leaf is name else leaf)
+    return Renaming({Name(parameter): given})[made]
 
 
 def arithmetic(node: "Node", reader: Reader) -> Expression | None:

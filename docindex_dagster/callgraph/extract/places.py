@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.callgraph.extract.callees import passed
 from docindex_dagster.callgraph.extract.expressions import Reader, captured, part_of, parts_of
-from docindex_dagster.callgraph.extract.renaming import renamed
+from docindex_dagster.callgraph.extract.renaming import Renaming, renamed
 from docindex_dagster.callgraph.extract.shadows import Region, region_of
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
 from docindex_dagster.callgraph.extract.syntax import Syntax
@@ -174,7 +174,7 @@ def _numbered(places: list[Place], given: Counter[Expression], mark: str) -> Ite
             around.append((place.until, found.target, Name(f"{found.target.text}{mark}{seen[found.target]}")))
             yield place._replace(found=found._replace(target=around[-1][2]))
         elif around and not isinstance(found, Mark):
-            yield place._replace(found=renamed(found, {old: new for _, old, new in around}))
+            yield place._replace(found=renamed(found, Renaming({old: new for _, old, new in around})))
         else:
             yield place
 

@@ -1,6 +1,6 @@
 """Statements with other names in them."""
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -16,14 +16,32 @@ from docindex_dagster.callgraph.ir import (
     Statement,
     TypeRef,
     children,
-    rewritten,
 )
 
-Names = Mapping[Expression, Expression]
-"""What is written in place of names."""
+
+class Renaming(dict[Expression, Expression]):
+    """By expression, the same with other names: made of the names to replace, and filled as it is asked."""
+
+    def __missing__(self, whole: Expression) -> Expression:
+        """Rename what the expression is made of."""
+        parts = children(whole)
+        if tuple([self[part] for part in parts]) == parts:
+            self[whole] = whole
+            return whole
+        form: Any = type(whole)
+        found: Expression = form(*[self._renamed(getattr(whole, name)) for name in form.__match_args__])
+        self[whole] = found
+        return found
+
+    def _renamed(self, value: Any) -> Any:
+        """A field of an expression."""
+        if isinstance(value, tuple):
+            return tuple([self._renamed(one) for one in value])
+        return value if isinstance(value, str | int) else self[value]
 
 
 _Statement = TypeVar("_Statement", bound=Statement)
+_NAMELESS = frozenset({str, int, bool, TypeRef})
 
 
 def expressions_of(statement: Statement) -> Sequence[Expression]:
@@ -42,21 +60,19 @@ def expressions_of(statement: Statement) -> Sequence[Expression]:
             return (getattr(statement, "value", UNKNOWN),)
 
 
-def renamed(statement: _Statement, names: Names) -> _Statement:
+def renamed(statement: _Statement, names: Renaming) -> _Statement:
     """The statement with other names."""
     return tuple.__new__(type(statement), [_with_names(part, names) for part in statement])
 
 
-def _with_names(part: Any, names: Names) -> Any:
-    match part:
-        case str() | int() | TypeRef():
-            return part
-        case Argument(value):
-            return part._replace(value=_with_names(value, names))
-        case tuple():
-            return tuple([_with_names(one, names) for one in part])
-        case _:
-            return rewritten(part, lambda leaf: names.get(leaf, leaf))
+def _with_names(part: Any, names: Renaming) -> Any:
+    kind = type(part)
+    if kind in _NAMELESS:
+        return part
+    if kind is Argument:
+        value = names[part.value]
+        return part if value is part.value else part._replace(value=value)
+    return tuple([_with_names(one, names) for one in part]) if kind is tuple else names[part]
 
 
 class NamesIn(dict[Expression, tuple[str, ...]]):

@@ -6,7 +6,7 @@ not where a function assigns to them.
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.extract.renaming import NamesIn, expressions_of, renamed
+from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
@@ -35,11 +35,13 @@ def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
         return False
 
     names_in = NamesIn(_SELVES)
-    meant: dict[str, dict[Expression, Expression]] = {}  # by scope
+    renamings: dict[tuple[str, ...], Renaming] = {}  # by the names that are `this`
+    meant: dict[str, Renaming] = {}  # by scope
     for one in statements:
         scope = scope_of(one)
         if scope not in meant:
-            meant[scope] = {Name(name): THIS for name in _SELVES if is_this(scope, name)}
+            selves = tuple(name for name in _SELVES if is_this(scope, name))
+            meant[scope] = renamings.setdefault(selves, Renaming(dict.fromkeys(map(Name, selves), THIS)))
         has_this = meant[scope] and any(map(names_in.__getitem__, expressions_of(one)))
         yield renamed(one, meant[scope]) if has_this else one
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from docindex_dagster.callgraph.extract.renaming import NamesIn, expressions_of, renamed
+from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
 from docindex_dagster.callgraph.extract.syntax import Blocks
 from docindex_dagster.callgraph.ir import (
     FILE,
@@ -106,7 +106,7 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> It
         names: dict[Expression, Expression] = {
             Name(name): others[seen] for name, seen in used.items() if seen is not None and seen in others
         }
-        one = renamed(statement, names) if names else statement
+        one = renamed(statement, Renaming(names)) if names else statement
         if isinstance(one, Assignment) and own is not None and (names or own in others):
             yield one._replace(target=others.get(own, Name(own.name)))
         elif names and isinstance(one, CallSite) and isinstance(statement, CallSite) and one.kind not in _CALLS:
