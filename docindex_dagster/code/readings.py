@@ -27,7 +27,8 @@ _KEYWORD = (
 _SAYS_SO = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
 _ARGUMENTS = rb"[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)"
 _MACRO = re.compile(
-    rb"(?:" + _APART + rb")"
+    # What any of these begins with: most places are passed over at once.
+    rb"(?=[/\"#;}A-Z]|\b[csu]|^[ \t])(?:(?:" + _APART + rb")"
     # class API Name {
     rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{4,}(?:"
     + _ARGUMENTS
@@ -38,7 +39,7 @@ _MACRO = re.compile(
     # struct Name { int x; NO_COPY(Name) };
     rb"|[;}][ \t]*+(?P<last>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\})"
     # BEGIN_NAMESPACE
-    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[])",
+    rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[]))",
     re.MULTILINE | re.DOTALL,
 )
 _PLACELESS = re.compile(
@@ -53,11 +54,11 @@ _PLACELESS = re.compile(
     rb"|(?<=[*&>])(?P<nullability>\s*\b\w*_[Nn](?:onnull|ullable)\b)",
     re.MULTILINE,
 )
-# Where one may begin: behind what ends like one of these words or is a sign, on a line of its own, or behind a type.
-# Each of these begins with a class of characters, by which `re` skips most of a text; an alternation of all does not.
-_BEFORE_PLACELESS = re.compile(rb"[)&stnle](?=\s+(?:[A-Z][A-Z0-9_]{4}|\[\[))")
+# Where the names and attributes begin that may stand so, on a line of their own or behind what ends like a word here or
+# is a sign. It begins with a class of characters, by which `re` skips most of a text; an alternation of all does not.
+_PLACELESS_NAME = re.compile(rb"[A-Z\[](?<!\S.)(?:(?<=\[)\[|(?<!\[)[A-Z0-9_]{4})")
+_BEFORE_PLACELESS = b")&stnle"
 _PLACELESS_WORDS = (b"class", b"struct", b"union", b"const", b"final", b"noexcept", b"override")
-_PLACELESS_LINE = re.compile(rb"[A-Z](?<=^.)[A-Z0-9_]{4,}(?=[ \t]*\r?$)", re.MULTILINE)
 _BEFORE_NULLABILITY = re.compile(rb"[*&>](?=\s*\w*_[Nn](?:onnull|ullable)\b)")
 _MACRO_CALL = re.compile(
     rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
@@ -117,11 +118,14 @@ def without_placeless(source: bytes) -> bytes:
 
 def _placeless_starts(source: bytes) -> Iterator[int]:
     """Where what stands without a place may begin, and a few places besides."""
-    for before in _BEFORE_PLACELESS.finditer(source):
-        end = before.end()
-        yield end - next((len(word) for word in _PLACELESS_WORDS if source.endswith(word, 0, end)), 1)
-    for line in _PLACELESS_LINE.finditer(source):
-        yield line.start()
+    for name in _PLACELESS_NAME.finditer(source):
+        end = name.start()
+        if source[end - 1 : end] in b"\n":
+            yield end
+        while source[end - 1 : end].isspace():
+            end -= 1
+        if end and source[end - 1] in _BEFORE_PLACELESS:
+            yield end - next((len(word) for word in _PLACELESS_WORDS if source.endswith(word, 0, end)), 1)
     if b"onnull" in source or b"ullable" in source:
         for before in _BEFORE_NULLABILITY.finditer(source):
             yield before.end()
