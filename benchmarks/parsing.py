@@ -1,4 +1,4 @@
-"""How well are real repositories parsed? parsing.py FOLDER... [--by-language] [--plot FILE.svg].
+"""How well are real repositories parsed? parsing.py FOLDER... [--by-language] [--steps] [--plot FILE.svg].
 
 For each git work tree (or plain folder), over the files of code that discovery would index and that have a grammar:
 the share of bytes in error nodes of their trees (the outermost ones, each byte once; what is missing has no bytes), the
@@ -12,21 +12,28 @@ import argparse
 import gc
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
 
 from benchmarks.corpus import CodeFile, code_files, revision
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.code import chunk_code
 from docindex_dagster.chunking.draft import Draft
+from docindex_dagster.chunking.jobs import FileJob
 from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.chunking.names import code_of, file_ir
+from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.code.extract import is_rubble
-from docindex_dagster.code.languages import has_symbols
+from docindex_dagster.code.languages import has_symbols, holds_symbols
 from docindex_dagster.code.parse import broken_spans, parse
+from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.settings import ChunkingSettings
 
 _SETTINGS = ChunkingSettings()
+_BATCH = 32  # files that a worker is given at once
+_OPTIONS = ChunkOptions(Sizes(), _SETTINGS.code_chars)
 _COLOURS = ("#3b6fb6", "#d98032", "#4f9d69")
 
 
@@ -133,6 +140,52 @@ def measure(folder: Path, exclude: Sequence[str], *, lists_errors: bool) -> Grou
     return group
 
 
+_Batch = Sequence[tuple[CodeFile, str]]
+_STEPS: Mapping[str, Callable[[_Batch], object]] = {
+    "parse": lambda files: [parse(text.encode(), file.language) for file, text in files],
+    "chunks": lambda files: [chunk_code(text, file.language, _SETTINGS.code_chars) for file, text in files],
+    "references": lambda files: [
+        file_ir(code_of(text, file.language), file.language, file.path) for file, text in files
+    ],
+    "worker": lambda files: chunk_files([_job(file, text) for file, text in files], _OPTIONS),
+}
+
+
+def _job(file: CodeFile, text: str) -> FileJob:
+    return FileJob(
+        root=file.root,
+        source="library/steps",
+        source_kind="library",
+        path=file.path,
+        source_type="code",
+        language=file.language,
+        chunker="code",
+        size=len(text.encode()),
+        commit=None,
+        is_uncommitted=False,
+        content_hash="",
+        wants_references=True,
+    )
+
+
+def steps(folder: Path, exclude: Sequence[str]) -> str:
+    """A line of the table of `--steps`."""
+    texts = [(file, file.text()) for file in code_files(folder, exclude) if holds_symbols(file.language)]
+    size = sum(len(text.encode()) for _, text in texts)
+    speeds = ""
+    for step in _STEPS.values():
+        least = float("inf")
+        for _ in range(3):
+            with gc_disabled():
+                started = time.process_time()
+                for at in range(0, len(texts), _BATCH):
+                    step(texts[at : at + _BATCH])
+                least = min(least, time.process_time() - started)
+            gc.collect()
+        speeds += f"{size / 1e6 / least:>11.2f}"
+    return f"{folder.name:<26}{len(texts):>7}{size / 1e6:>8.2f}{speeds}"
+
+
 def _memory_kib(name: str) -> int:
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
@@ -196,8 +249,14 @@ def main() -> None:
     )
     parser.add_argument("--by-language", action="store_true", help="also a row for each language, over all folders")
     parser.add_argument("--errors", action="store_true", help="also the files with the most bytes in errors")
+    parser.add_argument("--steps", action="store_true", help="only how fast each step is")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw how large chunks are")
     arguments = parser.parse_args()
+    if arguments.steps:
+        print(f"{'':<26}  files      MB" + "".join(f"{name:>11}" for name in _STEPS))
+        for folder in arguments.folders:
+            print(steps(folder.absolute(), arguments.exclude), flush=True)
+        return
     print(_HEAD)
     groups = [
         measure(folder.absolute(), arguments.exclude, lists_errors=arguments.errors) for folder in arguments.folders
