@@ -23,6 +23,7 @@ from docindex_dagster.sources.model import Source
 _FINGERPRINT = b"docindex.chunking"
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash): "
+_MOST_TOGETHER = 1 << 20  # bytes of files; of more, chunks are searchable before references are extracted
 _FEW_FILES = 100  # of more, all rows are copied
 
 
@@ -60,7 +61,7 @@ def build_chunks(
         previous: the `chunks` of an earlier run, or None.
         settings: sizes and time-outs.
         summariser: who writes summaries, the same for which `gather` was asked; None for none.
-        wants_references: whether what the files that are cut say is to be extracted from the same trees.
+        wants_references: whether references are to be extracted from the same trees, where little is cut.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
@@ -73,7 +74,9 @@ def build_chunks(
     columns = [inputs.files.select(DECISIVE), texts.select(DECISIVE)]
     present = pa.concat_tables(columns, promote_options="default")
     reused = _reusable(present, previous, version)
-    made = cut(source, _without(inputs.files, reused), settings, Wanted(references=wants_references))
+    left = _without(inputs.files, reused)
+    is_small = (pc.sum(left["size"], min_count=0).as_py() or 0) <= _MOST_TOGETHER
+    made = cut(source, left, settings, Wanted(references=wants_references and is_small))
     left_out = made.left_out
     is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(made.rows), _file_keys(present)), min_count=0).as_py()
     new = [made.rows, commit_chunks(_without(texts, reused))]

@@ -152,7 +152,7 @@ def _workers_for(size: int) -> int:
 
 @contextmanager
 def _pool(workers: int) -> "Iterator[ProcessPool]":
-    """Those for a small change stay for the next one; those for much are let go, since each holds about 150 MiB.
+    """Workers stay for the next change; those for much until `release`, since each holds about 150 MiB.
 
     One that still has batches of a run that failed is let go, too: it would work them off before those of the next.
     Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
@@ -163,11 +163,11 @@ def _pool(workers: int) -> "Iterator[ProcessPool]":
     is_kept = False
     try:
         yield pool
-        is_kept = workers == 1
+        is_kept = True
     finally:
         if is_kept:
             with _changing:
-                _keep(count or 1, pool)
+                _keep(count or workers, pool)
         else:
             _close(pool)
 
@@ -183,6 +183,13 @@ def _keep(workers: int, pool: "ProcessPool") -> None:
         _close(pool)
         return
     _waiting[workers] = pool
+
+
+def release() -> None:
+    """End the workers that wait, but for one."""
+    with _changing:
+        for count in [count for count in _waiting if count > 1]:
+            _close(_waiting.pop(count))
 
 
 def _close_waiting() -> None:

@@ -133,7 +133,7 @@ def run_stages(
         DocindexError: what a stage raises; those after it do not run.
     """
     _warm_up(run)
-    with BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
+    with _workers(), BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
         run = replace(run, wait_for_tables=writer.wait)
         outcomes: dict[str, Future[Outcome]] = {}
         do = partial(_do, run, outcomes, writer, report)
@@ -161,6 +161,15 @@ def run_stages(
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
     return Ran(_value(outcomes, _STORES), _results(outcomes))
+
+
+@contextmanager
+def _workers() -> Iterator[None]:
+    """Let parsing workers stay from stage to stage."""
+    try:
+        yield
+    finally:
+        pool.release()
 
 
 def _warm_up(run: SourceRun) -> None:
