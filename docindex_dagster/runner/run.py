@@ -41,7 +41,7 @@ _PATIENCE_S = 0.5  # for late inputs
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 
 
-def _tell_nobody(_entry: StageEntry) -> None:
+def _keep_no_journal(_entry: StageEntry) -> None:
     """Keep no journal."""
 
 
@@ -116,7 +116,7 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
 
 
 def run_stages(
-    run: SourceRun, report: Report = _tell_nobody, *, is_complete: bool = False, wants_graph: bool = True
+    run: SourceRun, report: Report = _keep_no_journal, *, is_complete: bool = False, wants_graph: bool = True
 ) -> Ran:
     """Run the stages: those that a publication needs in this thread, the others beside them.
 

@@ -390,7 +390,7 @@ def test_the_key_is_shown_nowhere(api, tmp_path):
     outputs = [output]
 
     api.key = KEY
-    for command in (("index",), ("search", "pump", "--json")):
+    for command in (("index", "--run"), ("search", "pump", "--json")):
         code, output = docindex(tmp_path, *command, **secret)
         assert code == 0, output
         outputs.append(output)
@@ -410,7 +410,7 @@ def test_a_run_records_requests_tokens_and_cost(api, tmp_path):
     (tmp_path / "notes0" / "long.py").write_text(f"x = (\n{lines}    1\n)\n")
     config = tmp_path / "docindex.toml"
     config.write_text(config.read_text() + "price = 2.0\n\n[chunking]\ncode_chars = 200000\n")
-    code, output = docindex(tmp_path, "index")
+    code, output = docindex(tmp_path, "index", "--run")
     assert code == 0, output
     assert "a text was longer than openai/text-embedding-3-large/8 takes, and cut" in output
 

@@ -6,12 +6,13 @@ import time
 from pathlib import Path
 
 import anyio
-import dagster as dg
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import State
 
 LONGEST_S = 60  # for slow machines; it takes about a second
 
@@ -52,9 +53,7 @@ def processes_of(root: Path) -> list[str]:
     return here
 
 
-def test_what_is_saved_is_found_in_the_same_session_by_a_recorded_run(root, tmp_path, monkeypatch):
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
-
+def test_what_is_saved_is_found_in_the_same_session_by_a_run_in_the_journal(root, tmp_path):
     async def session() -> None:
         async with Client(stdio_client(server(root, tmp_path / "errors"))) as client:
             assert await found(client, "start_pump")
@@ -63,10 +62,9 @@ def test_what_is_saved_is_found_in_the_same_session_by_a_recorded_run(root, tmp_
 
     anyio.run(session)
 
-    with dg.DagsterInstance.from_config(str(root / ".docindex" / "dagster")) as instance:
-        runs = instance.get_runs(dg.RunsFilter(job_name="index_source"))
+    runs = [entry for _, entry in journal.runs(Layout(root / ".docindex"))]
     assert len(runs) >= 2
-    assert {run.status for run in runs} == {dg.DagsterRunStatus.SUCCESS}
+    assert {run.state for run in runs} == {State.SUCCEEDED}
     reported = (tmp_path / "errors").read_text()
     assert "watching 1 source" in reported
     assert "Traceback" not in reported

@@ -209,7 +209,7 @@ def test_a_submodule_that_a_pull_left_in_the_index_is_refused(hostile):
     (hostile.root / "dagster.yaml").unlink()
     hostile.run("index")
     left = hostile.root / ".docindex" / "dagster" / "empty"
-    left.mkdir()
+    left.mkdir(parents=True)
     (left / ".git").write_text("gitdir: ../../../.git/modules/evil\n")
 
     refused = hostile.run("search", "pump")
@@ -224,7 +224,7 @@ def test_a_folder_whose_name_leads_databases_elsewhere_is_refused(hostile):
     (folder / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
     before = sorted(hostile.root.parent.rglob("*.db"))
 
-    done = hostile.run("index", cwd=folder)
+    done = hostile.run("index", "--run", cwd=folder)
 
     assert done.returncode == 1
     assert "set DOCINDEX_HOME to a path without" in done.stderr
