@@ -1,14 +1,12 @@
 """Names of files that look like options: a checkout chooses them, and shells give them for `*`."""
 
-import os
-
 import pytest
 
 
 def test_a_file_of_the_name_of_an_option_grants_nothing(hostile):
     (hostile.root / "--trust").touch()
 
-    done = hostile.run("index", *sorted(os.listdir(hostile.root)))
+    done = hostile.run("index", *sorted(file.name for file in hostile.root.iterdir()))
 
     assert done.returncode == 1
     assert "for the file, write ./--trust" in " ".join(done.stderr.split())
