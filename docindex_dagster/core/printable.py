@@ -5,6 +5,7 @@ All that is printed for people goes through `visible` or `in_line`, all that is 
 """
 
 import re
+import shlex
 
 # Characters of the categories Cc, Cf, Zl, Zp and Cs of Unicode: controls, formats such as overrides of the direction of
 # writing and spaces without width, separators of lines, and halves of characters. Ranges, both ends inclusive.
@@ -26,6 +27,11 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
+
+
+def command(*words: object) -> str:
+    """A command to suggest, of which a shell takes each word as it is: a checkout may choose some of them."""
+    return f"`{shlex.join(map(str, words))}`"
 
 
 def well_formed(text: str) -> str:
