@@ -30,8 +30,8 @@ from docindex_dagster.core.settings import (
     linked_home,
     untrusted_home,
 )
+from docindex_dagster.sources import projects
 from docindex_dagster.sources.choice import following_projects
-from docindex_dagster.sources.projects import known, privilege
 
 
 def trust(
@@ -79,8 +79,8 @@ def _of_clone(root: Path) -> list[trusted.Privilege]:
     """The projects that a clone without one of its own would answer from."""
     if (root / CONFIG_NAME).is_file():
         return []
-    tree, place, found = following_projects(root, known())
-    return [privilege(project, place) for project in found] if tree == root else []
+    tree, place, found = following_projects(root, projects.known())
+    return [projects.privilege(project, place) for project in found] if tree == root else []
 
 
 def _of_files(root: Path) -> list[tuple[str, str]]:

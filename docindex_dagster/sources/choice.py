@@ -1,7 +1,6 @@
 """Which project is meant: by name, by a variable, by `docindex.toml` from a folder upwards, or by what it indexes."""
 
 import os
-import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -116,9 +115,9 @@ def following_projects(folder: Path, known: list[Project]) -> tuple[Path, str, l
 
 def _only(found: list[Project], what: str) -> Choice:
     if len(found) > 1:
-        first = shlex.quote(str(found[0].root))
+        first = command("docindex", "--project", found[0].root)
         raise SourceError(
-            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with --project {first}"
+            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with {first}"
         )
     return Choice(found[0].root, f"project {found[0].root}, which {what}")
 

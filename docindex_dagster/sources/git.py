@@ -15,6 +15,7 @@ from typing import IO
 
 from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
 from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, environment
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import scrub
 
 _READ = 1 << 16  # bytes
@@ -223,10 +224,10 @@ def _command(arguments: Sequence[str | bytes]) -> str:
     return ""
 
 
-def _silence(root: str, command: str, seconds: float) -> str:
+def _silence(root: str, name: str, seconds: float) -> str:
     return (
-        f"git {command} in {root} was ended: it did not answer for {seconds:.3g} seconds; one of the files that git "
-        f"reads may be a FIFO (find {root} -type p), or the disk does not answer"
+        f"git {name} in {root} was ended: it did not answer for {seconds:.3g} seconds; one of the files that git "
+        f"reads may be a FIFO ({command('find', root, '-type', 'p')}), or the disk does not answer"
     )
 
 
@@ -242,7 +243,8 @@ def _error(lines: list[str], root: str) -> SourceError:
     everything = "\n".join(lines)
     if "dubious ownership" in everything:
         return SourceError(
-            f"{root} belongs to another user, so git refuses it: git config --global --add safe.directory {root}"
+            f"{root} belongs to another user, so git refuses it: "
+            f"{command('git', 'config', '--global', '--add', 'safe.directory', root)}"
         )
     if "not a git repository" in everything or "must be run in a work tree" in everything:
         return NoRootError(_NO_ROOT.format(root))
