@@ -31,7 +31,7 @@ from docindex_dagster.core.settings import (
     untrusted_home,
 )
 from docindex_dagster.sources import projects
-from docindex_dagster.sources.choice import following_projects
+from docindex_dagster.sources.choice import projects_of_clone
 
 
 def trust(
@@ -79,7 +79,7 @@ def _of_clone(root: Path) -> list[trusted.Privilege]:
     """The projects that a clone without one of its own would answer from."""
     if (root / CONFIG_NAME).is_file():
         return []
-    tree, place, found = following_projects(root, projects.known())
+    tree, place, found = projects_of_clone(root, projects.known())
     return [projects.privilege(project, place) for project in found] if tree == root else []
 
 

@@ -97,18 +97,18 @@ def _by_contents(folder: Path, known: list[Project], found: Choice, *, by_url: b
     place, indexing = projects.by_folder(folder, _as_they_are(projects.by_folder(folder, known)[1]))
     if indexing or not by_url:
         return _only(indexing, f"indexes {place}") if indexing else found
-    tree, remote, following = following_projects(folder, known)
-    if not following:
+    tree, remote, followers = projects_of_clone(folder, known)
+    if not followers:
         return found
-    choice = _only(following, f"follows {remote}")
-    if trust_in(tree).grants(projects.privilege(following[0], remote)):
+    choice = _only(followers, f"follows {remote}")
+    if trust_in(tree).grants(projects.privilege(followers[0], remote)):
         return choice
     trusting, naming = command("docindex", "trust", tree), command("docindex", "--project", choice.root)
     how = f"{choice.because}, answers in this clone after {trusting}, or where it is named: {naming}"
     return replace(found, tried=f"{found.tried}; {how}")
 
 
-def following_projects(folder: Path, known: list[Project]) -> tuple[Path, str, list[Project]]:
+def projects_of_clone(folder: Path, known: list[Project]) -> tuple[Path, str, list[Project]]:
     """What `projects.by_remote` finds, by what the settings of the projects declare now."""
     return projects.by_remote(folder, _as_they_are(projects.by_remote(folder, known)[2]))
 
