@@ -10,8 +10,10 @@ from pathlib import Path
 
 from docindex_dagster.agents.compare_and_swap import swap
 from docindex_dagster.core.errors import AgentError
+from docindex_dagster.core.settings import HOME_NAME
 from docindex_dagster.sources.paths import read_regular
 
+_OBEYED = {".git", HOME_NAME}  # folders of a project whose files git and docindex obey
 _LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
 _PATIENCE_S = 10  # while other programs keep changing a file
 _LONGEST_PAUSE_S = 0.02  # between two tries
@@ -141,7 +143,10 @@ class Plan:
             target = path.resolve()
         except (OSError, RuntimeError) as error:
             raise AgentError(f"{path} is a link that leads nowhere") from error
-        if path.is_relative_to(self.folder) and not target.is_relative_to(self.folder.resolve()):
+        if not path.is_relative_to(self.folder):
+            return target
+        root = self.folder.resolve()
+        if not target.is_relative_to(root) or _OBEYED.intersection(target.relative_to(root).parts):
             raise AgentError(f"{path} is a link that leads out of the project, to {target}: nothing is written there")
         return target
 

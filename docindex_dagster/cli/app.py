@@ -1,7 +1,9 @@
 """The application: its commands in the order in which `--help` shows them, and what becomes of errors."""
 
 import os
+import shlex
 import sys
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Annotated
 
@@ -10,7 +12,7 @@ import typer
 from docindex_dagster import __version__
 from docindex_dagster.cli import completion, console, project
 from docindex_dagster.cli.usage import Commands
-from docindex_dagster.core.errors import DocindexError, is_debugging, start_debugging
+from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
 from docindex_dagster.core.trust import VARIABLE
 
 
@@ -60,11 +62,12 @@ app = typer.Typer(
 
 def main() -> None:
     """Run a command; an expected error is a line and exit code 1, anything else a traceback."""
-    if "--debug" in sys.argv[1:]:
-        sys.argv.remove("--debug")
-        start_debugging()
-    sys.argv[1:] = _with_options_first(sys.argv[1:])
     try:
+        options = list(takewhile(lambda argument: argument != "--", sys.argv[1:]))
+        _check_names(options)
+        if "--debug" in options:
+            sys.argv.remove("--debug")
+            start_debugging()
         app()
     except BrokenPipeError:
         # The reader of our output, such as `head`, has had enough.
@@ -75,19 +78,18 @@ def main() -> None:
         _fail(f"{error.filename or 'file system'}: {error.strerror or error}", error)
 
 
-def _with_options_first(arguments: list[str]) -> list[str]:
-    """Arguments with `--project NAME` and `--trust` before the command, wherever they stood; not behind `--`."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    first: list[str] = []
-    rest: list[str] = []
-    position = 0
-    while position < end:
-        argument = arguments[position]
-        width = 2 if argument == "--project" else 1
-        is_first = argument in {"--project", "--trust"} or argument.startswith("--project=")
-        (first if is_first else rest).extend(arguments[position : min(position + width, end)])
-        position += width
-    return [*first, *rest, *arguments[end:]]
+def _check_names(options: list[str]) -> None:
+    """Check that no option is the name of a file: a shell gives these for `*`, and a checkout chooses them.
+
+    Raises:
+        QueryError: An option is the name of a file in the working directory.
+    """
+    for option in options:
+        if option.startswith("-") and option != "-" and os.path.lexists(option):
+            raise QueryError(
+                f"{option} is the name of a file here, so docindex does not take it for an option; for the file, "
+                f"write {shlex.quote(f'./{option}')}"
+            )
 
 
 def _fail(message: str, error: Exception) -> None:
@@ -107,13 +109,13 @@ def _options(
         typer.Option(
             "--project",
             metavar="NAME|PATH",
-            help="Work on this project, by its folder or the name of it; it may stand anywhere.",
+            help="Work on this project, by its folder or name; it stands before the command.",
             autocompletion=completion.projects,
         ),
     ] = None,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="Trust the project for this command, as docindex trust does for good."),
+        typer.Option("--trust", help="Trust the project for this command; it stands before the command."),
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands
 ) -> None:

@@ -10,9 +10,11 @@ import typer
 
 from docindex_dagster.cli import completion, console
 from docindex_dagster.core import access
+from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import CONFIG_NAME, Settings
+from docindex_dagster.core.trust import trust_in
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
@@ -98,6 +100,23 @@ def listed(settings: Settings) -> tuple[str, ...]:
     except OSError as error:
         return (f"the project cannot be listed in {projects.list_file()}: {error.strerror}",)
     return ()
+
+
+def check_way(path: Path) -> None:
+    """Refuse a path in the checkout around the working directory that a link in it leads elsewhere.
+
+    Raises:
+        LinkError: It leads out of the checkout, whose author may have chosen where to.
+    """
+    here = Path.cwd()
+    top = next((folder for folder in (here, *here.parents) if _is_top(folder)), here)
+    real = path.resolve()
+    if normal(path).is_relative_to(top) and not real.is_relative_to(top) and not trust_in(top).is_full:
+        raise LinkError(f"{path} is a link that leads out of {top}: if you mean {real}, name it so")
+
+
+def _is_top(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in (".git", CONFIG_NAME))
 
 
 def utf8(argument: str) -> str:

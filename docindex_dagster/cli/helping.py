@@ -12,6 +12,7 @@ import typer
 from docindex_dagster.cli import completion, console
 from docindex_dagster.core import pages
 from docindex_dagster.core.errors import QuestionError
+from docindex_dagster.core.printable import command
 
 # What users call what a page is about.
 _ALSO = MappingProxyType({"settings": "configuration", "sources": "configuration"})
@@ -40,11 +41,11 @@ def help_(
     if not topic:
         _list(context)
         return
-    command = None if page else _command(context, topic)
-    if command is not None:
-        console.plain(command)
+    explained = None if page else _command(context, topic)
+    if explained is not None:
+        console.plain(explained)
         if len(topic) == 1 and topic[0] in pages.pages():
-            console.err.print(f"`docindex help --page {topic[0]}` shows the page of that name")
+            console.err.print(f"{command('docindex', 'help', '--page', topic[0])} shows the page of that name")
     else:
         _show(topic[0], topic[1:])
 
@@ -77,7 +78,7 @@ def _command(context: typer.Context, words: Sequence[str]) -> str | None:
     for position, word in enumerate(words):
         found = at.command.get_command(at, word) if hasattr(at.command, "get_command") else None
         if found is None and position and words[0] not in pages.pages():
-            raise QuestionError(f"`docindex {' '.join(words[:position])}` has no command {word!r}")
+            raise QuestionError(f"{command('docindex', *words[:position])} has no command {word!r}")
         if found is None:
             return None
         at = type(at)(found, info_name=word, parent=at)
@@ -120,7 +121,7 @@ def _named(link: "re.Match[str]") -> str:
     place = link[2].partition("#")[0]
     name = place.removesuffix(".md")
     is_page = place.endswith(".md") and name in pages.pages()
-    return f"{link[1]} (`docindex help --page {name}`)" if is_page else link[1]
+    return f"{link[1]} ({command('docindex', 'help', '--page', name)})" if is_page else link[1]
 
 
 def _lines(page: str) -> Iterator[tuple[str, bool]]:

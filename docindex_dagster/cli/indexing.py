@@ -14,6 +14,7 @@ from docindex_dagster.cli.common import Json, Yes, listed, normal
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import DeclaredError, SourceError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import registry, withdrawn
@@ -125,7 +126,7 @@ def _take_back(settings: Settings, key: str) -> None:
     layout = Layout(settings.home)
     was_reached = layout.table("discovered_files", key).exists() or layout.repository(key).exists()
     if was_reached or settings.storage.url is not None:  # another machine may have reached it
-        console.err.print(f"{key} stays declared; `docindex source remove {key}` takes it out again")
+        console.err.print(f"{key} stays declared; {command('docindex', 'source', 'remove', key)} takes it out again")
     else:
         remove(settings, key)
         console.err.print(f"took {key} out of {CONFIG_NAME} again: nothing of it could be read")
@@ -142,7 +143,7 @@ def _all(settings: Settings) -> dict[str, set[str]]:
     if not declared:
         raise SourceError("there are no sources yet: begin with `docindex index PATH`")
     for key in sorted(taken_out & declared.keys()):
-        console.err.print(f"{key} was taken out of the index; `docindex index {key}` brings it back")
+        console.err.print(f"{key} was taken out of the index; {command('docindex', 'index', key)} brings it back")
     return {key: set() for key in declared if key not in taken_out}
 
 
@@ -260,8 +261,8 @@ def _file(argument: str) -> tuple[str, str] | None:
     if found is None:
         folder = Path(argument).parent
         raise SourceError(
-            f"{argument} lies in no source: index its folder with `docindex index {folder}`, or declare it alone with "
-            f"`docindex source add {folder} --include {file.name}`"
+            f"{argument} lies in no source: index its folder with {command('docindex', 'index', folder)}, or declare "
+            f"it alone with {command('docindex', 'source', 'add', folder, '--include', file.name)}"
         )
     from docindex_dagster.sources.why import why as explain
 

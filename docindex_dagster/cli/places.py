@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
-from docindex_dagster.cli.common import reader_of, usual_sources
+from docindex_dagster.cli.common import check_way, reader_of, usual_sources
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
@@ -93,6 +93,8 @@ def _of_project(paths: Sequence[Path]) -> Opened | None:
             return _opened(settings, reader_of(settings), located)
         if project.is_named():
             raise SourceError(f"not all paths lie in what {chosen.root} has indexed: search them without --project")
+        for path in paths:  # what the project indexes was trusted, wherever it is
+            check_way(path)
     return None
 
 

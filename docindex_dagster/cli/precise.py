@@ -16,7 +16,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError, SettingsError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import command, in_line
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.opened import OpenGraph
@@ -54,7 +54,8 @@ def _remove(settings: Settings, name: str | None) -> None:
     source, layout = _chosen(settings, name), Layout(settings.home)
     with exclusive(layout.source_lock(source.key), _owner(), _report_waiting):
         was_there = table.remove(layout, source.key)
-    after = f"removed; `docindex index {source.key}` takes it out of the graph" if was_there else "nothing was imported"
+    again = command("docindex", "index", source.key)
+    after = f"removed; {again} takes it out of the graph" if was_there else "nothing was imported"
     console.out.print(f"{source.key}: {after}", soft_wrap=True)
 
 
@@ -72,7 +73,8 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     sites = found.table.num_rows
     known = f"{found.known:,} of {sites:,} calls" + (f" ({found.known / sites:.0%})" if sites else "")
     about = f"{source.key}: {len(found.files):,} files of {found.tool}, which knows {known}"
-    console.out.print(f"{about}; `docindex index {source.key}` brings it into the graph", soft_wrap=True)
+    again = command("docindex", "index", source.key)
+    console.out.print(f"{about}; {again} brings it into the graph", soft_wrap=True)
 
 
 def export_index(settings: Settings, graph: OpenGraph, name: str | None, output: Path | None) -> None:
@@ -121,7 +123,7 @@ def _chunks(layout: Layout, key: str) -> pa.Table:
     """
     chunks = tables.read(layout.table("chunks", key))
     if chunks is None or not chunks.schema.equals(CHUNKS):
-        raise SourceError(f"{key} is not indexed: run `docindex index {key}` first")
+        raise SourceError(f"{key} is not indexed: run {command('docindex', 'index', key)} first")
     return chunks
 
 

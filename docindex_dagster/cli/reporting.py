@@ -10,7 +10,7 @@ import typer
 
 from docindex_dagster import __version__
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import Json
+from docindex_dagster.cli.common import Json, check_way
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.printable import escaped, in_line
 
@@ -64,6 +64,7 @@ def support(
 
 def _write(file: Path, text: str) -> None:
     """Write into what is there, which may be a link or a device; a new file is for this user alone."""
+    check_way(file)
     with reporting_full_disk(file.parent):
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:

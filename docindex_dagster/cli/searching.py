@@ -22,6 +22,7 @@ from docindex_dagster.cli.common import (
     utf8,
 )
 from docindex_dagster.cli.project import load_project, load_settings
+from docindex_dagster.core.printable import command
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int)
     _check_number(found, number)
     collect(settings, text, target_of(found[number - 1]), "cli")
     file = Layout(settings.home).questions
-    console.err.print(f"noted in {file}; `docindex evaluate {file}` asks it again")
+    console.err.print(f"noted in {file}; {command('docindex', 'evaluate', file)} asks it again")
 
 
 def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:

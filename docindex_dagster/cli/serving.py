@@ -1,7 +1,6 @@
 """Serving others: `docindex ui` for people, `docindex mcp` for agents."""
 
 import os
-import shlex
 import signal
 import socket
 import sys
@@ -20,6 +19,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import hold_for_life
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
 
@@ -90,8 +90,8 @@ def _environment_of(settings: Settings) -> dict[str, str]:
     data = trusted_file(settings.root, ENVIRONMENT_FILE)
     if data is None:
         if (settings.root / ENVIRONMENT_FILE).is_file():
-            root = shlex.quote(str(settings.root))
-            console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with `docindex trust {root}`")
+            review = command("docindex", "trust", settings.root)
+            console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with {review}")
         return {}
     values = dotenv_values(stream=StringIO(data.decode(errors="replace")))
     return {name: value for name, value in values.items() if value is not None and name not in os.environ}

@@ -11,6 +11,7 @@ from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, is_parent_of_libraries
 from docindex_dagster.sources import edit, registry, withdrawn
 
@@ -44,7 +45,7 @@ def source_add(
     """Declare a source in docindex.toml (made where there is none)."""
     values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
     for key in edit.declare(chosen(by_url=False).root, path, kind.value if kind else None, branch, **values):
-        console.out.print(f"added {key}; index it with `docindex index {key}`")
+        console.out.print(f"added {key}; index it with {command('docindex', 'index', key)}")
 
 
 @app.command("remove")

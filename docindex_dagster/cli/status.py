@@ -11,7 +11,7 @@ from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import load_settings, up_to_date
 from docindex_dagster.core import work
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import command, in_line
 from docindex_dagster.core.work import Work
 from docindex_dagster.sources import registry
 
@@ -84,7 +84,8 @@ def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
                 in_line(f"  {one.path}{size}" + (f"  {one.detail}" if one.detail else "")), soft_wrap=True
             )
         if (more := len(listed) - _MOST_SKIPPED) > 0:
-            console.out.print(f"  and {more:,} more; `docindex status --skipped {key} --json` lists all")
+            every = command("docindex", "status", "--skipped", key, "--json")
+            console.out.print(f"  and {more:,} more; {every} lists all")
     if not found:
         console.out.print(f"no file of {key} is skipped")
 

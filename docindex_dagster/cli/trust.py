@@ -30,6 +30,8 @@ from docindex_dagster.core.settings import (
     linked_home,
     untrusted_home,
 )
+from docindex_dagster.sources import projects
+from docindex_dagster.sources.choice import projects_of_clone
 
 
 def trust(
@@ -50,7 +52,7 @@ def trust(
         was_granted = trusted.revoke(root)
         console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
         return
-    asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root)]
+    asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root)]
     home, owner = root / HOME_NAME, root.stat().st_uid
     has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
     rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
@@ -71,6 +73,14 @@ def trust(
         trusted.adopt_home(home)
     shutil.rmtree(untrusted_home(root), ignore_errors=True)
     console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+
+
+def _of_clone(root: Path) -> list[trusted.Privilege]:
+    """The projects that a clone without one of its own would answer from."""
+    if (root / CONFIG_NAME).is_file():
+        return []
+    tree, place, found = projects_of_clone(root, projects.known())
+    return [projects.privilege(project, place) for project in found] if tree == root else []
 
 
 def _of_files(root: Path) -> list[tuple[str, str]]:
@@ -105,7 +115,7 @@ def _show(root: Path, rows: list[tuple[str, str]], *, json: bool) -> None:
 
 def _root(folder: Path | None) -> Path:
     if folder is None:
-        return chosen().root
+        return chosen(by_url=False).root
     root = find_root(normal(folder))
     if not root.is_dir():
         raise SourceError(f"{root} not found")

@@ -16,6 +16,7 @@ from docindex_dagster.core.printable import shortened, visible
 
 # Of click, or of typer's own copy of it: typer exports only the class for a wrong value.
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
+_OF_ALL = ("--project", "--trust")  # options of `docindex` itself
 
 
 class Commands(TyperGroup):
@@ -67,4 +68,6 @@ def _shown_errors() -> Iterator[None]:
     except Exception as error:
         if isinstance(error, _UsageError):
             error.message = visible(shortened(error.message))
+            if hasattr(error, "possibilities") and error.option_name in _OF_ALL:  # of an option that there is not
+                error.message += "; it stands before the command"
         raise

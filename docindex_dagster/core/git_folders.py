@@ -1,21 +1,49 @@
-"""The git folders of a work tree: what they borrow from elsewhere, and what their index tracks."""
+"""The git folders of a work tree: what they borrow from elsewhere, what their index tracks, and how git reads them."""
 
 import os
 import stat
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from docindex_dagster.core.files import stamp
 
+# A repository's own settings must not run programs, read files elsewhere, nor change what is printed.
+OPTIONS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "diff.orderFile=/dev/null"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "log.showRoot=true"),
+    *("-c", "mailmap.file=/dev/null"),
+    *("-c", "submodule.recurse=false"),
+)
+SETTINGS = {
+    # An object that is missing is not fetched: the repository's settings say from where, and by which program.
+    "GIT_ALLOW_PROTOCOL": "",
+    "GIT_NO_LAZY_FETCH": "1",
+    # The history is what was committed, whatever this clone puts in its place.
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _ANSWER_S = 10  # for git to answer; a FIFO in the place of its index never does
 _LONGEST_TEXT = 1 << 16  # bytes; a path
 _MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
 _UNSEARCHED = {"logs", "pack"}  # as are the folders of loose objects: who links to one of those has to know its hash
 _OF_GIT = ("HEAD", "objects")  # one of them is in each git folder
 _looked_at: dict[Path, tuple[float, list[Path]]] = {}
+
+
+def environment(folder: str, kept: Collection[str] = _KEPT) -> dict[str, str]:
+    """Return an environment in which git sees this folder alone, whatever hook or shell docindex is run from."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
+    return inherited | {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent)}
 
 
 def git_folder(root: Path) -> Path:
@@ -132,14 +160,12 @@ def is_tracked(folder: Path) -> bool:
 
 @lru_cache(maxsize=16)
 def _is_tracked(top: Path, name: str, _stamp: tuple[int, ...] | None) -> bool:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    options = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-    command = ("git", *options, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
+    command = ("git", *OPTIONS, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
     try:
         found = subprocess.run(
             command,
             cwd=top,
-            env=own | {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1"},
+            env=environment(str(top)) | SETTINGS,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_ANSWER_S,

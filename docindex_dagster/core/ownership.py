@@ -5,11 +5,11 @@ git's `safe.directory` is the model: a folder of another user is refused until t
 
 import os
 import pwd
-import shlex
 import stat
 from pathlib import Path
 
 from docindex_dagster.core.errors import OwnershipError
+from docindex_dagster.core.printable import command
 
 _SUDO_UID = "SUDO_UID"
 _UNMAPPED = 65_534  # the owner of what belongs to users outside of a container's user namespace, root among them
@@ -34,7 +34,7 @@ def check_owner(path: Path, trusted_owner: int | None = None) -> None:
     own = _own_ids()
     if found.st_uid not in own:
         raise OwnershipError(
-            f"{path} belongs to {_name_of(found.st_uid)}; if you trust that user, run `docindex trust {_folder(path)}`"
+            f"{path} belongs to {_name_of(found.st_uid)}; if you trust that user, run {_trusting(path)}"
         )
     real = path.resolve()
     for place in (real, *real.parents):
@@ -43,14 +43,19 @@ def check_owner(path: Path, trusted_owner: int | None = None) -> None:
         if status.st_uid not in {*own, trusted_owner, _UNMAPPED}:
             raise OwnershipError(
                 f"{place} belongs to {_name_of(status.st_uid)}, who could replace {path}; if you trust that user, run "
-                f"`docindex trust {_folder(path)}`"
+                f"{_trusting(path)}"
             )
         # In a folder with the sticky bit, such as /tmp, users cannot replace what belongs to others.
         if mode & stat.S_IWOTH and (place == real or not mode & stat.S_ISVTX):
             raise OwnershipError(
-                f"every user may write {place} and so replace {path}; run `chmod o-w {place}`, or "
-                f"`docindex trust {_folder(path)}` if you trust all users of this machine"
+                f"every user may write {place} and so replace {path}; run {command('chmod', 'o-w', place)}, or "
+                f"{_trusting(path)} if you trust all users of this machine"
             )
+
+
+def _trusting(path: Path) -> str:
+    """The command that trusts the owner of a path."""
+    return command("docindex", "trust", path if path.is_dir() else path.parent)
 
 
 def _own_ids() -> set[int]:
@@ -64,8 +69,3 @@ def _name_of(uid: int) -> str:
         return f"user {pwd.getpwuid(uid).pw_name}"
     except KeyError:
         return f"user {uid}"
-
-
-def _folder(path: Path) -> str:
-    """The folder of a path, quoted for a shell."""
-    return shlex.quote(str(path if path.is_dir() else path.parent))

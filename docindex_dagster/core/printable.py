@@ -5,6 +5,7 @@ All that is printed for people goes through `visible` or `in_line`, all that is 
 """
 
 import re
+import shlex
 
 # Characters of the categories Cc, Cf, Zl, Zp and Cs of Unicode: controls, formats such as overrides of the direction of
 # writing and spaces without width, separators of lines, and halves of characters. Ranges, both ends inclusive.
@@ -13,6 +14,9 @@ _UNSAFE = (
     *((0x890, 0x891), (0x8E2, 0x8E2), (0x180E, 0x180E), (0x200B, 0x200F), (0x2028, 0x202E), (0x2060, 0x2064)),
     *((0x2066, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0x110BD, 0x110BD), (0x110CD, 0x110CD)),
     *((0x13430, 0x1343F), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0001, 0xE0001), (0xE0020, 0xE007F)),
+    # Letters, marks and symbols that are blank: a joiner, fillers of Hangul, an empty cell of Braille, variants.
+    *((0x34F, 0x34F), (0x115F, 0x1160), (0x2800, 0x2800), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0)),
+    *((0xE0100, 0xE01EF),),
 )
 _KEPT = "\n\t"
 _REPLACEMENT = 0xFFFD
@@ -26,6 +30,11 @@ _HALF = re.compile(r"[\ud800-\udfff]")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
+
+
+def command(*words: object) -> str:
+    """A command to suggest, of which a shell takes each word as it is: a checkout may choose some of them."""
+    return f"`{shlex.join(map(str, words))}`"
 
 
 def well_formed(text: str) -> str:

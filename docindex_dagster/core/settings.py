@@ -6,7 +6,6 @@
 import json
 import os
 import re
-import shlex
 import tomllib
 from contextlib import suppress
 from functools import lru_cache
@@ -37,6 +36,7 @@ from docindex_dagster.core.errors import OwnershipError, SettingsError, first_li
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.ownership import check_owner
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, privileges_of, without
 from docindex_dagster.core.trust import Privilege, Trust, trust_in
 from docindex_dagster.core.urls import check_url, scrub
@@ -570,8 +570,8 @@ def untrusted(settings: Settings) -> str:
         f"{privilege.name} {scrub(privilege.value)}" if privilege.name == "source" else privilege.name
         for privilege in settings.ignored
     )
-    place = shlex.quote(str(settings.root))
-    return f"{settings.root} is not trusted, so docindex ignores: {names}; review with `docindex trust {place}`"
+    review = command("docindex", "trust", settings.root)
+    return f"{settings.root} is not trusted, so docindex ignores: {names}; review with {review}"
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -618,10 +618,8 @@ def leads_out(file: Path) -> bool:
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
     if not given.is_full and given.owner is None and leads_out(file):
-        place = shlex.quote(str(root))
-        raise OwnershipError(
-            f"{file} is a link that leads out of the project; if you made it, run `docindex trust {place}`"
-        )
+        trusting = command("docindex", "trust", root)
+        raise OwnershipError(f"{file} is a link that leads out of the project; if you made it, run {trusting}")
     if not file.is_file():
         return ""
     if not given.is_full:

@@ -169,7 +169,7 @@ def knows_home(home: Path) -> bool:
     if trust_in(home).is_full:
         return True
     try:
-        return digest(_read_id(home)) in _stored_at(store(), stamp(store())).get("homes", ())
+        return knows_secret(home, _read_id(home))
     except OSError:
         return is_new_home(home)
 
@@ -191,15 +191,37 @@ def adopt_home(home: Path) -> None:
         SettingsError: The store is damaged.
     """
     secret = secrets.token_hex(_ID_BYTES)
-    if not home.is_relative_to(cache()):
-        try:
-            with _changing() as stored:
-                stored["homes"] = sorted({*stored.get("homes", ()), digest(secret.encode())})
-        except OSError:
-            if not trust_in(home).is_full:
-                raise
+    remember_secret(home, secret)
     with replacing(home / _ID, 0o600) as temporary:
         temporary.write_text(secret, encoding="ascii")
+
+
+def remember_secret(home: Path, secret: str) -> None:
+    """Remember a secret that docindex is about to write to a home, so that `knows_secret` tells it from others.
+
+    Raises:
+        OSError: It cannot be stored.
+        SettingsError: The store is damaged.
+    """
+    if home.is_relative_to(cache()):
+        return
+    try:
+        with _changing() as stored:
+            stored["homes"] = sorted({*stored.get("homes", ()), digest(secret.encode())})
+    except OSError:
+        if not trust_in(home).is_full:
+            raise
+
+
+def knows_secret(home: Path, secret: str) -> bool:
+    """Whether docindex itself wrote a secret to a home for this user, and nobody who filled the folder.
+
+    Raises:
+        OwnershipError: As `trust_in`.
+        SettingsError: As `trust_in`.
+    """
+    is_stored = digest(secret.encode()) in _stored_at(store(), stamp(store())).get("homes", ())
+    return is_stored or home.is_relative_to(cache()) or trust_in(home).is_full
 
 
 @lru_cache(maxsize=4)
@@ -217,10 +239,10 @@ def _is_covered(place: Path) -> bool:
     return any(place.is_relative_to(os.path.realpath(folder)) for folder in text.split(os.pathsep) if folder)
 
 
-def _read_id(home: Path) -> bytes:
+def _read_id(home: Path) -> str:
     descriptor = os.open(home / _ID, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(2 * _ID_BYTES)
+        return file.read(2 * _ID_BYTES).decode("ascii", "replace")
 
 
 def _lock() -> Path:

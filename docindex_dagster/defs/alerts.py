@@ -16,6 +16,7 @@ from typing import Literal
 import dagster as dg
 
 from docindex_dagster.core.errors import AlertError, ObjectStoreError, StoreError
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.core.webhook import as_text, post
@@ -265,7 +266,9 @@ def _ended_at(record: dg.RunRecord) -> float:
 def _advice(subject: Subject) -> str:
     tag, key = subject.tag or ("", "")
     is_source = tag == PARTITION_TAG and not domains.is_key(key)
-    return f"`docindex index {subject.name}` tries it again at once" if is_source else "see its log in the Dagster UI"
+    if not is_source:
+        return "see its log in the Dagster UI"
+    return f"{command('docindex', 'index', subject.name)} tries it again at once"
 
 
 def _marked(instance: dg.DagsterInstance, stage: Stage) -> list[dg.DagsterRun]:

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.model import RETRIEVING, Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
@@ -124,9 +125,8 @@ def _home(file: Path, values: Mapping[str, Any]) -> dict[str, Path]:
         return {}
     home = (file.absolute().parent / Path(str(given)).expanduser()).absolute()
     if not isinstance(given, str) or not Layout(home).current.exists():
-        raise SettingsError(
-            f"{file}: home: nothing is indexed in {given}; `DOCINDEX_HOME={given} docindex index` makes an index there"
-        )
+        indexing = command("env", f"DOCINDEX_HOME={given}", "docindex", "index")
+        raise SettingsError(f"{file}: home: nothing is indexed in {given}; {indexing} makes an index there")
     return {"home": Path(os.path.normpath(home))}
 
 

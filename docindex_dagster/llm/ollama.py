@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.core.errors import LLMError
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
@@ -171,7 +172,7 @@ class OllamaChat:
     @property
     def _no_model(self) -> str:
         host, model = self._http.endpoint.host, self.settings.model
-        return f"{host} has no model {model!r}: run `ollama pull {model}`, or see llm.base_url"
+        return f"{host} has no model {model!r}: run {command('ollama', 'pull', model)}, or see llm.base_url"
 
 
 def _http(settings: LLMSettings) -> Http:

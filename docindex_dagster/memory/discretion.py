@@ -9,6 +9,7 @@ from docindex_dagster.core.errors import (
     SettingsError,
     StoreError,
 )
+from docindex_dagster.core.printable import command
 
 # They name files, keys and numbers. An extractor, a chunker or the API of a model may quote what it was given.
 _WORDLESS = (AccessError, DomainError, FullDiskError, LogError, PluginError, SettingsError, StoreError)
@@ -23,5 +24,5 @@ def reason(error: BaseException, key: str) -> str:
     """Why a domain could not be folded, as it may be recorded."""
     if is_wordless(error):
         return str(error)
-    command = f"docindex memory fold --domain {key}"
-    return f"{type(error).__name__}: what it says may quote messages, and is not recorded: `{command}` shows it"
+    again = command("docindex", "memory", "fold", "--domain", key)
+    return f"{type(error).__name__}: what it says may quote messages, and is not recorded: {again} shows it"

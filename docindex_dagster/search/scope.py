@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
@@ -66,7 +67,7 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
     keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
     note = (
         f"you are in the work tree {tree.root}, but {' and '.join(missing)} is of another one, and so are the answers: "
-        f"`docindex index {tree.root}` indexes this one"
+        f"{command('docindex', 'index', tree.root)} indexes this one"
     )
     sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()
     return Here(sources, note if missing else "")
@@ -135,7 +136,7 @@ def keys_of(
         return without_branches(generation.sources)
     for key in keys:
         if key not in generation.sources:
-            raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
+            raise SourceError(f"{key} is not indexed yet: run {command('docindex', 'index', key)}")
     return keys
 
 

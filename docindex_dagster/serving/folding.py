@@ -14,6 +14,7 @@ from threading import Event, Lock, Thread
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import holder
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.discretion import reason
@@ -164,8 +165,8 @@ class _Folder:
     def _take(self, key: str, done: Done) -> None:
         self.on_folded(done)
         if done.warnings:
-            command = f"docindex memory fold --domain {key}"
-            self.report(f"{key} is folded with {done.warnings} warnings: `{command}` shows them")
+            again = command("docindex", "memory", "fold", "--domain", key)
+            self.report(f"{key} is folded with {done.warnings} warnings: {again} shows them")
 
 
 def _patient(settings: Settings) -> Settings:

@@ -1,13 +1,14 @@
 """Which project is meant: by name, by a variable, by `docindex.toml` from a folder upwards, or by what it indexes."""
 
 import os
-import shlex
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docindex_dagster.core.errors import OwnershipError, SourceError
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
+from docindex_dagster.core.trust import trust_in
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.projects import Project
 
@@ -48,7 +49,7 @@ def choose(
         start: a folder of it, or one that it indexes. None for what the variables say, else the working directory.
         project: its name or path, which comes before all else.
         by_folder: also a known one that indexes the folder.
-        by_url: also a known one that follows the repository that the folder is a checkout of.
+        by_url: also a known one that follows the repository that the folder is a clone of, if the user trusts that.
 
     Raises:
         SourceError: no project, or several, have the name; several index the folder.
@@ -69,7 +70,7 @@ def choose(
     )
     if (found.root / CONFIG_NAME).is_file() or not by_folder:
         return found
-    return _by_contents(folder, known, by_url=by_url) or found
+    return _by_contents(folder, known, found, by_url=by_url)
 
 
 def _above(folder: Path, tried: str) -> Choice:
@@ -91,20 +92,34 @@ def _named(name: str, given: str) -> Choice:
     raise SourceError(f"{given}: {name} is neither a folder nor a known project; known projects: {names}")
 
 
-def _by_contents(folder: Path, known: list[Project], *, by_url: bool) -> Choice | None:
-    """The project that indexes a folder, or that follows the repository of its checkout."""
-    place: Path | str | None
-    place, found = projects.by_folder(folder, _as_they_are(projects.by_folder(folder, known)[1]))
-    what = f"indexes {place}"
-    if not found and by_url:
-        place, found = projects.by_remote(folder, _as_they_are(projects.by_remote(folder, known)[1]))
-        what = f"follows {place}"
+def _by_contents(folder: Path, known: list[Project], found: Choice, *, by_url: bool) -> Choice:
+    """The project that indexes a folder, or that follows the repository of its clone; else what was found before."""
+    place, indexing = projects.by_folder(folder, _as_they_are(projects.by_folder(folder, known)[1]))
+    if indexing or not by_url:
+        return _only(indexing, f"indexes {place}") if indexing else found
+    tree, remote, followers = projects_of_clone(folder, known)
+    if not followers:
+        return found
+    choice = _only(followers, f"follows {remote}")
+    if trust_in(tree).grants(projects.privilege(followers[0], remote)):
+        return choice
+    trusting, naming = command("docindex", "trust", tree), command("docindex", "--project", choice.root)
+    how = f"{choice.because}, answers in this clone after {trusting}, or where it is named: {naming}"
+    return replace(found, tried=f"{found.tried}; {how}")
+
+
+def projects_of_clone(folder: Path, known: list[Project]) -> tuple[Path, str, list[Project]]:
+    """What `projects.by_remote` finds, by what the settings of the projects declare now."""
+    return projects.by_remote(folder, _as_they_are(projects.by_remote(folder, known)[2]))
+
+
+def _only(found: list[Project], what: str) -> Choice:
     if len(found) > 1:
-        first = shlex.quote(str(found[0].root))
+        first = command("docindex", "--project", found[0].root)
         raise SourceError(
-            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with --project {first}"
+            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with {first}"
         )
-    return Choice(found[0].root, f"project {found[0].root}, which {what}") if found else None
+    return Choice(found[0].root, f"project {found[0].root}, which {what}")
 
 
 def _as_they_are(listed: list[Project]) -> list[Project]:

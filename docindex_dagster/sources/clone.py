@@ -14,6 +14,7 @@ from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
+from docindex_dagster.core.printable import command
 from docindex_dagster.sources import checkout, guard, mirror, submodules
 from docindex_dagster.sources.disposal import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
@@ -134,7 +135,7 @@ def _put_nothing(source: Source, remote: Remote) -> None:
     if remote.ref is not None:
         raise NotThereError(
             f"{remote.url} has no branch, tag or commit {remote.ref!r}; what is indexed of it stays: mend it in "
-            f"docindex.toml, or say `docindex source remove {source.key}`"
+            f"docindex.toml, or say {command('docindex', 'source', 'remove', source.key)}"
         )
     if mirror.has_branches(remote.repository):
         raise NotThereError(f'the HEAD of {remote.url} leads to no commit; say which branch: branch = "NAME"')

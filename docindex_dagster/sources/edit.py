@@ -1,7 +1,6 @@
 """Editing the sources in `docindex.toml`, with its comments and order kept."""
 
 import os
-import shlex
 import tomllib
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from docindex_dagster.core.files import replacing
 from docindex_dagster.core.keys import base_key, is_branch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, leads_out, privileges_of, source_privilege, tables_of
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
@@ -114,10 +114,11 @@ def _refuse_again(root: Path, where: dict[str, str]) -> None:
     for source in registry.sources(settings).values():
         remote = source.remote
         if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
-            place = shlex.quote(where.get("url") or where["path"])
+            place = where.get("url") or where["path"]
             raise DeclaredError(
-                f"{source.key} is declared already: index it with `docindex index {source.key}`; another source of the "
-                f"same place needs a name of its own, as with `docindex source add {place} --name NAME`"
+                f"{source.key} is declared already: index it with {command('docindex', 'index', source.key)}; another "
+                "source of the same place needs a name of its own, as with "
+                f"{command('docindex', 'source', 'add', place, '--name', 'NAME')}"
             )
 
 
@@ -253,7 +254,7 @@ def check_removable(root: Path, key: str) -> None:
         if is_parent_of_libraries(table.get("path", "")):
             raise SourceError(
                 f"{key} is declared by path = {table['path']!r} together with others; take all of them out with "
-                f"`docindex source remove {shlex.quote(table['path'])}`, or move its folder away"
+                f"{command('docindex', 'source', 'remove', table['path'])}, or move its folder away"
             )
         branches = [other for other in _keys(root, table) if other != key]
         if branches and not is_branch(key):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from operator import itemgetter
@@ -14,28 +14,10 @@ from pathlib import Path
 from typing import IO
 
 from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
+from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, environment
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import scrub
 
-# A repository's own settings must not run programs, nor change what is printed.
-_OPTIONS = (
-    *("-c", "core.fsmonitor=false"),
-    *("-c", "core.hooksPath=/dev/null"),
-    *("-c", "core.quotePath=false"),
-    *("-c", "log.showSignature=false"),
-    *("-c", "log.showRoot=true"),
-    *("-c", "submodule.recurse=false"),
-)
-_SETTINGS = {
-    # An object that is missing is not fetched: the repository's settings say from where, and by which program.
-    "GIT_ALLOW_PROTOCOL": "",
-    "GIT_NO_LAZY_FETCH": "1",
-    # The history is what was committed, whatever this clone puts in its place.
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_GRAFT_FILE": "/dev/null",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-}
-KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 _READ = 1 << 16  # bytes
 # What is no regular file, such as a FIFO in place of a file that git reads, or a disk that does not answer: git would
 # wait for it for ever, and do nothing. The slowest command on a large repository prints something sooner.
@@ -128,7 +110,7 @@ def _start(
         raise NoRootError(_NO_ROOT.format(folder))
     # Named here, the work tree is not where the repository's settings say that it is.
     with launch(
-        ("-C", root, "--work-tree=.", *arguments), environment(folder) | _SETTINGS, lines, is_apart=True
+        ("-C", root, "--work-tree=.", *arguments), environment(folder) | SETTINGS, lines, is_apart=True
     ) as process:
         yield process
 
@@ -154,7 +136,7 @@ def launch(
         given.seek(0)
         try:
             process = subprocess.Popen(
-                ["git", *_OPTIONS, *arguments],
+                ["git", *OPTIONS, *arguments],
                 stdin=given,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -177,12 +159,6 @@ def _kill(process: subprocess.Popen[bytes], *, is_apart: bool) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     else:
         process.kill()
-
-
-def environment(folder: str, kept: Collection[str] = KEPT) -> dict[str, str]:
-    """Return an environment in which git sees this folder alone, whatever hook or shell docindex is run from."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in kept}
-    return inherited | {"LC_ALL": "C", "GIT_CEILING_DIRECTORIES": str(Path(folder).resolve().parent)}
 
 
 def _checked(
@@ -248,10 +224,10 @@ def _command(arguments: Sequence[str | bytes]) -> str:
     return ""
 
 
-def _silence(root: str, command: str, seconds: float) -> str:
+def _silence(root: str, name: str, seconds: float) -> str:
     return (
-        f"git {command} in {root} was ended: it did not answer for {seconds:.3g} seconds; one of the files that git "
-        f"reads may be a FIFO (find {root} -type p), or the disk does not answer"
+        f"git {name} in {root} was ended: it did not answer for {seconds:.3g} seconds; one of the files that git "
+        f"reads may be a FIFO ({command('find', root, '-type', 'p')}), or the disk does not answer"
     )
 
 
@@ -267,7 +243,8 @@ def _error(lines: list[str], root: str) -> SourceError:
     everything = "\n".join(lines)
     if "dubious ownership" in everything:
         return SourceError(
-            f"{root} belongs to another user, so git refuses it: git config --global --add safe.directory {root}"
+            f"{root} belongs to another user, so git refuses it: "
+            f"{command('git', 'config', '--global', '--add', 'safe.directory', root)}"
         )
     if "not a git repository" in everything or "must be run in a work tree" in everything:
         return NoRootError(_NO_ROOT.format(root))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.git_folders import common_folder, git_folder, text_of
+from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git
 
 # The option that switches hooks off is always there: without any match git would report a failure.
@@ -52,5 +53,5 @@ def _check_place(root: str, work_tree: str) -> None:
     if not is_own:
         raise SourceError(
             f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "
-            f"so there: git config --file {folder / 'config'} core.worktree {real}"
+            f"so there: {command('git', 'config', '--file', folder / 'config', 'core.worktree', real)}"
         )

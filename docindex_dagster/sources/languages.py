@@ -169,6 +169,7 @@ DOCUMENTS: dict[str, str] = {
     "notebook": ".ipynb",
     "pdf": ".pdf",
 }
+NAMES = frozenset(name for table in (CODE, CONFIG, NAMED_CONFIG, DOCUMENTS) for name in table if name is not None)
 # How the files of a loader begin that are no text, and are converted to one.
 CONVERTED: dict[str, bytes] = {"pdf": b"%PDF-"}
 # A header that says "do not edit" is meant for the files that are made of one of these.

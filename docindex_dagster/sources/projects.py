@@ -15,6 +15,7 @@ from docindex_dagster.core import git_folders
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import CONFIG_NAME, Settings
+from docindex_dagster.core.trust import Privilege
 from docindex_dagster.core.urls import place_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
@@ -105,21 +106,29 @@ def by_folder(folder: Path, projects: list[Project]) -> tuple[Path | None, list[
     return innermost, sorted({one for at, one in around if at.resolve() == real}, key=lambda one: one.root)
 
 
-def by_remote(folder: Path, projects: list[Project]) -> tuple[str | None, list[Project]]:
-    """The place of the repository that a folder is a checkout of, and the projects that follow it."""
-    for place in _remotes(folder):
+def by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[Project]]:
+    """The clone around a folder, the place of the repository that it is a clone of, and the projects that follow that.
+
+    The clone says itself what it is of, and anybody may have made it: see `privilege`.
+    """
+    tree = next((parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), folder)
+    for place in _remotes(tree):
         if found := [project for project in projects if place in project.places]:
-            return place, found
-    return None, []
+            return tree, place, found
+    return tree, "", []
 
 
-def _remotes(folder: Path) -> list[str]:
-    """The places that the remotes of the work tree around a folder name."""
-    tree = next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
-    if tree is None:
+def privilege(project: Project, place: str) -> Privilege:
+    """What a clone needs for its commands to answer from a project that follows its repository."""
+    return Privilege.of("project", f"answers from {project.root}, which follows {place}")
+
+
+def _remotes(tree: Path) -> list[str]:
+    """The places that the remotes of a clone name; none of a work tree whose git folder lies elsewhere."""
+    if (tree / ".git").is_symlink():
         return []
     places, in_remote = [], False
-    for line in git_folders.text_of(git_folders.common_folder(tree) / "config").splitlines():
+    for line in git_folders.text_of(tree / ".git" / "config").splitlines():
         key, _, value = line.strip().partition("=")
         if key.startswith("["):
             in_remote = key.startswith("[remote ")

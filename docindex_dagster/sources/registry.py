@@ -10,6 +10,7 @@ from urllib.parse import quote
 from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import repository_name
 from docindex_dagster.sources import noise
@@ -30,7 +31,7 @@ def sources(settings: Settings) -> dict[str, Source]:
                 raise SettingsError(
                     f"{settings.config_file}: two sources are named {source.key} "
                     f"({_place(found[source.key])} and {_place(source)}); give one of them a name of its own, as with "
-                    f"`docindex source add {_place(source)} --name NAME`"
+                    f"{command('docindex', 'source', 'add', _place(source), '--name', 'NAME')}"
                 )
             found[source.key] = source
     return found

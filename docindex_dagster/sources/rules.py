@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.git_folders import common_folder
-from docindex_dagster.sources import ignore, noise
+from docindex_dagster.sources import guard, ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
@@ -199,8 +200,11 @@ def _rules_above(root: bytes) -> Chain:
         if os.lstat(join(top, b".git")).st_uid != os.lstat(root).st_uid:
             return ()
         common = os.fsencode(common_folder(Path(os.fsdecode(top))))
+        if not common.startswith(join(os.path.realpath(top), b"")):
+            guard.options(top)  # it is that of this folder
         excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
-    except (OSError, ValueError, RuntimeError):  # there is none, or what `.git` leads to is no path, or a cycle
+    except (OSError, ValueError, RuntimeError, SourceError):
+        # There is none, or what `.git` leads to is no path, a cycle, or the repository of another folder.
         excluded = ignore.parse(b"", "")
     path = os.path.relpath(root, top) + b"/" if root != top else b""
     around = PathRules(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from docindex_dagster.core.errors import NoAnswerError, SourceError
+from docindex_dagster.core.git_folders import environment
 from docindex_dagster.sources import git
 
 NETWORK = "https:http:ssh"
@@ -55,7 +56,7 @@ def run(
         NoAnswerError: It took too long.
     """
     kept = [name for name in os.environ if name.startswith(_KEPT)]
-    variables = git.environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
+    variables = environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
     command, is_apart = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
     with git.launch(command, variables, lines, is_apart=is_apart) as (process, errors):
         try:

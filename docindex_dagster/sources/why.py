@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.discover import judge, list_entries
 from docindex_dagster.sources.entries import Entry
@@ -38,7 +39,7 @@ def why(source: Source, path: Path) -> Explanation:
         SourceError: `path` is not in the source or does not exist, or the source cannot be listed.
     """
     if source.remote is not None and not source.path.is_dir():
-        raise SourceError(f"{source.key} is not cloned yet: run `docindex index {source.key}`")
+        raise SourceError(f"{source.key} is not cloned yet: run {command('docindex', 'index', source.key)}")
     wanted = _as_on_disk(source, _relative(source, path))
     name = path_to_name(wanted)
     entry = next((entry for entry in list_entries(source) if _decides(entry, wanted)), None)

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 
 _COLUMNS = ("path", "size", "skipped_reason")
 
@@ -29,7 +30,7 @@ def skipped_files(layout: Layout, key: str) -> list[Skipped]:
     """
     found = tables.read(layout.table("discovered_files", key))
     if found is None:
-        raise SourceError(f"{key} is not indexed yet: run `docindex index {key}`")
+        raise SourceError(f"{key} is not indexed yet: run {command('docindex', 'index', key)}")
     rows = found.filter(pc.is_valid(found["skipped_reason"])).select(_COLUMNS)
     rows = rows.sort_by([("path", "ascending")])
     skipped = []

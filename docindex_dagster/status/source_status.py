@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.sources import registry, withdrawn
@@ -162,7 +163,7 @@ def _state(
     if source is None:
         return (
             State.NO_LONGER_DECLARED,
-            f"docindex.toml declares it no more; `docindex source remove {key}` takes it out",
+            f"docindex.toml declares it no more; {command('docindex', 'source', 'remove', key)} takes it out",
         )
     if source.remote is None and not source.path.is_dir():
         kept = "; what is indexed of it stays" if entry else ""
@@ -174,18 +175,19 @@ def _state(
 
 def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool) -> tuple[State, str | None]:
     """Whether a source that is there, and did not fail, was looked at."""
-    again = f"are the schedule and the sensors running? `docindex index {key}` looks at it now"
+    index = command("docindex", "index", key)
+    again = f"are the schedule and the sensors running? {index} looks at it now"
     if entry is None and _is_coming(runs):
         return State.WAITING_FOR_RUN, None
     if entry is None and runs.outcome is None:
-        return State.NOT_INDEXED, f"no run indexed it yet: `docindex index {key}` does, or `docindex ui`"
+        return State.NOT_INDEXED, f"no run indexed it yet: {index} does, or `docindex ui`"
     if entry is None:
         return State.NOT_INDEXED, f"no run indexed it: {again}"
     if is_overdue:
         known = "no run is known that" if runs.checked_at is None else "it is too long ago that a run"
         return State.NOT_CHECKED, f"{known} looked at all its files: {again}"
     if is_degraded(entry):
-        return State.DEGRADED, f"{'; '.join(lacks(entry))}: `docindex index {key}` tries again, and says what and why"
+        return State.DEGRADED, f"{'; '.join(lacks(entry))}: {index} tries again, and says what and why"
     return State.OK, None
 
 

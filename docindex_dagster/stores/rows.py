@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import VerificationError, first_line
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.embedding.verify import verify_embeddings
 from docindex_dagster.graph import extraction
@@ -96,7 +97,8 @@ def rows_of_others(
             rows.verify(model)
             rows.verify_graph()
         except VerificationError as error:
-            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run `docindex index {other}`")
+            again = command("docindex", "index", other)
+            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run {again}")
             continue
         yield rows
 

@@ -106,7 +106,7 @@ def test_a_project_is_named_by_its_name_or_path(run, team, monkeypatch, given):
     monkeypatch.chdir(team.parent / "notes/deep" if given.startswith("..") else team.parent)
 
     for found in (
-        run("search", "marmot", "--project", chosen),
+        run("--project", chosen, "search", "marmot"),
         run(f"--project={chosen}", "search", "marmot"),
     ):
         assert "page.md" in found.out
@@ -124,7 +124,7 @@ def test_the_order_of_precedence(run, team, monkeypatch):
     assert f"{team.parent / 'by_variable'}" in run("search", "marmot").err
     monkeypatch.setenv("DOCINDEX_ROOT", str(team.parent / "by_root"))
     assert f"{team.parent / 'by_root'}" in run("search", "marmot").err
-    assert "page.md" in run("search", "marmot", "--project", "team").out
+    assert "page.md" in run("--project", "team", "search", "marmot").out
 
 
 def test_behind_two_dashes_project_is_a_word_of_the_query(run, team):
@@ -145,7 +145,7 @@ def test_where_there_is_no_project_the_error_says_where_it_was_looked_for(run, t
 
 
 def test_a_name_that_no_project_has_lists_those_there_are(run, team):
-    refused = run("search", "marmot", "--project", "nosuch")
+    refused = run("--project", "nosuch", "search", "marmot")
 
     assert refused.code == 1
     assert "known projects: team" in refused.err
@@ -159,11 +159,11 @@ def test_several_projects_with_one_folder_or_name_ask_to_choose(run, team, monke
     assert refused.code == 1
     assert f"{other} or {team}" in refused.err
     assert "--project" in refused.err
-    assert "page.md" in run("search", "marmot", "--project", "other").out
+    assert "page.md" in run("--project", "other", "search", "marmot").out
 
 
 def test_a_source_that_was_taken_out_leads_nowhere_any_more(run, team):
-    assert run("source", "remove", "notes", "--project", "team").code == 0
+    assert run("--project", "team", "source", "remove", "notes").code == 0
 
     assert "there is no project" in run("search", "marmot").err
 
@@ -182,7 +182,7 @@ def test_a_damaged_list_counts_for_nothing_and_is_mended_by_the_next_run(run, te
     projects.list_file().write_bytes(damage)
     assert "there is no project" in run("search", "marmot").err
 
-    assert run("index", "--project", str(team)).code == 0
+    assert run("--project", str(team), "index").code == 0
 
     assert "page.md" in run("search", "marmot").out
 
@@ -203,7 +203,7 @@ def test_a_list_that_cannot_be_written_is_a_warning(run, team, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(team.parent / "file"))
     (team.parent / "file").touch()
 
-    indexed = run("index", "--project", str(team))
+    indexed = run("--project", str(team), "index")
 
     assert indexed.code == 0
     assert "cannot be listed" in indexed.err
@@ -231,5 +231,5 @@ def test_projects_are_listed_and_forgotten_until_they_index_again(run, team):
     assert run("project", "forget", "team").code == 0
     assert "there is no project" in run("search", "marmot").err
 
-    run("index", "--project", str(team))
+    run("--project", str(team), "index")
     assert "team" in run("project", "list").out

@@ -132,11 +132,11 @@ def test_a_folder_that_a_known_project_indexes_uses_that_and_says_which(search, 
     assert folders.kept() == []
 
 
-def test_a_named_project_has_to_have_the_folder(search, run, tmp_path):
+def test_a_named_project_has_to_have_the_folder(run, tmp_path):
     (tmp_path / "team").mkdir()
     (tmp_path / "team/docindex.toml").touch()
 
-    assert "not all paths lie in" in search("pump", "./manual", "--project", "./team").err
+    assert "not all paths lie in" in run("--project", "./team", "search", "pump", "./manual").err
 
 
 @pytest.mark.parametrize(

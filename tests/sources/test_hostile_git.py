@@ -6,15 +6,19 @@ Each test lays a trap whose program leaves a file behind, or whose path leads to
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.sources import git
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.repository import read_figures
+from docindex_dagster.sources.staleness import edits_since
 from docindex_dagster.sources.why import why
 from tests.sources.conftest import LONG_AGO_NS, Tree, new_repository, rows
 from tests.sources.remotes import Followed
@@ -255,6 +259,28 @@ def test_no_file_outside_is_read_as_rules(repository, tmp_path, setting):
     repository.git("config", setting, str(tmp_path / "rules"))
 
     assert repository.indexed() == {"missing.md"}
+
+
+@pytest.mark.parametrize("setting", ["diff.orderFile", "mailmap.file"])
+def test_no_file_outside_is_read_for_the_history(repository, tmp_path, setting):
+    os.mkfifo(tmp_path / "file")
+    repository.write("a.md")
+    repository.commit()
+    repository.git("config", setting, str(tmp_path / "file"))
+
+    with git.within(5):  # whoever opened the file would wait for ever
+        assert "a.md" in look_at(repository)
+
+
+def test_no_file_outside_is_read_as_rules_of_what_is_new(repository, tmp_path):
+    (tmp_path / "rules").write_text("new.md\n")
+    repository.write("a.md")
+    repository.commit()
+    pq.write_table(discover(repository.source()), tmp_path / "table")
+    repository.write("new.md")
+    repository.git("config", "core.excludesFile", str(tmp_path / "rules"))
+
+    assert edits_since(tmp_path / "table", repository.source(), time.monotonic() + 60).new == ("new.md",)
 
 
 def test_links_out_of_the_tree_are_not_followed(repository, outside):

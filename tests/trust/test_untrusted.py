@@ -337,13 +337,13 @@ def test_with_trust_everything_holds(hostile, how):
         variables = {"DOCINDEX_TRUST": str(hostile.root.parent) if "folder" in how else "1"}
     more = ["--trust"] if how == "--trust" else []
 
-    done = hostile.run("index", *more, **variables)
+    done = hostile.run(*more, "index", **variables)
 
     assert done.returncode == 0, done.stderr
     assert "not trusted" not in done.stderr
     assert "library/private" in done.stdout
     assert (hostile.root / ".docindex/stores/CURRENT").exists()
-    assert "private.md" in hostile.run("search", "combination of the safe", "--mode", "bm25", *more, **variables).stdout
+    assert "private.md" in hostile.run(*more, "search", "combination of the safe", "--mode", "bm25", **variables).stdout
 
 
 def test_what_changes_is_asked_for_again(hostile):

@@ -162,10 +162,10 @@ def _lines(found: FileText, start: int | None, end: int | None) -> Iterator[Line
     """The lines that are shown: of a long file, a part around the marked ones."""
     last = found.last_line
     first = 1 if last <= _MOST_LINES else max(1, (start or 1) - _BEFORE)
-    seen = 0
+    seen, ends_at = 0, highlighting.end_of_colours()
     for piece in found.pieces:
         text = piece.text.removesuffix("\n")
-        for number, html in enumerate(highlighting.lines_of(text, found.language), start=piece.start_line):
+        for number, html in enumerate(highlighting.lines_of(text, found.language, (), ends_at), start=piece.start_line):
             if first <= number < first + _MOST_LINES:
                 is_marked = start is not None and start <= number <= (end or start)
                 skipped = max(0, number - seen - 1) if seen or number == piece.start_line else 0

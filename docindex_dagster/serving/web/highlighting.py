@@ -1,5 +1,6 @@
 """Colours of syntax, by classes alone: each token of a text in a span that says what it is."""
 
+import time
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from docindex_dagster.core.printable import visible
+from docindex_dagster.search.patience import check_waiting
+from docindex_dagster.sources import languages
 
 _PREFIX = "k-"
-# A lexer's expressions may need time that grows faster than a text that an attacker wrote.
-_MOST_CHARACTERS, _LONGEST_LINE = 200_000, 5_000
+# A lexer's expressions may need time that grows faster than a text that an attacker wrote: one step takes half a
+# second at the worst for lines of this length, and a text is coloured as far as its lexer comes in time.
+_MOST_CHARACTERS, _LONGEST_LINE, _LONGEST_S = 200_000, 2_000, 0.5
 _OTHER_NAMES = {"astro": "html", "svelte": "html", "commonlisp": "common-lisp", "apex": "java", "jupyter": "markdown"}
 _PLAIN = frozenset({"", "n", "p", "w", "x"})  # they have no colour
 _CONTEXT = 40  # lines before those that are wanted, for what goes over several, such as comments
@@ -18,10 +22,19 @@ _CONTEXT = 40  # lines before those that are wanted, for what goes over several,
 Span = tuple[int, int]
 
 
-def lines_of(text: str, language: str | None, marks: Sequence[Span] = ()) -> list[Markup]:
-    """The lines of a text as HTML; some parts of it, [start, end) in characters, are marked."""
+def end_of_colours() -> float:
+    """When to stop colouring a page that begins now, by `time.monotonic`."""
+    return time.monotonic() + _LONGEST_S
+
+
+def lines_of(text: str, language: str | None, marks: Sequence[Span] = (), ends_at: float | None = None) -> list[Markup]:
+    """The lines of a text as HTML; some parts of it, [start, end) in characters, are marked.
+
+    Raises:
+        QueryError: nobody waits for it any more.
+    """
     plain = text.replace("\r\n", " \n")  # as long as it was, so that the marks fit
-    return _html(_tokens(plain, language), marks, 0, plain.count("\n") + 1)
+    return _html(_tokens(plain, language, ends_at or end_of_colours()), marks, 0, plain.count("\n") + 1)
 
 
 def window_of(text: str, language: str | None, marks: Sequence[Span], first: int, count: int) -> list[Markup]:
@@ -38,7 +51,7 @@ def window_of(text: str, language: str | None, marks: Sequence[Span], first: int
     lines = text.replace("\r\n", " \n").split("\n")[begin:]
     before = sum(len(line) + 1 for line in lines[: first - begin])
     moved = [(start + before, end + before) for start, end in marks]
-    return _html(_tokens("\n".join(lines), language), moved, first - begin, count)
+    return _html(_tokens("\n".join(lines), language, end_of_colours()), moved, first - begin, count)
 
 
 def _html(tokens: Iterator[tuple[str, str]], marks: Sequence[Span], first: int, count: int) -> list[Markup]:
@@ -81,14 +94,15 @@ def _cut(value: str, at: int, marks: Sequence[Span]) -> Iterator[tuple[str, bool
         yield value[done:], False
 
 
-def _tokens(text: str, language: str | None) -> Iterator[tuple[str, str]]:
+def _tokens(text: str, language: str | None, ends_at: float) -> Iterator[tuple[str, str]]:
     """The tokens of a text, each with the short name of its type; what no lexer knows is one without a name."""
     done = 0
     lexer = _lexer(language) if language and len(text) <= _MOST_CHARACTERS else None
     if lexer is not None and all(len(line) <= _LONGEST_LINE for line in text.split("\n")):
         for start, kind, value in lexer().get_tokens_unprocessed(text):
-            if start != done or not text.startswith(value, start):
-                break  # it skips or changes something: the rest is shown as it is
+            check_waiting()
+            if start != done or not text.startswith(value, start) or time.monotonic() > ends_at:
+                break  # it skips or changes something, or takes too long: the rest is shown as it is
             yield _name(kind), value
             done += len(value)
     if done < len(text):
@@ -97,14 +111,20 @@ def _tokens(text: str, language: str | None) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=256)  # a document may name any
 def _lexer(language: str) -> Any:
-    """The class of the lexer of a language; None where there is none."""
+    """The class of the lexer of a language, under any of its names; None for one that docindex does not know."""
     from pygments.lexers import find_lexer_class_by_name
-    from pygments.util import ClassNotFound
 
-    try:
-        return find_lexer_class_by_name(_OTHER_NAMES.get(language, language))
-    except ClassNotFound:
-        return None
+    name = _OTHER_NAMES.get(language, language)
+    return find_lexer_class_by_name(name) if name in _names() else None
+
+
+@cache
+def _names() -> frozenset[str]:
+    """All names that lexers of the languages have which docindex knows."""
+    from pygments.lexers import get_all_lexers
+
+    known = {_OTHER_NAMES.get(name, name) for name in languages.NAMES}
+    return frozenset(name for _, names, *_ in get_all_lexers(plugins=False) if known & {*names} for name in names)
 
 
 @cache

@@ -4,7 +4,7 @@ Two defences: the renderer makes no element of what is not wanted, and a sanitis
 """
 
 import posixpath
-from functools import lru_cache
+from functools import partial
 from urllib.parse import unquote, urlsplit
 
 import nh3
@@ -34,9 +34,10 @@ def rendered(text: str, source: str, path: str) -> Markup:
     Links within its source go to the pages of its files; others are text, with their address beside them. Blocks have
     the ids of their lines, as those of the file's text have.
     """
-    tokens = _parser().parse(visible(text))
+    parser = _parser(highlighting.end_of_colours())
+    tokens = parser.parse(visible(text))
     _settle(tokens, source, posixpath.dirname(path))
-    html = _parser().renderer.render(tokens, _parser().options, {})
+    html = parser.renderer.render(tokens, parser.options, {})
     clean = nh3.clean(
         html,
         tags=_TAGS,
@@ -48,14 +49,14 @@ def rendered(text: str, source: str, path: str) -> Markup:
     return Markup(clean)  # noqa: S704 it is sanitised
 
 
-@lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
-    options = {"html": False, "linkify": False, "highlight": _code}
+def _parser(ends_at: float) -> MarkdownIt:
+    """A parser of one page, whose code is coloured until then."""
+    options = {"html": False, "linkify": False, "highlight": partial(_code, ends_at)}
     return stoppable(MarkdownIt("commonmark", options)).enable(["table", "strikethrough"]).use(front_matter_plugin)
 
 
-def _code(text: str, language: str, _: str) -> str:
-    return str(Markup("\n").join(highlighting.lines_of(text, language.lower() or None)))
+def _code(ends_at: float, text: str, language: str, _: str) -> str:
+    return str(Markup("\n").join(highlighting.lines_of(text, language.lower() or None, ends_at=ends_at)))
 
 
 def _settle(tokens: list[Token], source: str, folder: str) -> None:

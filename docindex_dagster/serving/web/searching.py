@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from markupsafe import Markup
 from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse
@@ -16,6 +16,7 @@ from docindex_dagster.evaluation.collected import noted_places
 from docindex_dagster.evaluation.named import target_of
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
+from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.searching import Answer, SearchRequest
 from docindex_dagster.serving.http.served import Project, Served
@@ -27,7 +28,7 @@ from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter()
+router = APIRouter(dependencies=[Depends(until_it_leaves)])
 _RESULTS = 15
 _Name = Annotated[str, Field(max_length=1000)]
 MODES: Mapping[ModeName, str] = {

@@ -1,5 +1,6 @@
 """From templates to HTML. Whatever a template prints is escaped, and each character of it can be seen."""
 
+import shlex
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,7 +28,7 @@ _environment = Environment(
     lstrip_blocks=True,
 )
 _environment.filters.update(line=in_line, ago=moments.ago, moment=moments.moment, machine_time=moments.machine_time)
-_environment.filters.update(number="{:,}".format, twice=lambda name: (name, name))
+_environment.filters.update(number="{:,}".format, shell=shlex.join, twice=lambda name: (name, name))
 _environment.globals.update(links=links, version=__version__)
 
 

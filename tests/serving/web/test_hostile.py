@@ -1,9 +1,12 @@
 """What attackers write into files, names and commits is shown as text: it is no HTML, leads nowhere, hides nothing."""
 
+import time
 from urllib.parse import quote
 
 import pytest
 
+from docindex_dagster.core.errors import QueryError
+from docindex_dagster.search import patience
 from docindex_dagster.serving.web import highlighting, prose
 from tests.serving.web import project
 
@@ -121,6 +124,40 @@ def test_code_is_escaped_in_every_language_and_no_character_is_lost(language):
     assert all("<script" not in line and "<img" not in line for line in lines)
     assert len(lines) == project.HOSTILE_PAGE.count("\n") + 1
     assert "marmot" in plain
+
+
+HOSTILE_CODE = {
+    "html+ng2": "(",
+    "autoit": "\t",
+    "devicetree": "'a",
+    "usd": "--",
+    "gnuplot": "a",
+    "systemd": "a",
+    "dart": "&",
+    "matlab": " ",
+}
+
+
+@pytest.mark.parametrize("language", HOSTILE_CODE)
+@pytest.mark.parametrize("length", [4_990, 1_990])
+def test_code_in_hostile_lexers_does_not_keep_a_page_waiting(language, length):
+    what = HOSTILE_CODE[language]
+    fence = "```{}\n{}\n```\n\n".format(language, "\n".join([what * (length // len(what))] * 10))
+
+    began = time.process_time()
+    prose.rendered(fence * 3, "library/manual", "a.md")
+
+    assert time.process_time() - began < 5
+
+
+def test_code_is_coloured_no_more_once_its_client_has_left():
+    with patience.until(lambda: True), pytest.raises(QueryError):
+        highlighting.lines_of("x = 1\n", "python")
+
+
+@pytest.mark.parametrize("language", ["py", "sh", "js", "c++", "yml", "rust"])
+def test_languages_that_docindex_knows_are_coloured_under_any_of_their_names(language):
+    assert "<span" in "".join(highlighting.lines_of("# x = 1\nreturn '1'\n", language))
 
 
 def test_a_file_that_would_take_long_to_render_is_shown_by_its_lines(client, monkeypatch):

@@ -1,0 +1,98 @@
+"""Links and files that a checkout holds, where its user names a file to write or a folder to search."""
+
+import pytest
+
+from docindex_dagster.serving.http.token_file import stored_token
+
+RC = "# mine\n"
+
+
+@pytest.fixture
+def own(hostile):
+    """The checkout, indexed, whose settings ask for nothing; the user has a `.bashrc`."""
+    (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\nname = "own"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    (hostile.root / "pump.py").write_text("def prime():\n    return fill()\n\n\ndef fill():\n    return 1\n")
+    assert hostile.run("index").returncode == 0
+    (hostile.user / ".bashrc").write_text(RC)
+    return hostile
+
+
+@pytest.mark.parametrize("link", ["graph.mmd", "out/graph.mmd"])
+def test_output_is_not_written_through_a_link_out_of_the_checkout(own, link):
+    if "/" in link:
+        (own.root / "out").symlink_to(own.user)
+        (own.user / "graph.mmd").write_text(RC)
+    else:
+        (own.root / link).symlink_to(own.user / ".bashrc")
+
+    for words in (
+        ("graph", "export", "-f", "mermaid", link),
+        ("graph", "export", "-f", "scip", link),
+        ("support", "--quick", "-o", link),
+    ):
+        done = own.run(*words)
+        assert done.returncode == 1, done.stderr
+        assert "is a link that leads out of" in done.stderr
+    assert {file.read_text() for file in (own.user / ".bashrc", own.root / link)} == {RC}
+
+
+def test_output_is_written_where_it_is_named_and_to_devices(own):
+    (own.root / "out").mkdir()
+    (own.root / "link.mmd").symlink_to("out/graph.mmd")
+
+    for place in ("link.mmd", "/dev/stdout", str(own.user / "graph.mmd")):
+        done = own.run("graph", "export", "-f", "mermaid", place)
+        assert done.returncode == 0, done.stderr
+    assert "prime" in done.stdout or "prime" in (own.user / "graph.mmd").read_text()
+    assert (own.root / "out/graph.mmd").is_file()
+
+
+@pytest.mark.parametrize("link", ["docs", "README.md"])
+def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
+    (own.root / "docindex.toml").unlink()
+    git(own.root, "init")
+    (own.root / link).symlink_to(own.private if "." in link else own.private.parent)
+
+    for words in (("search", "combination", f"./{link}"), ("ask", "which combination?", f"./{link}")):
+        done = own.run(*words)
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
+
+
+def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
+    repository = own.user / "repository"
+    repository.mkdir()
+    git(repository, "init")
+    (repository / ".git/info/exclude").write_text("marmot-*\n")
+    (own.root / ".git").write_text(f"gitdir: {repository}/.git\n")
+    (own.root / "marmot-1").touch()
+
+    assert "exclude" not in own.run("why", "marmot-1").stdout
+
+
+@pytest.mark.parametrize("target", [".git/config", ".git/hooks/post-commit", ".docindex/id"])
+def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target):
+    git(own.root, "init")
+    before = (own.root / target).read_text() if (own.root / target).exists() else None
+    for name in ("CLAUDE.md", "AGENTS.md", ".mcp.json"):
+        (own.root / name).symlink_to(target)
+
+    for agent in ("claude", "codex"):
+        assert own.run("agents", "add", agent).returncode == 1
+    assert ((own.root / target).read_text() if (own.root / target).exists() else None) == before
+
+
+def test_a_token_that_an_archive_brought_is_not_that_of_the_server(own, monkeypatch):
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, own.environment[name])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    file, lock = own.root / ".docindex/serve.token", own.root / ".docindex/locks/serve.lock"
+    file.write_text("known-to-the-attacker\n")
+    file.chmod(0o600)
+
+    token = stored_token(file, lock)
+
+    assert token != "known-to-the-attacker"
+    assert stored_token(file, lock) == token == file.read_text().strip()
