@@ -79,7 +79,9 @@ class Race:
         (project / CONFIG_NAME).write_text(f'[[source]]\nkind = "library"\npath = "{self.corpus}"\n', "utf-8")
         self._semble("cold", cache)
         self._cold(project)
-        self._docindex("first search", self.room, "search", _QUESTION, str(self.corpus), "--yes")
+        # Without the list of projects, or the one that has just indexed the folder would answer.
+        unlisted = {"XDG_CONFIG_HOME": str(self.room / _CACHE)}
+        self._docindex("first search", self.room, "search", _QUESTION, str(self.corpus), "--yes", variables=unlisted)
         for case in ("nothing changed", "one file"):
             if case == "one file":
                 self._edit()
@@ -128,9 +130,9 @@ class Race:
         command = [str(self.semble), "search", _QUESTION, str(self.corpus), "--content", "all"]
         self._timed(case, "semble", command, environment=model)
 
-    def _docindex(self, case: str, folder: Path, *arguments: str) -> None:
-        cache = {"XDG_CACHE_HOME": str(self.room / _CACHE)}
-        self._timed(case, "docindex", [*_DOCINDEX, *arguments], folder=folder, environment=cache)
+    def _docindex(self, case: str, folder: Path, *arguments: str, variables: Mapping[str, str] | None = None) -> None:
+        environment = {"XDG_CACHE_HOME": str(self.room / _CACHE), **(variables or {})}
+        self._timed(case, "docindex", [*_DOCINDEX, *arguments], folder=folder, environment=environment)
 
     def _cold(self, project: Path) -> None:
         """Index, and note when a first generation is published, and when the run has ended."""

@@ -19,6 +19,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_l
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import expanded
 from docindex_dagster.status.summary import summary_of, summary_of_settled
 
 if TYPE_CHECKING:
@@ -284,9 +285,9 @@ def _was_found(settings: Settings, source: Source, name: str) -> bool:
 def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     """The keys that an argument means, and whether they are new: a folder in no source, or a URL, becomes one."""
     settings = load_settings(by_url=False)
-    folder = Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
+    folder = expanded(argument)
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
-    if is_url(argument) and not folder.exists():
+    if is_url(argument) and not os.path.lexists(folder):
         known = [source.key for source in registry.cloned_from(settings, argument)]
         return (known, False) if known else (_declare(argument), True)
     declared = registry.sources(settings)

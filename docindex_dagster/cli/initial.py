@@ -12,6 +12,7 @@ from docindex_dagster.cli.project import chosen
 from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
+from docindex_dagster.sources.paths import expanded
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
@@ -65,7 +66,7 @@ def _root(folder: Path | None) -> Path:
         DeclaredError: it has a project, or, where no folder is given, lies in one.
     """
     if folder is not None:
-        root = normal(Path(os.path.expanduser(folder)))  # noqa: PTH111 it keeps what it cannot expand
+        root = normal(expanded(folder))
         if not root.is_dir():
             raise SourceError(f"{root} is {'no folder' if root.exists() else 'not there'}")
         if os.path.lexists(root / CONFIG_NAME):

@@ -17,6 +17,7 @@ from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.choice import Choice, choose
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import expanded
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
 
@@ -70,7 +71,7 @@ def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
     if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
         where = " and ".join(rest)
         console.err.print(in_line(f"searching {where} for {arguments[0]!r}; quote a query of several words"))
-    return " ".join(query), [Path(os.path.expanduser(argument)) for argument in rest]  # noqa: PTH111 as the shell does
+    return " ".join(query), [expanded(argument) for argument in rest]
 
 
 def _is_explicit(argument: str) -> bool:
@@ -78,7 +79,7 @@ def _is_explicit(argument: str) -> bool:
 
 
 def _exists(argument: str) -> bool:
-    return "\0" not in argument and os.path.exists(os.path.expanduser(argument))  # noqa: PTH110, PTH111 as above
+    return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it raises nothing
 
 
 def _of_project(paths: Sequence[Path]) -> Opened | None:

@@ -80,7 +80,7 @@ def runs(layout: Layout) -> Iterator[tuple[Path, Entry]]:
 
 def find(layout: Layout, run_id: str) -> Entry | None:
     """The run of an id, or None."""
-    return next((entry for path, entry in runs(layout) if path.stem.endswith(run_id)), None)
+    return next((entry for _, entry in runs(layout) if entry.begin.run_id == run_id), None)
 
 
 def remove(path: Path) -> None:

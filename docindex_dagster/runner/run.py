@@ -38,6 +38,7 @@ from docindex_dagster.stores.publish import Publication
 # A stage that takes so long may have freed much memory, which takes 10 ms to give back.
 _LONG_S = 0.2
 _PATIENCE_S = 0.5  # for late inputs
+_MUCH = 1000  # chunks
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 
 
@@ -150,8 +151,7 @@ def run_stages(
                 if wants_graph:
                     outcomes[stage.name] = beside.submit(partial(do, stage))
                 continue
-            # A run that compares all rows does so once.
-            if is_early := not (run.is_full or run.is_verifying) and not _arrive(stage.late, outcomes):
+            if is_early := _is_early(run, stage, outcomes):
                 early.append(stage)
             outcomes[stage.name] = _done(do(stage, is_early=is_early))
             if is_early and stage.name == _STORES:
@@ -174,16 +174,30 @@ def _workers() -> Iterator[None]:
 
 def _warm_up(run: SourceRun) -> None:
     """Start a parsing worker, and load what the stages need: up to half a second each, mostly without Python's lock."""
-    pool.start_ahead()
+    if run.layout.table(_CHUNKS, run.key).exists():  # else there is so much to cut that one worker is not enough
+        pool.start_ahead()
     is_static = isinstance(run.load_embedder(), StaticEmbedder)
     for load in (load_detector, *([load_model] if is_static else ()), load_library):
         Thread(target=load, daemon=True).start()
+
+
+def _is_early(run: SourceRun, stage: Stage, outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
+    """Whether a stage runs without its late inputs first. A run that compares all rows does so once."""
+    if not stage.late or run.is_full or run.is_verifying or not run.graph_plan.is_wanted:
+        return False
+    return _is_much(outcomes) or not _arrive(stage.late, outcomes)
 
 
 def _arrive(names: Collection[str], outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
     """Wait for late inputs, but not for long; whether they are there."""
     late = [outcomes[name] for name in names if name in outcomes]
     return len(late) == len(names) and not (late and wait(late, _PATIENCE_S).not_done)
+
+
+def _is_much(outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
+    """Whether so many chunks are new that their graph takes longer than a publication waits."""
+    numbers = outcomes[_CHUNKS].result().reports[_CHUNKS].numbers
+    return int(numbers["added"]) + int(numbers["changed"]) > _MUCH
 
 
 def _needed(known: Mapping[str, Stage], name: str) -> set[str]:

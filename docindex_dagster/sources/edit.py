@@ -29,6 +29,7 @@ from docindex_dagster.core.settings import (
 )
 from docindex_dagster.core.urls import check_url, is_url
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.paths import expanded
 
 _SHORT_COMMIT = 10  # characters of an id that stands for a branch
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
@@ -47,7 +48,7 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
         SourceError: there is no such folder, or it is not what `kind` says; or the file declares it, untrusted.
         SettingsError: as `add`, or the URL is not one that can be followed.
     """
-    if is_url(place) and not Path(place).exists():
+    if is_url(place) and not os.path.lexists(place):
         where = {"url": _checked(place)}
         kind = kind or "git"
     else:
@@ -75,10 +76,7 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     """A folder as the file shall name it, and its kind."""
     is_parent = is_parent_of_libraries(path)
     folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER))
-    try:
-        folder = Path(os.path.normpath(folder.expanduser().absolute()))
-    except RuntimeError as error:
-        raise SourceError(f"{path} names a home folder that there is not") from error
+    folder = Path(os.path.normpath(expanded(folder).absolute()))
     if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
     if not folder.is_dir():

@@ -11,6 +11,7 @@ import stat
 import sys
 import unicodedata
 from collections.abc import Iterable
+from pathlib import Path
 
 _BLOCK = 1 << 20
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
@@ -119,3 +120,10 @@ def _read(file: int, limit: int | None) -> bytes:
         blocks.append(block)
         left -= len(block)
     return b"".join(blocks)
+
+
+def expanded(argument: str | Path) -> Path:
+    """The path that a user means: `~` is a home folder, unless something here has that name, as after a glob."""
+    if os.path.lexists(argument):
+        return Path(argument)
+    return Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand

@@ -33,3 +33,28 @@ def test_no_command_takes_the_name_of_a_file_for_an_option(hostile, name):
         assert "is the name of a file here" in done.stderr
     assert hostile.run("why", "--", name).returncode == hostile.run("why", f"./{name}").returncode == 0
     hostile.check()
+
+
+def test_a_folder_named_like_a_home_is_the_folder(hostile, tmp_path, monkeypatch):
+    home = tmp_path / "someone"
+    (home / "Documents").mkdir(parents=True)
+    (home / "Documents" / "diary.md").write_text("# Diary\n\nMarmots.\n")
+    monkeypatch.setenv("HOME", str(home))
+    named = hostile.root / "~" / "Documents"
+    named.mkdir(parents=True)
+    (named / "page.md").write_text("# Page\n\nMarmots whistle.\n")
+
+    found = hostile.run("search", "marmots", "~/Documents")
+
+    assert "page.md" in found.stdout
+    assert "diary.md" not in found.stdout
+
+
+def test_a_link_named_like_a_url_is_not_cloned(hostile):
+    (hostile.root / "git@example.invalid:repo").symlink_to("nowhere")
+
+    refused = hostile.run("index", "git@example.invalid:repo")
+
+    assert refused.returncode == 1
+    assert "clone" not in refused.stderr
+    assert "example.invalid" not in (hostile.root / "docindex.toml").read_text()
