@@ -36,12 +36,15 @@ def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[N
 
 
 def show_message(event: events.Event) -> None:
-    """Print what a run waits for, what the user should know, and that a source is searchable before its run ends."""
+    """Print what a run waits for, and what the user should know."""
     if isinstance(event, events.Waiting):
         err.print(f"{event.source}: waiting for {event.reason}")
     elif isinstance(event, events.Notice):
         warning(f"{event.source}: {event.text}")
-    elif isinstance(event, events.Searchable):
+
+
+def _show_searchable(event: events.Event) -> None:
+    if isinstance(event, events.Searchable):
         err.print(f"{event.source}: searchable after {event.seconds:.1f} s; linking its graph")
 
 
@@ -56,6 +59,7 @@ def _live(source: str, position: str) -> Iterator[None]:
 
         def update(event: events.Event) -> None:
             show_message(event)
+            _show_searchable(event)
             if isinstance(event, events.StageBegan):
                 line.update(task, description=f"{name}: {Step(event.stage)}", completed=0, total=None)
             elif isinstance(event, events.Progress):
@@ -77,6 +81,7 @@ class _Lines:
     def hear(self, event: events.Event) -> None:
         """Print the line that is due, if one is."""
         show_message(event)
+        _show_searchable(event)
         if not isinstance(event, events.Progress) or not event.total:
             return
         is_done = event.done == event.total

@@ -76,7 +76,10 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     """A folder as the file shall name it, and its kind."""
     is_parent = is_parent_of_libraries(path)
     folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER))
-    folder = Path(os.path.normpath(expanded(folder).absolute()))
+    folder = expanded(folder)
+    if folder.parts[:1] and folder.parts[0].startswith("~") and not os.path.lexists(folder):
+        raise SourceError(f"{path} names a home folder that there is not")
+    folder = Path(os.path.normpath(folder.absolute()))
     if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
     if not folder.is_dir():
