@@ -6,7 +6,7 @@ What Dagster publishes stands in `dagster` itself. The names below may change in
 
 | Names | Why no public one will do |
 |---|---|
-| `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and spares the newest of each kind. The public `delete_run` takes one run, leaves its files, and loses what the UI shows. |
+| `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and spares the newest of each kind. The public `delete_run` takes one run, leaves its files and the rows of its checks, and loses what the UI shows. |
 | `SqlEventLogStorage`, `SqlRunStorage` | The types that say that an instance keeps these tables, and give connections to them. |
 | `SqliteEventLogStorage`, `SqliteRunStorage`, `INDEX_SHARD_NAME` | Our subclasses keep connections open, for opening one an event takes longer than a small run, and write the events of a step together, with the row that `_event_to_row` makes of each. Named in Dagster's reference, under "Internals". |
 | `LocalComputeLogManager` | Says where logs of runs lie, to delete them. Named under "Internals", like the one of `NO_COMPUTE_LOGS`. |

@@ -12,12 +12,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
+from sqlalchemy import delete
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
+from docindex_dagster.defs.internals import CHECKS, SqlEventLogStorage
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
@@ -112,8 +114,7 @@ def _record(
     known = instance.get_run_by_id(entry.begin.run_id)
     if known is not None and known.is_finished:
         return
-    if known is not None:
-        instance.delete_run(known.run_id)
+    _forget(instance, entry.begin.run_id)
     report_dead_runs(instance, settings, {PARTITION_TAG: entry.begin.source})  # this one made up for them
     instance.add_dynamic_partitions(SOURCES_NAME, [entry.begin.source])
     job = definitions.resolve_job_def(_INDEX_SOURCE)
@@ -127,6 +128,15 @@ def _record(
     job.execute_in_process(
         instance=instance, raise_on_error=False, run_config=_SILENT, partition_key=key, run_id=run_id, tags=tags
     )
+
+
+def _forget(instance: dg.DagsterInstance, run_id: str) -> None:
+    """Delete what a recorder that was killed has left of a run, also while it deleted this."""
+    instance.delete_run(run_id)  # its events, too, where the run itself is gone
+    storage = instance.event_log_storage
+    if isinstance(storage, SqlEventLogStorage):
+        with storage.index_connection() as connection:  # Dagster keeps these, and refuses them a second time
+            connection.execute(delete(CHECKS).where(CHECKS.c.run_id == run_id))
 
 
 def _tags(entry: Entry) -> Iterator[tuple[str, str]]:

@@ -248,6 +248,28 @@ def test_recorders_that_are_killed_lose_and_repeat_nothing(project):
     kill_recorders(project, 2, 7, lambda _: None)
 
 
+@pytest.mark.parametrize("kind", [dg.DagsterEventType.RUN_START, dg.DagsterEventType.RUN_SUCCESS])
+def test_a_run_that_a_recorder_began_is_recorded_again(project, monkeypatch, kind):
+    run_id = index(project)
+    store = type(project.instance.event_log_storage).store_event
+
+    def killed(storage, event: dg.EventLogEntry) -> None:
+        if event.dagster_event_type is kind:
+            raise KeyboardInterrupt
+        store(storage, event)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(project.instance.event_log_storage), "store_event", killed)
+        record(project)
+
+    assert record(project) == 1
+
+    assets, checks = shown(project.instance, run_id)
+    assert len(assets) == sum(len(stage.products) for stage in stages()) + 1
+    assert all(passed for passed, _, _ in checks.values())
+    assert project.instance.get_run_by_id(run_id).status is dg.DagsterRunStatus.SUCCESS
+
+
 @pytest.mark.kill
 def test_recorders_that_are_killed_200_times_lose_and_repeat_nothing(project, say):
     number = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
