@@ -23,10 +23,10 @@ from docindex_dagster.defs.jobs import (
     maintain_stores,
     remove_source,
 )
+from docindex_dagster.defs.recorder import journal_recorded
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
-from docindex_dagster.defs.sensors.journal import journal_recorded
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.defs.sensors.stores import stores_due

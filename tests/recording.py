@@ -8,8 +8,8 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.recorder import record
-from docindex_dagster.runner.entries import Launcher
-from docindex_dagster.runner.runs import Mode, RunOutcome
+from docindex_dagster.runner.entries import Launcher, Mode
+from docindex_dagster.runner.runs import RunOutcome
 
 
 def index_and_record(

@@ -96,14 +96,6 @@ def build_chunks(
     return _counted(stamped, previous, made, summaries)
 
 
-def to_cut(
-    inputs: ChunkInputs, previous: pa.Table | None, settings: ChunkingSettings, summariser: Summariser | None = None
-) -> pa.Table:
-    """The files that `build_chunks` cuts, since their chunks are not among the previous ones."""
-    reused = _reusable(inputs.files, previous, made_with(inputs.files, settings, summariser))
-    return _without(inputs.files, reused)
-
-
 def _reusable(files: pa.Table, previous: pa.Table | None, version: str) -> pa.Table:
     """The previous rows of files that are the same byte for byte and would be cut the same way."""
     if previous is None or not previous.num_rows or not previous.schema.equals(CHUNKS):

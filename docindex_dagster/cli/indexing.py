@@ -23,7 +23,7 @@ from docindex_dagster.sources.paths import expanded
 from docindex_dagster.status.summary import summary_of, summary_of_settled
 
 if TYPE_CHECKING:
-    from docindex_dagster.runner.runs import Mode
+    from docindex_dagster.runner.entries import Mode
 
 _INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
 _ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"

@@ -56,6 +56,7 @@ def _failed(reason: str) -> Mapping[str, Any]:
 def _indexed(settings: Settings, order: Order) -> dict[str, Any]:
     from docindex_dagster.cli import launch
     from docindex_dagster.status.summary import summary_of
+    from docindex_dagster.stores import link_files, maintenance
 
     request, started = order.request, time.monotonic()
     outcome = launch.index(
@@ -66,6 +67,9 @@ def _indexed(settings: Settings, order: Order) -> dict[str, Any]:
         run_id=order.id,
         launched_by="serve",
     )
+    if settings.storage.url is None:
+        link_files.bring_up_to_date(Layout(settings.home))
+        maintenance.bring_up_to_date(Layout(settings.home))
     return summary_of(request.source, outcome, time.monotonic() - started)
 
 

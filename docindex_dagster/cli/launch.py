@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import dagster as dg
 
     from docindex_dagster.defs.requests import Request
-    from docindex_dagster.runner.entries import Launcher
-    from docindex_dagster.runner.runs import Mode, RunOutcome
+    from docindex_dagster.runner.entries import Launcher, Mode
+    from docindex_dagster.runner.runs import RunOutcome
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
 
@@ -122,10 +122,10 @@ def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
         DocindexError: the record cannot be opened.
         OSError: neither may its files be read.
     """
-    from docindex_dagster.runner.outcomes import with_journal
+    from docindex_dagster.runner import journal
 
     layout = Layout(settings.home)
-    return with_journal(layout, _recorded_outcomes(settings, layout) if has_record(layout) else None)
+    return journal.outcomes(layout, _recorded_outcomes(settings, layout) if has_record(layout) else None)
 
 
 def _recorded_outcomes(settings: Settings, layout: Layout) -> "Mapping[str, Runs]":
@@ -153,7 +153,7 @@ def index(
     Raises:
         WorkerError: a script without a main guard called this; its parsing workers would run it again.
         KeyboardInterrupt: the user stopped the run, or only ceased to follow one of another machine.
-        FullDiskError: there is no space for the journal.
+        FullDiskError: the disk is full, so the journal cannot be written.
     """
     if settings.storage.url is not None:
         with instance(settings) as opened:
@@ -257,7 +257,7 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
 
     Where machines share the stores, the run is some other machine's, and is followed until searches do not find it.
     """
-    from docindex_dagster.runner.removal import removing
+    from docindex_dagster.runner.runs import removing
 
     if settings.storage.url is not None:
         with instance(settings) as opened:

@@ -24,7 +24,7 @@ class BackgroundThread:
         self._thread = Thread(target=self._work, name=f"docindex-{name}", daemon=True)
 
     def __enter__(self) -> Self:
-        """Nothing is to be done."""
+        """Start nothing yet."""
         return self
 
     def __exit__(
@@ -66,5 +66,5 @@ def _call(call: Callable[[], _T], future: "Future[_T]") -> None:
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 whoever waits gets it
+        except BaseException as error:  # noqa: BLE001 the caller that waits for the result gets it
             future.set_exception(error)

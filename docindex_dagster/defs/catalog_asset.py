@@ -17,11 +17,9 @@ from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog, overview, source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import SourceState, State
-from docindex_dagster.stores import link_files, maintenance
+from docindex_dagster.stores import link_files
 
 CATALOG = dg.AssetKey("index_catalog")
-_LINKING_LATER = frozenset({"command line", "watch"})  # they do it when several runs are done
-_WITHOUT_DAEMON = "serve"  # so no sensor need be there that asks for maintenance
 _NONE_FAILED = "no_source_is_left_failed"
 _CHECKED = "every_source_was_checked_lately"
 _MOST_URGENT = 200
@@ -66,11 +64,8 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
     started = time.perf_counter()
     layout = project.layout
     entries = catalog.rebuild(layout, owner="index_catalog")
-    launcher = context.run.tags.get(LAUNCHER_TAG)
-    if launcher not in _LINKING_LATER:
+    if LAUNCHER_TAG not in context.run.tags:  # what did a run that is only recorded has done this
         link_files.bring_up_to_date(layout)
-    if launcher == _WITHOUT_DAEMON:
-        maintenance.bring_up_to_date(layout)
     settings = project.read_settings()
     statuses = _statuses(context.instance, settings, entries, ending=context.run)
     yield dg.MaterializeResult(

@@ -71,13 +71,6 @@ def report_dead_runs(
     return dead
 
 
-def report_lost_run(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Report a run as failed whose process is known to be gone, if there is such a run and it has not ended."""
-    run = instance.get_run_by_id(run_id)
-    if run is not None and run.status in _UNFINISHED:
-        _report(instance, run)
-
-
 def live_process(run: dg.DagsterRun) -> int | None:
     """The process that a run works in; None where that is gone, or is not known to be one of this machine."""
     here = _place()

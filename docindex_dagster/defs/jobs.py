@@ -16,7 +16,7 @@ from docindex_dagster.defs.memory_asset import MEMORY
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
 from docindex_dagster.defs.resources import PARTITION_TAG, Project
-from docindex_dagster.runner.removal import drop_caches, removing
+from docindex_dagster.runner.runs import drop_caches, removing
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import maintenance
 

@@ -4,11 +4,9 @@ import json
 import os
 import signal
 from contextlib import suppress
-from datetime import UTC, datetime
 
 import dagster as dg
 
-from docindex_dagster.core import work
 from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
@@ -19,7 +17,7 @@ from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PA
 from docindex_dagster.defs.sensors.declined import decline
 from docindex_dagster.memory import domains
 from docindex_dagster.serving.jobs import progress
-from docindex_dagster.serving.jobs.model import Job, JobRequest, State
+from docindex_dagster.serving.jobs.model import Job, JobRequest, State, iso_time
 
 _STATES = {
     dg.DagsterRunStatus.QUEUED: State.QUEUED,
@@ -58,7 +56,9 @@ def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] =
     if request is None:
         return None
     state = _STATES.get(run.status, State.RUNNING)
-    position = _position(run, settings) if state in {State.RUNNING, State.CANCELLING} else progress.NOT_BEGUN
+    is_at_work = state in {State.RUNNING, State.CANCELLING}
+    source = run.tags.get(PARTITION_TAG) if is_at_work else None
+    position = progress.of_run(Layout(settings.home), source, run.run_id)
     return Job(
         id=run.run_id,
         request=request,
@@ -67,9 +67,9 @@ def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] =
         done=position.done,
         total=position.total,
         percent=100 if state is State.SUCCEEDED else position.percent,
-        created_at=_time(record.create_timestamp.timestamp()),
-        started_at=_time(record.start_time) if record.start_time else None,
-        ended_at=_time(record.end_time) if record.end_time else None,
+        created_at=iso_time(record.create_timestamp.timestamp()),
+        started_at=iso_time(record.start_time) if record.start_time else None,
+        ended_at=iso_time(record.end_time) if record.end_time else None,
         run_id=run.run_id,
         summary=None,
         failures=reasons,
@@ -96,19 +96,6 @@ def launcher(run: dg.DagsterRun) -> str:
     if run.remote_job_origin is not None:  # by a code location: a run in a process of its own has none
         return "Dagster UI"
     return run.tags.get(LAUNCHER_TAG, "command line")
-
-
-def _position(run: dg.DagsterRun, settings: Settings) -> progress.Position:
-    """Where a run is that works on a source of this home."""
-    key = run.tags.get(PARTITION_TAG)
-    at_work = work.on_source(Layout(settings.home), key) if key else None
-    if at_work is None or at_work.step is None or run.run_id not in at_work.owner:
-        return progress.NOT_BEGUN
-    return progress.at(at_work.step.stage, at_work.step.done, at_work.step.total)
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
@@ -143,13 +130,3 @@ def mark_cancelling(instance: dg.DagsterInstance, run_id: str) -> None:
     run = instance.get_run_by_id(run_id)
     if run is not None and not run.is_finished and run.status is not dg.DagsterRunStatus.CANCELING:
         instance.report_run_canceling(run)
-
-
-def mark_canceled(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
-    """Note that a run, whose process is gone, was stopped on purpose; not of one that ended well before."""
-    run = instance.get_run_by_id(run_id)
-    if run is None or run.status is dg.DagsterRunStatus.SUCCESS:
-        return
-    if run.status is not dg.DagsterRunStatus.CANCELED:
-        instance.report_run_canceled(run)
-    decline(instance, settings, run)

@@ -19,10 +19,17 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
-from docindex_dagster.defs.internals import CHECKS, SqlEventLogStorage
 from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
+from docindex_dagster.defs.resources import (
+    ENDED_AT_TAG,
+    FULL_TAG,
+    LAUNCHER_TAG,
+    ONLY_TAG,
+    PARTITION_TAG,
+    VERIFY_TAG,
+    Project,
+)
 from docindex_dagster.defs.sensors.declined import decline
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.pipeline.stage import Stage
@@ -30,6 +37,8 @@ from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, StageEntry, State
 
 _INDEX_SOURCE = "index_source"
+_INTERVAL_S = 15
+_BUDGET_S = 40  # a tick may take 60 s
 _SILENT = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
@@ -38,6 +47,7 @@ class JournaledRun:
 
     def __init__(self) -> None:
         self.entry: Entry | None = None
+        self.stages: Mapping[str, StageEntry] = {}
 
     def do(
         self,
@@ -53,7 +63,7 @@ class JournaledRun:
         """
         if self.entry is None or self.entry.end is None:
             raise DocindexError("the run is not in the journal")
-        done = self.entry.stages.get(stage.name)
+        done = self.stages.get(stage.name)
         if done is None:
             raise DocindexError("; ".join(self.entry.end.failures) or "the run ended before this stage")
         if done.failure:
@@ -102,15 +112,14 @@ def record(instance: dg.DagsterInstance, settings: Settings, build: Build, budge
                     break
                 if entry.end is None:
                     continue
-                _record(instance, settings, definitions, run, entry)
+                run.entry, run.stages = entry, journal.stages(path)
+                _record(instance, settings, definitions, entry)
                 journal.remove(path)
                 count += 1
     return count
 
 
-def _record(
-    instance: dg.DagsterInstance, settings: Settings, definitions: dg.Definitions, run: JournaledRun, entry: Entry
-) -> None:
+def _record(instance: dg.DagsterInstance, settings: Settings, definitions: dg.Definitions, entry: Entry) -> None:
     known = instance.get_run_by_id(entry.begin.run_id)
     if known is not None and known.is_finished:
         return
@@ -124,7 +133,6 @@ def _record(
         decline(instance, settings, canceled)
         instance.report_run_canceled(canceled)
         return
-    run.entry = entry
     job.execute_in_process(
         instance=instance, raise_on_error=False, run_config=_SILENT, partition_key=key, run_id=run_id, tags=tags
     )
@@ -132,6 +140,8 @@ def _record(
 
 def _forget(instance: dg.DagsterInstance, run_id: str) -> None:
     """Delete what a recorder that was killed has left of a run, also while it deleted this."""
+    from docindex_dagster.defs.internals import CHECKS, SqlEventLogStorage  # it loads Dagster's migrations
+
     instance.delete_run(run_id)  # its events, too, where the run itself is gone
     storage = instance.event_log_storage
     if isinstance(storage, SqlEventLogStorage):
@@ -150,3 +160,20 @@ def _tags(entry: Entry) -> Iterator[tuple[str, str]]:
         yield ONLY_TAG, json.dumps(list(begin.only))
     if entry.state is State.LOST:
         yield LOST_TAG, "true"
+
+
+def journal_recorded(build: Build) -> dg.SensorDefinition:
+    """Return the sensor of a project whose definitions `build` makes."""
+
+    @dg.sensor(
+        minimum_interval_seconds=_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Records the runs that `docindex index`, `docindex watch` and the jobs of `docindex serve` did, "
+        "with their materialisations and checks. It requests no run. See docs/operations.md, “Runs that are recorded "
+        "later”.",
+    )
+    def journal_recorded(context: dg.SensorEvaluationContext, project: Project) -> dg.SkipReason:
+        count = record(context.instance, project.read_settings(), build, _BUDGET_S)
+        return dg.SkipReason(f"recorded {count} run{'' if count == 1 else 's'}")
+
+    return journal_recorded

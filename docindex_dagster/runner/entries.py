@@ -15,6 +15,7 @@ import pyarrow as pa
 from docindex_dagster.pipeline.stage import CheckResult, Outcome, Report
 
 Launcher = Literal["command line", "watch", "serve"]
+Mode = Literal["changes", "full", "verify"]
 Numbers = Mapping[str, int | float | str]
 _NO_NUMBERS: Numbers = MappingProxyType({})
 _SAMPLE_ROWS = 5
@@ -40,7 +41,7 @@ class Begin:
     launched_by: Launcher
     began_at: float
     pid: int
-    mode: Literal["changes", "full", "verify"] = "changes"
+    mode: Mode = "changes"
     only: tuple[str, ...] = ()
 
 
@@ -108,7 +109,6 @@ class Entry:
     """A run in the journal."""
 
     begin: Begin
-    stages: Mapping[str, StageEntry]
     end: End | None  # None while the run goes on
 
     @property

@@ -1,7 +1,7 @@
 """The journal: runs that Dagster does not know yet, a file for each, which their processes write.
 
-A process holds the kernel's lock on the file of its run, so a file without an end that nobody holds is of a run that
-was killed. Lines are appended and never changed; a line that a kill cut off counts for nothing.
+A process holds the kernel's lock on the file of its run. A file without an end that no process has locked belongs to a
+run that was killed. Lines are appended and never changed; a line that a kill cut off is ignored.
 """
 
 import fcntl
@@ -15,15 +15,25 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from docindex_dagster.core import locks
 from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import entries
 from docindex_dagster.runner.entries import Begin, End, Entry, StageEntry, State
+from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 Report = Callable[[StageEntry], None]
 """Takes what a stage did."""
 _BEGIN, _STAGE, _CANCEL, _END = "begin", "stage", "cancel", "end"
+_STAGE_LINE = b'{"name": "stage"'
+_OUTCOMES: Mapping[State, Outcome] = {
+    State.SUCCEEDED: "succeeded",
+    State.FAILED: "failed",
+    State.LOST: "failed",
+    State.CANCELED: "canceled",
+    State.RUNNING: "running",
+}
 _SUFFIX, _NEW = ".jsonl", ".new"
 _MOST_KEPT = 1000  # runs of a user who never starts Dagster
 _LOST = "process {} of this run is gone"
@@ -78,6 +88,11 @@ def runs(layout: Layout) -> Iterator[tuple[Path, Entry]]:
                 yield path, entry
 
 
+def stages(path: Path) -> dict[str, StageEntry]:
+    """What the stages of the run in a file did, by their names."""
+    return {values["stage"]: entries.stage_of(values) for name, values in _lines(path) if name == _STAGE}
+
+
 def find(layout: Layout, run_id: str) -> Entry | None:
     """The run of an id, or None."""
     return next((entry for _, entry in runs(layout) if entry.begin.run_id == run_id), None)
@@ -120,9 +135,12 @@ def drop_samples(layout: Layout) -> None:
 
 def prune(layout: Layout) -> None:
     """Remove the oldest runs where there are too many, but for the newest one of each source, and unfinished files."""
-    for path in layout.entries(layout.journal):
-        if path.suffix == _NEW and _is_free(path):
+    files = layout.entries(layout.journal)
+    for path in files:
+        if path.suffix == _NEW and locks.holder(path) is None:
             remove(path)
+    if len(files) <= _MOST_KEPT:
+        return
     found = [(path, entry.begin.source) for path, entry in runs(layout) if entry.end is not None]
     newest = {source: path for path, source in found}
     for path, source in found[: max(0, len(found) - _MOST_KEPT)]:
@@ -130,50 +148,56 @@ def prune(layout: Layout) -> None:
             remove(path)
 
 
+def outcomes(layout: Layout, recorded: Mapping[str, Runs] | None) -> dict[str, Runs] | None:
+    """Return how the runs of each source ended, by Dagster's record and the journal; None where both are empty."""
+    found = dict(recorded or {})
+    for _, entry in runs(layout):  # none is recorded yet, so they are newer
+        key = entry.begin.source
+        found[key] = _later(found.get(key, NO_RUNS), entry)
+    return found if found or recorded is not None else None
+
+
+def _later(known: Runs, entry: Entry) -> Runs:
+    known = replace(known, outcome=_OUTCOMES[entry.state], run_id=entry.begin.run_id)
+    if entry.end is None or entry.state is State.CANCELED:
+        return known
+    if entry.state is not State.SUCCEEDED:
+        return replace(known, failed_id=entry.begin.run_id, failure="; ".join(entry.end.failures))
+    if not entry.looked_at_all:
+        return known
+    return replace(known, checked_at=entry.end.ended_at, failed_id=None, failure=None)
+
+
 def _read(path: Path) -> Entry | None:
-    """The run in a file; None where the file is damaged."""
-    is_gone = _is_free(path)  # first: a process that ends meanwhile writes the end before
+    """Return the run in a file, or None if the file is damaged."""
+    is_gone = locks.holder(path) is None  # asked first: a process that ends meanwhile has written the end before
     begin: Begin | None = None
-    stages: dict[str, StageEntry] = {}
+    end: End | None = None
     is_cancelled = False
-    ended: End | None = None
-    for name, values in _lines(path):
+    for name, values in _lines(path, without_stages=True):
         if name == _BEGIN:
             begin = entries.begin_of(values)
-        elif name == _STAGE:
-            stage = entries.stage_of(values)
-            stages[stage.stage] = stage
         elif name == _CANCEL:
             is_cancelled = True
         elif name == _END:
-            ended = entries.end_of(values)
+            end = entries.end_of(values)
     if begin is None:
         return None
-    if ended is None and is_gone:
-        ended = End(State.LOST, path.stat().st_mtime, (_LOST.format(begin.pid),))
-    if ended is not None and is_cancelled and ended.state is not State.SUCCEEDED:
-        ended = replace(ended, state=State.CANCELED)
-    return Entry(begin, stages, ended)
+    if end is None and is_gone:
+        end = End(State.LOST, path.stat().st_mtime, (_LOST.format(begin.pid),))
+    if end is not None and is_cancelled and end.state is not State.SUCCEEDED:
+        end = replace(end, state=State.CANCELED)
+    return Entry(begin, end)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _lines(path: Path, *, without_stages: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the lines of a file; those of stages hold tables, which most readers do not need."""
     for line in path.read_bytes().split(b"\n"):
+        if without_stages and line.startswith(_STAGE_LINE):
+            continue
         with suppress(ValueError, KeyError, TypeError):
             values = json.loads(line)
             yield values["name"], values["data"]
-
-
-def _is_free(path: Path) -> bool:
-    """Whether no process holds the lock of a file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    else:
-        return True
-    finally:
-        os.close(descriptor)
 
 
 def _line(name: str, values: Mapping[str, Any]) -> bytes:

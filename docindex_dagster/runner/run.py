@@ -116,9 +116,7 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
         yield replace(run, note=note)
 
 
-def run_stages(
-    run: SourceRun, report: Report = _keep_no_journal, *, is_complete: bool = False, wants_graph: bool = True
-) -> Ran:
+def run_stages(run: SourceRun, report: Report = _keep_no_journal, *, is_complete: bool = False) -> Ran:
     """Run the stages: those that a publication needs in this thread, the others beside them.
 
     A stage does not wait longer than half a second for inputs that may be late. It runs without them, and once more
@@ -128,12 +126,13 @@ def run_stages(
         run: which holds the lock of its source.
         report: called with what each stage did, once that is on the disk, or with how it failed.
         is_complete: run the stages after the files and commits also where nothing differs from what is published.
-        wants_graph: run the stages whose values are late inputs alone; else they are left to a later run.
 
     Raises:
         DocindexError: what a stage raises; those after it do not run.
     """
-    _warm_up(run)
+    has_work = is_complete or not run.layout.table(_CHUNKS, run.key).exists()
+    if has_work:
+        _warm_up(run)
     with _workers(), BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
         run = replace(run, wait_for_tables=writer.wait)
         outcomes: dict[str, Future[Outcome]] = {}
@@ -142,14 +141,13 @@ def run_stages(
         for stage in stages():
             if stage.name == _CHUNKS:
                 writer.wait()
-                published = (
-                    None if is_complete else unchanged(run, *(_value(outcomes, name) for name in (_FILES, _COMMITS)))
-                )
-                if published is not None:
+                seen = (_value(outcomes, name) for name in (_FILES, _COMMITS))
+                if not is_complete and (published := unchanged(run, *seen)) is not None:
                     return Ran(published, _results(outcomes))
+                if not has_work:
+                    _warm_up(run)
             if stage.name not in needed:
-                if wants_graph:
-                    outcomes[stage.name] = beside.submit(partial(do, stage))
+                outcomes[stage.name] = beside.submit(partial(do, stage))
                 continue
             if is_early := _is_early(run, stage, outcomes):
                 early.append(stage)
@@ -157,7 +155,7 @@ def run_stages(
             if is_early and stage.name == _STORES:
                 run.report(Searchable(run.key, time.monotonic() - began))
         beside.wait()
-        for stage in early if wants_graph else ():
+        for stage in early:
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
     return Ran(_value(outcomes, _STORES), _results(outcomes))
@@ -190,8 +188,7 @@ def _is_early(run: SourceRun, stage: Stage, outcomes: Mapping[str, "Future[Outco
 
 def _arrive(names: Collection[str], outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
     """Wait for late inputs, but not for long; whether they are there."""
-    late = [outcomes[name] for name in names if name in outcomes]
-    return len(late) == len(names) and not (late and wait(late, _PATIENCE_S).not_done)
+    return not wait([outcomes[name] for name in names], _PATIENCE_S).not_done
 
 
 def _is_much(outcomes: Mapping[str, "Future[Outcome]"]) -> bool:

@@ -1,28 +1,31 @@
-"""Runs that are recorded: the one way in which commands, watchers and jobs bring a source up to date."""
+"""Runs that the journal keeps: how commands, watchers and jobs bring a source up to date, and how one is taken out."""
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
 from uuid import uuid4
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DocindexError, VerificationError, is_debugging
 from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner import journal
-from docindex_dagster.runner.entries import Begin, Launcher, StageEntry, State
+from docindex_dagster.runner.entries import Begin, Launcher, Mode, StageEntry, State
 from docindex_dagster.runner.journal import Report
 from docindex_dagster.runner.run import check_local, holding, reason_of, run_stages
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.status import catalog
+from docindex_dagster.stores import link_files
+from docindex_dagster.stores.publish import withdraw
 
-Mode = Literal["changes", "full", "verify"]
 INTERRUPTED = "it was stopped before its end"
 
 
@@ -64,7 +67,7 @@ def index(
         WorkerError: the script that calls it has no main guard.
         SettingsError: the stores are shared with other machines.
         KeyboardInterrupt: the user stopped it.
-        FullDiskError: there is no space for the journal.
+        FullDiskError: the disk is full, so the journal cannot be written.
     """
     check_local(settings)
     begin = Begin(run_id or str(uuid4()), key, launched_by, time.time(), os.getpid(), mode, only)
@@ -140,3 +143,37 @@ def _numbers(found: list[StageEntry]) -> Iterator[tuple[str, dict[str, float]]]:
                 name,
                 {**rows, **{key: value for key, value in product.numbers.items() if isinstance(value, (int, float))}},
             )
+
+
+@contextmanager
+def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Iterator[None]:
+    """Take a source out of the stores of this machine, and hold its lock until the block ends.
+
+    Args:
+        settings: of the project.
+        key: of the source; one that is still declared stays out until a command names it.
+        report: called with the owner of a lock that is waited for.
+
+    Raises:
+        StoreError: what is published cannot be read.
+    """
+    owner = f"removal of {key}"
+    with writing(settings) as layout, exclusive(layout.source_lock(key), owner, report):
+        with exclusive(layout.publication_lock, owner, report):
+            withdraw(layout, key)
+            for asset in layout.assets():
+                layout.table(asset, key).unlink(missing_ok=True)
+        catalog.rebuild(layout, owner)
+        link_files.bring_up_to_date(layout)
+        drop_caches(layout, key, report)
+        journal.forget(layout, key)
+        if key in registry.sources(settings):
+            withdrawn.note(layout, key)  # or a sensor would add it again
+        yield
+
+
+def drop_caches(layout: Layout, key: str, report: Callable[[str], None]) -> None:
+    """Remove what saves work when a source is indexed: vectors, summaries, its clone."""
+    cache.remove(layout, key)
+    layout.summaries(key).unlink(missing_ok=True)
+    clone.remove(layout, key, report=report)

@@ -6,13 +6,17 @@ from collections.abc import Iterator
 import dagster as dg
 import pytest
 
+from docindex_dagster.cli import job
+from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import MAINTENANCE_TAG
-from docindex_dagster.defs.resources import LAUNCHER_TAG, REASON_TAG
+from docindex_dagster.defs.resources import REASON_TAG
 from docindex_dagster.defs.sensors import stores
+from docindex_dagster.serving.jobs.child import Order
+from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.stores import compaction, maintenance
 from docindex_dagster.stores.generation import read_generation
-from tests.defs.conftest import QUIET, Project, new_project
+from tests.defs.conftest import KEY, QUIET, Project, new_project
 from tests.defs.daemon import Daemon
 from tests.defs.quick_runs import quick_run
 
@@ -103,8 +107,9 @@ def test_after_a_failure_it_is_asked_for_again_later(project, daemon, monkeypatc
     assert len(asked(daemon)) == 1
 
 
-@pytest.mark.parametrize(("launcher", "is_done"), [("serve", True), ("watch", False), (None, False)])
-def test_a_job_of_a_server_does_it_itself_since_no_daemon_need_be_there(project, launcher, is_done):
-    project.index(tags={LAUNCHER_TAG: launcher} if launcher else {})
+def test_a_job_of_a_server_does_it_itself_since_no_daemon_need_be_there(project):
+    order = Order("5d0f0ae0-6b5c-4a7e-8a8f-0d3f4d0a7c11", JobRequest("index", KEY), lock=-1)
 
-    assert maintenance.is_due(project.layout) is not is_done
+    assert job._indexed(load_settings(project.root), order)["succeeded"]
+
+    assert not maintenance.is_due(project.layout)

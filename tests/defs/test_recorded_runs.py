@@ -240,27 +240,6 @@ class TestCancelling:
             recorded_runs.cancel(project.instance, settings, "none")
 
 
-class TestMarking:
-    def test_a_run_that_ended_well_stays_so(self, project, settings):
-        run_id = quick_run(project.instance)
-
-        recorded_runs.mark_cancelling(project.instance, run_id)
-        recorded_runs.mark_canceled(project.instance, settings, run_id)
-
-        assert status_of(project, run_id) is dg.DagsterRunStatus.SUCCESS
-
-    def test_a_run_that_was_killed_or_failed_by_the_signal_is_canceled(self, project, settings):
-        killed, failed = recorded(project, STARTED), quick_run(project.instance, KeyboardInterrupt())
-
-        for run_id in (killed, failed):
-            recorded_runs.mark_canceled(project.instance, settings, run_id)
-            assert status_of(project, run_id) is dg.DagsterRunStatus.CANCELED
-
-    def test_a_run_that_there_is_not_is_no_error(self, project, settings):
-        recorded_runs.mark_cancelling(project.instance, "none")
-        recorded_runs.mark_canceled(project.instance, settings, "none")
-
-
 def tags_of(pid: int, run_id: str) -> dict[str, str]:
     """The tags that a run in another process has."""
     from docindex_dagster.defs import dead_runs

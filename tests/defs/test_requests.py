@@ -15,7 +15,8 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.requests import Request, pending
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS
-from docindex_dagster.runner.runs import Mode, RunOutcome
+from docindex_dagster.runner.entries import Mode
+from docindex_dagster.runner.runs import RunOutcome
 from tests.defs.conftest import KEY
 from tests.defs.deployment import Deployment, new_deployment
 

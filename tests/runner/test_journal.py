@@ -69,10 +69,11 @@ def test_a_run_is_read_as_it_was_written(layout):
         assert (running.state, running.end) == (State.RUNNING, None)
         writer.end(State.FAILED, ("stores: the disk is full",))
 
-    (entry,) = entries_of(layout)
+    ((path, entry),) = journal.runs(layout)
     assert entry.begin == started
-    assert entry.stages["chunks"] == STAGE
-    assert [stage.has_ended_well for stage in entry.stages.values()] == [True, False, False]
+    done = journal.stages(path)
+    assert done["chunks"] == STAGE
+    assert [stage.has_ended_well for stage in done.values()] == [True, False, False]
     assert (entry.state, entry.end.failures) == (State.FAILED, ("stores: the disk is full",))
     assert journal.find(layout, started.run_id) == entry
     assert journal.find(layout, "another") is None
@@ -116,8 +117,8 @@ def test_a_line_that_was_cut_off_counts_for_nothing(layout):
         writer.stage(STAGE)
         writer.end(State.SUCCEEDED)
 
-    (entry,) = entries_of(layout)
-    assert (list(entry.stages), entry.state) == (["chunks"], State.SUCCEEDED)
+    ((path, entry),) = journal.runs(layout)
+    assert (list(journal.stages(path)), entry.state) == (["chunks"], State.SUCCEEDED)
 
 
 def test_what_is_no_run_is_left_alone(layout):
@@ -149,9 +150,9 @@ def test_rows_of_a_source_can_be_taken_out(layout):
 
     journal.drop_samples(layout)
 
-    (entry,) = entries_of(layout)
-    assert entry.stages["chunks"].products["chunks"].sample is None
-    assert entry.stages["chunks"].products["chunks"].numbers == PRODUCT.numbers
+    ((path, _),) = journal.runs(layout)
+    product = journal.stages(path)["chunks"].products["chunks"]
+    assert (product.sample, product.numbers) == (None, PRODUCT.numbers)
 
 
 def test_the_runs_of_a_source_can_be_forgotten(layout):

@@ -6,6 +6,7 @@ from threading import Event as Flag
 
 import pytest
 
+from docindex_dagster.chunking import build, pool
 from docindex_dagster.core import child
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import VerificationError
@@ -35,12 +36,12 @@ def project(tmp_path) -> Iterator[Project]:
         yield made
 
 
-def run(project: Project, reported: list[StageEntry] | None = None, *, wants_graph: bool = True) -> Ran:
+def run(project: Project, reported: list[StageEntry] | None = None) -> Ran:
     settings = load_settings(project.root)
     report = (lambda _: None) if reported is None else reported.append
     with writing(settings):
         source = SourceRun(settings, registry.find(settings, KEY), TinyEmbedder)
-        return run_stages(source, report, is_complete=True, wants_graph=wants_graph)
+        return run_stages(source, report, is_complete=True)
 
 
 def published(project: Project) -> PublishedSource:
@@ -138,15 +139,35 @@ def test_a_small_edit_is_published_once(project, monkeypatch):
     assert second.number == first.number + 1
 
 
-def test_a_run_may_leave_the_graph_to_the_next_one(project):
-    run(project, wants_graph=False)
-    assert published(project).unlinked == 2
-    assert project.search("green button") == ["guide.md"]
+def test_a_large_change_does_not_wait_for_its_graph(project, monkeypatch):
+    monkeypatch.setattr(running, "_PATIENCE_S", _PATIENCE_S)
+    monkeypatch.setattr(running, "_MUCH", 0)
+    seen: list[Event] = []
+
+    with listening(seen.append):
+        run(project)
+
+    assert [type(event) for event in seen].count(Searchable) == 1
+    assert published(project).unlinked is None
+
+
+@pytest.mark.parametrize("is_large", [False, True])
+def test_references_come_from_the_same_parse_unless_much_is_cut(project, monkeypatch, is_large):
+    monkeypatch.setattr(build, "_MOST_TOGETHER", 0 if is_large else 1 << 20)
+
+    ran = run(project)
+
+    numbers = ran.outcomes["references"].reports["references"].numbers
+    assert (numbers["files"], numbers["parsed_again"]) == (1, int(is_large))
+
+
+def test_no_more_than_one_parsing_worker_outlives_a_run(project, monkeypatch):
+    monkeypatch.setattr(pool, "_BYTES_WORTH_A_WORKER", 0)
+    monkeypatch.setattr(pool, "processors", lambda: 2)
 
     run(project)
 
-    assert published(project).unlinked is None
-    assert published(project).edges > 0
+    assert set(pool._waiting) <= {1}
 
 
 def test_a_graph_that_breaks_a_rule_fails_the_run_and_what_was_published_is_searchable(project, monkeypatch):

@@ -18,6 +18,7 @@ from typing import Self
 
 from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.serving.jobs.model import JobRequest
 
@@ -105,18 +106,7 @@ def environment(settings: Settings) -> dict[str, str]:
 
 def is_alive(layout: Layout, job: str) -> bool:
     """Whether the process of a job runs."""
-    try:
-        descriptor = os.open(layout.job(job, "lock"), os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
+    return holder(layout.job(job, "lock")) is not None
 
 
 def send(pid: int, signal_: signal.Signals) -> None:

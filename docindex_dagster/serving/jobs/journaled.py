@@ -3,15 +3,13 @@
 import os
 import signal
 from contextlib import suppress
-from datetime import UTC, datetime
 
-from docindex_dagster.core import work
 from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import entries, journal
 from docindex_dagster.runner.entries import Entry
 from docindex_dagster.serving.jobs import progress
-from docindex_dagster.serving.jobs.model import Job, JobRequest, State
+from docindex_dagster.serving.jobs.model import Job, JobRequest, State, iso_time
 
 _STATES = {
     entries.State.RUNNING: State.RUNNING,
@@ -43,7 +41,7 @@ def cancel(layout: Layout, run_id: str) -> None:
     """
     entry = journal.find(layout, run_id)
     if entry is None:
-        raise UnknownJobError(f"there is no run {run_id!r}")
+        raise UnknownJobError(f"run {run_id!r} not found")
     if entry.end is not None:
         raise EndedJobError(f"run {run_id} has ended already: {entry.state}")
     if entry.begin.launched_by == "watch":
@@ -55,7 +53,7 @@ def cancel(layout: Layout, run_id: str) -> None:
 
 def _as_job(layout: Layout, entry: Entry) -> Job:
     begin, end, state = entry.begin, entry.end, _STATES[entry.state]
-    position = progress.NOT_BEGUN if end is not None else _position(layout, entry)
+    position = progress.NOT_BEGUN if end is not None else progress.of_run(layout, begin.source, begin.run_id)
     return Job(
         id=begin.run_id,
         request=JobRequest("index", begin.source, begin.mode, begin.only),
@@ -64,22 +62,11 @@ def _as_job(layout: Layout, entry: Entry) -> Job:
         done=position.done,
         total=position.total,
         percent=100 if state is State.SUCCEEDED else position.percent,
-        created_at=_time(begin.began_at),
-        started_at=_time(begin.began_at),
-        ended_at=_time(end.ended_at) if end is not None else None,
+        created_at=iso_time(begin.began_at),
+        started_at=iso_time(begin.began_at),
+        ended_at=iso_time(end.ended_at) if end is not None else None,
         run_id=begin.run_id,
         summary=None,
         failures=end.failures if end is not None else (),
         launched_by=begin.launched_by,
     )
-
-
-def _position(layout: Layout, entry: Entry) -> progress.Position:
-    at_work = work.on_source(layout, entry.begin.source)
-    if at_work is None or at_work.step is None or entry.begin.run_id not in at_work.owner:
-        return progress.NOT_BEGUN
-    return progress.at(at_work.step.stage, at_work.step.done, at_work.step.total)
-
-
-def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

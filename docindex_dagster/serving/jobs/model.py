@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from docindex_dagster.runner.entries import Mode
+
 Kind = Literal["index", "remove"]
-Mode = Literal["changes", "verify", "full"]
 
 
 class State(StrEnum):
@@ -69,3 +71,8 @@ class JobEvent:
     number: int
     name: str
     data: Mapping[str, Any]
+
+
+def iso_time(seconds: float) -> str:
+    """Write a time in seconds since 1970 as UTC in ISO 8601."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from docindex_dagster.core import work
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.serving.jobs.journal import BEGAN, PROGRESS
 from docindex_dagster.serving.jobs.model import JobEvent
 
@@ -74,6 +76,14 @@ def at(stage: str, done: int | None, total: int | None) -> Position:
     share = done / total if done is not None and total else 0.0
     percent = int(phase.start + min(1.0, share) * (phase.end - phase.start))
     return Position(phase.name, done, total, percent)
+
+
+def of_run(layout: Layout, source: str | None, run_id: str) -> Position:
+    """Return where a run is that works on a source of this home, by the lock that it holds."""
+    at_work = work.on_source(layout, source) if source else None
+    if at_work is None or at_work.step is None or run_id not in at_work.owner:
+        return NOT_BEGUN
+    return at(at_work.step.stage, at_work.step.done, at_work.step.total)
 
 
 def _step(data: Mapping[str, Any]) -> dict[str, Any]:
