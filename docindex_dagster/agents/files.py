@@ -20,7 +20,7 @@ _LONGEST_PAUSE_S = 0.02  # between two tries
 _WRITE_S = 1  # a program that emptied a file to write it in place has done so by then
 
 Edit = Callable[[str | None], str | None]
-"""Return the new text of a file for its current text; None stands for no file."""
+"""Return the new text of a file, given its current text; None means that the file does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,7 @@ def remember_secret(home: Path, secret: str) -> None:
 
 
 def knows_secret(home: Path, secret: str) -> bool:
-    """Whether docindex itself wrote a secret to a home for this user, and nobody who filled the folder.
+    """Return whether docindex wrote this secret to a home for this user, rather than whoever filled the folder.
 
     Raises:
         OwnershipError: As `trust_in`.

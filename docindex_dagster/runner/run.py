@@ -78,7 +78,7 @@ def index(
         EmbeddingError: the provider failed.
         VerificationError: rows break a rule; what was published stays.
         DamagedStoreError: the stores are damaged, and neither `full` nor `verify` was asked for.
-        FullDiskError: there is no space left; what was published stays.
+        FullDiskError: the disk is full; what was published stays.
         WorkerError: the script that calls it has no main guard.
         DocindexError: a stage of a package failed.
         SettingsError: the stores are shared with other machines, so runs of Dagster's write them.

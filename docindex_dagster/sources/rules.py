@@ -204,7 +204,7 @@ def _rules_above(root: bytes) -> Chain:
             guard.options(top)  # it is that of this folder
         excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
     except (OSError, ValueError, RuntimeError, SourceError):
-        # There is none, or what `.git` leads to is no path, a cycle, or the repository of another folder.
+        # `.git` is missing, invalid, a cycle, or the repository of another folder.
         excluded = ignore.parse(b"", "")
     path = os.path.relpath(root, top) + b"/" if root != top else b""
     around = PathRules(

@@ -31,7 +31,7 @@ def lines_of(text: str, language: str | None, marks: Sequence[Span] = (), ends_a
     """The lines of a text as HTML; some parts of it, [start, end) in characters, are marked.
 
     Raises:
-        QueryError: nobody waits for it any more.
+        QueryError: the client has left.
     """
     plain = text.replace("\r\n", " \n")  # as long as it was, so that the marks fit
     return _html(_tokens(plain, language, ends_at or end_of_colours()), marks, 0, plain.count("\n") + 1)
