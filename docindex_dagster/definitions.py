@@ -14,7 +14,6 @@ from docindex_dagster.core.settings import ScheduleSettings, Settings, load_sett
 from docindex_dagster.defs import catalog_asset, memory_asset, quality_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
-from docindex_dagster.defs.io_managers import TABLES, StageTables
 from docindex_dagster.defs.jobs import (
     clean_up_dagster,
     evaluate_retrieval,
@@ -67,7 +66,6 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
             "project": project,
             "run": stores.run,
             "embedding_model": EmbeddingModel(root=root_path),
-            TABLES: StageTables(home=str(settings.home)),
             **(resources or {}),
         },
         # A process a step would cost about two seconds each; a source is indexed in one.
@@ -121,7 +119,7 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
 
     stages = stage_assets.stage_assets(left_out=[STORES], pools={EMBEDDINGS.name: _EMBEDDING_POOL})
     return _Stores(
-        prepared_asset.SharedRun(root=root),
+        prepared_asset.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
         [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
         [publishing.job(Project(root=root), EmbeddingModel(root=root), settings)],

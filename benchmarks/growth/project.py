@@ -23,7 +23,7 @@ from docindex_dagster.graph.extraction import extract
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
-from docindex_dagster.runner.run import execute, index, versions
+from docindex_dagster.runner.run import index, run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
@@ -135,11 +135,7 @@ class Project:
 
 def make_tables(run: SourceRun) -> None:
     """Do all stages of a run but the last, which publishes."""
-    values: dict[str, object] = {}
-    for stage in stages()[:-1]:
-        inputs = {name: values[name] for name in stage.inputs}
-        values[stage.name] = execute(stage, run, inputs).value
-        stage.keep(run, values[stage.name], versions(inputs))
+    run_stages(run, is_complete=True, selected=[stage.name for stage in stages()[:-1]])
 
 
 def _chunks_of(generation: Generation) -> int:

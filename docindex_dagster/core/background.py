@@ -35,7 +35,7 @@ class BackgroundThread:
             for future in self._futures:
                 future.cancel()
         self._calls.put(None)
-        if self._thread.ident and (kind is None or issubclass(kind, Exception)):
+        if self._thread.ident and (kind is None or issubclass(kind, (Exception, GeneratorExit))):
             self._thread.join()
 
     def submit(self, call: Callable[[], _T]) -> "Future[_T]":

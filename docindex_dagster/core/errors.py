@@ -96,6 +96,10 @@ class DamagedStoreError(StoreError):
         super().__init__(f"{problem}; {advice}" if advice else problem)
 
 
+class LostTableError(StoreError):
+    """A table that an earlier stage made is missing or damaged."""
+
+
 class ErasureError(StoreError):
     """A file still holds text that was erased, or cannot be searched for it."""
 

@@ -18,7 +18,7 @@ from docindex_dagster.core.locks import Held
 from docindex_dagster.defs import metadata, shared
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.defs.resources import FULL_TAG, PARTITION_TAG, RunResource, report_event
+from docindex_dagster.defs.resources import FULL_TAG, RunResource, report_event
 from docindex_dagster.objects import cell, prepared
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
@@ -36,30 +36,29 @@ class SharedRun(RunResource):
     _bucket: Bucket = PrivateAttr()
     _base: Prepared | None = PrivateAttr(default=None)
     _held: Held | None = PrivateAttr(default=None)
-    _run_id: str = PrivateAttr(default="")
-    _is_full: bool = PrivateAttr(default=False)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SharedRun"]:
         """Wait for the source's locks, and bring its tables here."""
         with super().yield_for_execution(context), ExitStack() as stack:
-            key, settings = self._tags[PARTITION_TAG], self._settings
-            self._run_id = context.run.run_id if context.run else ""
-            self._is_full = self._tags.get(FULL_TAG) == "true"
+            key, settings = self.key, self._settings
 
             def wait(owner: str) -> None:
                 report_event(context.log, Waiting(key, f"a run of this source elsewhere ({owner})"))
 
             locks = shared.locks_of(context.instance, settings)
             if locks is not None:
-                self._held = stack.enter_context(locks.exclusive(key, f"run {self._run_id}", wait))
+                self._held = stack.enter_context(locks.exclusive(key, f"run {self._run.run_id}", wait))
                 self._note = _both(self._note, self._held)
             self._bucket = cell.bucket_of(settings)
-            if self._is_full:  # nothing is reused, so that it can mend tables that are lost
+            if self._is_full():  # nothing is reused, so that it can mend tables that are lost
                 self._base = prepared.read(self._bucket, prepared.object_of(key))
             else:
                 self._base = prepared.pull(self._bucket, Layout(settings.home), key)
             yield self
+
+    def _is_full(self) -> bool:
+        return self._run.tags.get(FULL_TAG) == "true"
 
     def push(self) -> Prepared:
         """Let publishers find the tables of this run.
@@ -72,10 +71,10 @@ class SharedRun(RunResource):
         """
         if self._held is not None:
             self._held.check()
-        key = self._tags[PARTITION_TAG]
+        key = self.key
         state = state_of_tables(self._settings, registry.find(self._settings, key))
         layout = Layout(self._settings.home)
-        return prepared.push(self._bucket, layout, key, self._base, self._run_id, state=state, anew=self._is_full)
+        return prepared.push(self._bucket, layout, key, self._base, self._run.run_id, state=state, anew=self._is_full())
 
 
 def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:

@@ -19,7 +19,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
-from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import (
     ENDED_AT_TAG,
@@ -31,10 +30,9 @@ from docindex_dagster.defs.resources import (
     Project,
 )
 from docindex_dagster.defs.sensors.declined import decline
-from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.pipeline.stage import Stage
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, StageEntry, State
+from docindex_dagster.runner.stepped import NOT_RUN
 
 _INDEX_SOURCE = "index_source"
 _INTERVAL_S = 15
@@ -46,39 +44,20 @@ class JournaledRun:
     """The resource `run` of a run that is recorded: it gives what the journal says of each stage."""
 
     def __init__(self) -> None:
-        self.entry: Entry | None = None
+        self.failures: tuple[str, ...] = ()
         self.stages: Mapping[str, StageEntry] = {}
 
-    def do(
-        self,
-        stage: Stage,
-        _log: dg.DagsterLogManager,
-        _load_embedder: Callable[[], Embedder],
-        _inputs: Mapping[str, Any],
-    ) -> tuple[StageEntry, Made | None]:
-        """What a stage did.
+    def entry(self, stage: str, _context: dg.AssetExecutionContext) -> StageEntry:
+        """Return what a stage did.
 
         Raises:
             DocindexError: it failed, or the run ended before it.
         """
-        if self.entry is None or self.entry.end is None:
-            raise DocindexError("the run is not in the journal")
-        done = self.stages.get(stage.name)
-        if done is None:
-            raise DocindexError("; ".join(self.entry.end.failures) or "the run ended before this stage")
-        if done.failure:
-            raise DocindexError(done.failure)
-        return done, None
-
-
-class _NoTables(dg.IOManager):
-    """Keeps and loads nothing: the run that is recorded has written its tables."""
-
-    def handle_output(self, context: dg.OutputContext, obj: object) -> None:
-        """Keep nothing."""
-
-    def load_input(self, context: dg.InputContext) -> None:
-        """Load nothing."""
+        if stage not in self.stages:
+            raise DocindexError("; ".join(self.failures) or NOT_RUN)
+        if failure := self.stages[stage].failure:
+            raise DocindexError(failure)
+        return self.stages[stage]
 
 
 Build = Callable[[Mapping[str, Any]], dg.Definitions]
@@ -106,13 +85,13 @@ def record(instance: dg.DagsterInstance, settings: Settings, build: Build, budge
     with exclusive_if_free(layout.recorder_lock, "recorder") as is_free:
         if is_free:
             run = JournaledRun()
-            definitions = build({"run": run, TABLES: _NoTables()})
+            definitions = build({"run": run})
             for path, entry in journal.runs(layout):
                 if budget_s is not None and time.monotonic() - started > budget_s:
                     break
                 if entry.end is None:
                     continue
-                run.entry, run.stages = entry, journal.stages(path)
+                run.failures, run.stages = entry.end.failures, journal.stages(path)
                 _record(instance, settings, definitions, entry)
                 journal.remove(path)
                 count += 1

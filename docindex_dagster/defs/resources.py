@@ -2,34 +2,27 @@
 
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Event, Notice, Waiting, emit
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings, untrusted
 from docindex_dagster.defs import dead_runs
-from docindex_dagster.defs.io_managers import Made
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import Stage
+from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner.entries import StageEntry
-from docindex_dagster.runner.run import execute, versions
+from docindex_dagster.runner.stepped import SteppedRun
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.model import Source
 
 # Dagster's own tag for the partition of a run.
 PARTITION_TAG = "dagster/partition"
@@ -89,74 +82,80 @@ class EmbeddingModel(Project):
 class RunResource(Project):
     """One run over one source. It holds the source's lock from the run's first step to its last."""
 
+    left_out: list[str] = Field(default_factory=list)
+    """Names of stages that runs of another job do."""
+    pooled: list[str] = Field(default_factory=list)
+    """Names of stages that wait for a slot of a pool."""
     _settings: Settings = PrivateAttr()
-    _tags: Mapping[str, str] = PrivateAttr()
+    _run: dg.DagsterRun = PrivateAttr()
     _note: Note = PrivateAttr()
-    _source: Source | None = PrivateAttr()
+    _log: dg.DagsterLogManager | None = PrivateAttr()
+    _opened: ExitStack = PrivateAttr()
+    _stages: SteppedRun | None = PrivateAttr(default=None)
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
         """Wait for the source's lock, and say for whom."""
         self.setup_for_execution(context)
-        self._tags = context.run.tags if context.run else {}
-        if PARTITION_TAG not in self._tags:
+        if context.run is None or PARTITION_TAG not in context.run.tags:
             raise dg.Failure("choose one partition: a run indexes one source")
-        key = self._tags[PARTITION_TAG]
-        self._settings, self._source = self.read_settings(), None
-        if context.log and (distrust := untrusted(self._settings)):
-            context.log.warning(distrust)
-        run_id = context.run.run_id if context.run else ""
-        if context.instance and run_id:
-            dead_runs.begin(context.instance, self._settings, run_id)
+        self._run, self._log, self._settings, self._stages = context.run, context.log, self.read_settings(), None
+        if self._log and (distrust := untrusted(self._settings)):
+            self._log.warning(distrust)
+        if context.instance and self._run.run_id:
+            dead_runs.begin(context.instance, self._settings, self._run.run_id)
 
         def wait(owner: str) -> None:
-            report_event(context.log, Waiting(key, f"another run of this source ({owner})"))
+            report_event(self._log, Waiting(self.key, f"another run of this source ({owner})"))
 
         with (
             writing(self._settings) as layout,
-            exclusive(layout.source_lock(key), f"run {run_id} of process {os.getpid()}", wait) as note,
+            exclusive(layout.source_lock(self.key), f"run {self._run.run_id} of process {os.getpid()}", wait) as note,
+            ExitStack() as opened,
         ):
-            self._note = note
+            self._note, self._opened = note, opened
             yield self
 
-    def do(
-        self,
-        stage: Stage,
-        log: dg.DagsterLogManager,
-        load_embedder: Callable[[], Embedder],
-        inputs: Mapping[str, Any],
-    ) -> tuple[StageEntry, Made | None]:
-        """Do a stage, and write its tables: what it did, and its value.
+    @property
+    def key(self) -> str:
+        """The key of the source."""
+        return self._run.tags[PARTITION_TAG]
 
-        Raises:
-            DocindexError: it failed.
-        """
-        run, started = self.of(log, load_embedder), time.perf_counter()
-        try:
-            outcome = execute(stage, run, inputs)
-        except VerificationError as error:
-            return StageEntry(stage.name, broken=error.failures), None
-        seconds = round(time.perf_counter() - started, 3)
-        entry = replace(StageEntry.of(stage.name, outcome), seconds=seconds)
-        if stage.storage is None:
-            return entry, None
-        return entry, Made(outcome.value, stage.keep(run, outcome.value, versions(inputs)))
-
-    def of(self, log: dg.DagsterLogManager, load_embedder: Callable[[], Embedder]) -> SourceRun:
-        """What the stages of this run get.
+    def entry(self, stage: str, context: dg.AssetExecutionContext) -> StageEntry:
+        """Run the stages until one has reported, and return what it did.
 
         Raises:
             SourceError: the settings do not declare the source any more.
+            DocindexError: the stage failed.
         """
-        self._source = self._source or registry.find(self._settings, self._tags[PARTITION_TAG])
+        self._log = context.log
+        if self._stages is None:
+            source_run = self._source_run(context.resources.embedding_model.load)
+            running = SteppedRun(source_run, self._selected(), self.pooled)
+            self._stages = self._opened.enter_context(closing(running))
+        return self._stages.entry(stage)
+
+    def _selected(self) -> list[str]:
+        """The names of the stages whose assets the run materialises."""
+        steps, assets = self._run.step_keys_to_execute, self._run.asset_selection
+        return [
+            stage.name
+            for stage in stages()
+            if stage.name not in self.left_out
+            and (not steps or stage.name in steps)
+            and (not assets or any(dg.AssetKey(product.name) in assets for product in stage.products))
+        ]
+
+    def _source_run(self, load_embedder: Callable[[], Embedder]) -> SourceRun:
+        tags = self._run.tags
         return SourceRun(
             self._settings,
-            self._source,
+            registry.find(self._settings, self.key),
             load_embedder,
-            is_full=self._tags.get(FULL_TAG) == "true",
-            is_verifying=self._tags.get(VERIFY_TAG) == "true",
-            only=tuple(json.loads(self._tags.get(ONLY_TAG, "[]"))),
-            report=partial(report_event, log),
+            is_full=tags.get(FULL_TAG) == "true",
+            is_verifying=tags.get(VERIFY_TAG) == "true",
+            only=tuple(json.loads(tags.get(ONLY_TAG, "[]"))),
+            report=lambda event: report_event(self._log, event),
             note=self._note,
         )
 

@@ -11,7 +11,6 @@ import dagster as dg
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.io_managers import TABLES, Made
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.pipeline.stage import CheckResult, Product, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
@@ -26,7 +25,7 @@ source = dg.AssetSpec(
     partitions_def=SOURCES,
 )
 
-_Event = dg.MaterializeResult[Any] | dg.AssetCheckResult
+_Event = dg.MaterializeResult[None] | dg.AssetCheckResult
 
 
 def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | None = None) -> list[dg.AssetsDefinition]:
@@ -41,29 +40,27 @@ def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | No
 
 def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: int) -> dg.AssetsDefinition:
     """One step that makes all products of a stage, or none."""
-    inputs = {name: dg.AssetIn(known[name].products[0].name, input_manager_key=TABLES) for name in stage.inputs}
     deps = [known[name].products[0].name for name in stage.inputs] or ["source"]
 
     @dg.multi_asset(
         name=stage.name,
         specs=[_spec(stage, product, deps) for product in stage.products],
         check_specs=list(check_specs(stage)),
-        ins=inputs,
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
         pool=pool,
-        # In the order of the stages, which lets what is begun ahead begin early; of equals Dagster takes any.
+        # In the order of the stages, in which the runner runs them.
         op_tags={"dagster/priority": str(-place)},
     )
     @as_dagster_failure
-    def body(context: dg.AssetExecutionContext, **values: Any) -> Iterator[_Event]:
-        yield from _materialise(stage, context, values)
+    def body(context: dg.AssetExecutionContext) -> Iterator[_Event]:
+        yield from _materialise(stage, context)
 
     return body
 
 
 def _spec(stage: Stage, product: Product, deps: list[str]) -> dg.AssetSpec:
-    spec = dg.AssetSpec(
+    return dg.AssetSpec(
         product.name,
         deps=deps,
         description=product.description,
@@ -73,7 +70,6 @@ def _spec(stage: Stage, product: Product, deps: list[str]) -> dg.AssetSpec:
         partitions_def=SOURCES,
         skippable=True,  # where a rule is broken, there is nothing
     )
-    return spec if stage.storage is None else spec.with_io_manager_key(TABLES)
 
 
 def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
@@ -84,8 +80,8 @@ def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
         yield metadata.source_warning_spec(name, stage.products[0].name, description)
 
 
-def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[str, Any]) -> Iterator[_Event]:
-    entry, made = context.resources.run.do(stage, context.log, context.resources.embedding_model.load, inputs)
+def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
+    entry = context.resources.run.entry(stage.name, context)
     if entry.broken:
         error = VerificationError(stage.name, entry.broken)
         for product in stage.products:
@@ -94,16 +90,15 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext, inputs: dict[s
         return
     for text in entry.warnings:
         context.log.warning(text)
-    yield from _results(stage, entry, made)
+    yield from _results(stage, entry)
 
 
-def _results(stage: Stage, entry: StageEntry, made: Made | None) -> Iterator[dg.MaterializeResult[Any]]:
+def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[None]]:
     for product in stage.products:
         reported = entry.products[product.name]
         is_first = product is stage.products[0]
         yield dg.MaterializeResult(
             asset_key=product.name,
-            value=made,
             data_version=dg.DataVersion(reported.version),
             metadata=event_metadata(reported, entry),
             check_results=[

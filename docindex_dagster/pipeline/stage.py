@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from docindex_dagster.core import tables
+from docindex_dagster.core.errors import LostTableError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -153,6 +154,17 @@ class Stage:
             return False
         about = {_MADE_OF: self.made_of(run, versions).encode()}
         return self.storage.write(run.layout, run.key, value, about)
+
+    def read(self, run: SourceRun) -> Any:
+        """Read the value that an earlier run wrote.
+
+        Raises:
+            LostTableError: it is not there, or is damaged.
+        """
+        value = self.storage.read(run.layout, run.key) if self.storage else None
+        if value is None:
+            raise LostTableError(f"{self.name} of {run.key} is missing or damaged: index the source in full")
+        return value
 
 
 def previous(run: SourceRun, storage: Storage) -> Any:

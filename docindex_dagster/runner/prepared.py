@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
-from docindex_dagster.core.errors import DamagedObjectError, DamagedStoreError, VerificationError
+from docindex_dagster.core.errors import DamagedObjectError, DamagedStoreError, LostTableError, VerificationError
 from docindex_dagster.core.events import Event, emit
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -21,8 +21,7 @@ from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
-from docindex_dagster.pipeline.stages import by_name
-from docindex_dagster.runner.run import execute
+from docindex_dagster.runner.run import run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
@@ -150,7 +149,7 @@ def _publish(
         run = SourceRun(settings, declared[key], load_embedder, report=report, is_publishing=True)
         try:
             return Published(pointer, _store(run, cell))
-        except (VerificationError, DamagedObjectError) as error:
+        except (VerificationError, LostTableError) as error:
             return Published(pointer, None, error)
 
 
@@ -168,7 +167,7 @@ def _store(run: SourceRun, cell: OpenCell) -> Outcome:
     """Do the last stage."""
     if start_of(run.layout, run.load_embedder().name).base is None and run.layout.current.exists():
         _pull_all(cell)  # the stores are built from the tables of all sources
-    return execute(STORES, run, _inputs(run.layout, run.key))
+    return run_stages(run, selected=[STORES.name]).outcomes[STORES.name]
 
 
 def _pull_all(cell: OpenCell) -> None:
@@ -177,20 +176,3 @@ def _pull_all(cell: OpenCell) -> None:
         if pointer is not None:
             with suppress(DamagedObjectError):  # of another source, which the publication leaves out, and says so
                 prepared.pull(cell.bucket, cell.layout, pointer.source)
-
-
-def _inputs(layout: Layout, key: str) -> dict[str, object]:
-    """What the last stage reads.
-
-    Raises:
-        DamagedObjectError: a table cannot be read.
-    """
-    known = by_name()
-    found: dict[str, object] = {}
-    for name in STORES.inputs:
-        storage = known[name].storage
-        value = storage.read(layout, key) if storage else None
-        if value is None:
-            raise DamagedObjectError(f"{name} of {key} is missing or damaged: index the source in full")
-        found[name] = value
-    return found

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -48,10 +48,14 @@ def _keep_no_journal(_entry: StageEntry) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a run found or made, and what the stages did that had something to do, by name."""
+    """What the stages of a run did, by name."""
 
-    publication: Publication
     outcomes: Mapping[str, Outcome]
+
+    @property
+    def publication(self) -> Publication:
+        """What the run published, or found published."""
+        return self.outcomes[_STORES].value  # type: ignore[no-any-return]  # the values of stages have no type
 
 
 def index(
@@ -116,8 +120,35 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
         yield replace(run, note=note)
 
 
-def run_stages(run: SourceRun, report: Report = _keep_no_journal, *, is_complete: bool = False) -> Ran:
-    """Run the stages: those that a publication needs in this thread, the others beside them.
+def run_stages(
+    run: SourceRun,
+    report: Report = _keep_no_journal,
+    *,
+    is_complete: bool = False,
+    selected: Collection[str] | None = None,
+) -> Ran:
+    """Run the stages of a source; the arguments are those of `steps`.
+
+    Raises:
+        LostTableError: a table that a selected stage reads is not there.
+        DocindexError: what a stage raises; those after it do not run.
+    """
+    running = steps(run, report, is_complete=is_complete, selected=selected)
+    while True:
+        try:
+            next(running)
+        except StopIteration as ended:
+            return Ran(ended.value)
+
+
+def steps(
+    run: SourceRun,
+    report: Report = _keep_no_journal,
+    *,
+    is_complete: bool = False,
+    selected: Collection[str] | None = None,
+) -> Generator[str, None, Mapping[str, Outcome]]:
+    """Run the stages, one at a time: those that a publication needs in this thread, the others beside them.
 
     A stage does not wait longer than half a second for inputs that may be late. It runs without them, and once more
     when they are there: so text and vectors are published before the graph.
@@ -126,8 +157,16 @@ def run_stages(run: SourceRun, report: Report = _keep_no_journal, *, is_complete
         run: which holds the lock of its source.
         report: called with what each stage did, once that is on the disk, or with how it failed.
         is_complete: run the stages after the files and commits also where nothing differs from what is published.
+        selected: names of stages; the others are not run, and their values are read from tables. None for all.
+
+    Yields:
+        The name of each stage of this thread before it runs.
+
+    Returns:
+        What the stages did, by name.
 
     Raises:
+        LostTableError: a table that a selected stage reads is not there.
         DocindexError: what a stage raises; those after it do not run.
     """
     has_work = is_complete or not run.layout.table(_CHUNKS, run.key).exists()
@@ -135,20 +174,21 @@ def run_stages(run: SourceRun, report: Report = _keep_no_journal, *, is_complete
         _warm_up(run)
     with _workers(), BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
         run = replace(run, wait_for_tables=writer.wait)
-        outcomes: dict[str, Future[Outcome]] = {}
+        outcomes = _read(run, selected)
         do = partial(_do, run, outcomes, writer, report)
         needed, early, began = _needed(by_name(), _STORES), list[Stage](), time.monotonic()
-        for stage in stages():
+        for stage in (one for one in stages() if selected is None or one.name in selected):
+            if stage.name not in needed:
+                outcomes[stage.name] = beside.submit(partial(do, stage))
+                continue
+            yield stage.name
             if stage.name == _CHUNKS:
                 writer.wait()
                 seen = (_value(outcomes, name) for name in (_FILES, _COMMITS))
                 if not is_complete and (published := unchanged(run, *seen)) is not None:
-                    return Ran(published, _results(outcomes))
+                    return {**_results(outcomes), _STORES: Outcome(published, {})}
                 if not has_work:
                     _warm_up(run)
-            if stage.name not in needed:
-                outcomes[stage.name] = beside.submit(partial(do, stage))
-                continue
             if is_early := _is_early(run, stage, outcomes):
                 early.append(stage)
             outcomes[stage.name] = _done(do(stage, is_early=is_early))
@@ -158,7 +198,14 @@ def run_stages(run: SourceRun, report: Report = _keep_no_journal, *, is_complete
         for stage in early:
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
-    return Ran(_value(outcomes, _STORES), _results(outcomes))
+    return _results(outcomes)
+
+
+def _read(run: SourceRun, selected: Collection[str] | None) -> "dict[str, Future[Outcome]]":
+    """The values that the selected stages need of the others, from their tables."""
+    known = by_name()
+    wanted = {name for one in selected or () for name in known[one].inputs}.difference(selected or ())
+    return {name: _done(Outcome(known[name].read(run), {})) for name in sorted(wanted)}
 
 
 @contextmanager
@@ -183,18 +230,14 @@ def _is_early(run: SourceRun, stage: Stage, outcomes: Mapping[str, "Future[Outco
     """Whether a stage runs without its late inputs first. A run that compares all rows does so once."""
     if not stage.late or run.is_full or run.is_verifying or not run.graph_plan.is_wanted:
         return False
-    return _is_much(outcomes) or not _arrive(stage.late, outcomes)
-
-
-def _arrive(names: Collection[str], outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
-    """Wait for late inputs, but not for long; whether they are there."""
-    return not wait([outcomes[name] for name in names], _PATIENCE_S).not_done
+    patience_s = 0 if _is_much(outcomes) else _PATIENCE_S
+    return bool(wait([outcomes[name] for name in stage.late], patience_s).not_done)
 
 
 def _is_much(outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
     """Whether so many chunks are new that their graph takes longer than a publication waits."""
-    numbers = outcomes[_CHUNKS].result().reports[_CHUNKS].numbers
-    return int(numbers["added"]) + int(numbers["changed"]) > _MUCH
+    reports = outcomes[_CHUNKS].result().reports
+    return bool(reports) and int(reports[_CHUNKS].numbers["added"]) + int(reports[_CHUNKS].numbers["changed"]) > _MUCH
 
 
 def _needed(known: Mapping[str, Stage], name: str) -> set[str]:
@@ -221,7 +264,7 @@ def _do(
     inputs = {name: _value(outcomes, name) for name in stage.inputs if name not in late}
     started = time.perf_counter()
     try:
-        outcome = execute(stage, run, inputs)
+        outcome = _execute(stage, run, inputs)
     except Exception as error:
         writer.wait()  # what the stages before it did is reported first
         report(_failed(stage, error, time.perf_counter() - started))
@@ -230,8 +273,8 @@ def _do(
         return outcome
     if before is not None:
         outcome = _completed(before, outcome)
-    keep = partial(_keep, stage, run, outcome, versions(inputs))
-    writer.submit(partial(_report, keep, report, time.perf_counter() - started))
+    keep = partial(_keep, stage, run, outcome, _versions(inputs))
+    writer.submit(partial(_report, stage, keep, report, time.perf_counter() - started))
     return outcome
 
 
@@ -254,8 +297,12 @@ def _done(outcome: Outcome) -> "Future[Outcome]":
     return future
 
 
-def _report(keep: Callable[[], StageEntry], report: Report, seconds: float) -> None:
-    report(replace(keep(), seconds=round(seconds, 3)))
+def _report(stage: Stage, keep: Callable[[], StageEntry], report: Report, seconds: float) -> None:
+    try:
+        report(replace(keep(), seconds=round(seconds, 3)))
+    except Exception as error:
+        report(_failed(stage, error, seconds))
+        raise
 
 
 def _keep(stage: Stage, run: SourceRun, outcome: Outcome, made_of: Mapping[str, str]) -> StageEntry:
@@ -279,7 +326,7 @@ def reason_of(error: BaseException) -> str:
     return str(error) if isinstance(error, DocindexError) else f"{type(error).__name__}: {first_line(error)}"
 
 
-def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
+def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
     """Do one stage, report how long it took, and note in the run's lock how far it is.
 
     Raises:
@@ -294,7 +341,7 @@ def execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
     return outcome
 
 
-def versions(inputs: Mapping[str, Any]) -> dict[str, str]:
+def _versions(inputs: Mapping[str, Any]) -> dict[str, str]:
     """The data versions of values, by the stages that made them."""
     known = by_name()
     kept = {name: known[name].storage for name in inputs}

@@ -15,7 +15,7 @@ from docindex_dagster.objects.bucket import open_bucket
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.runner.prepared import publish_prepared
-from docindex_dagster.runner.run import execute, versions
+from docindex_dagster.runner.run import run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.status.catalog import entries, rebuild
 from tests.cli.conftest import Run
@@ -48,11 +48,7 @@ def publish(settings: Settings) -> None:
     worker, publisher = (settings.model_copy(update={"home": settings.root / name}) for name in ("worker", "publisher"))
     run = SourceRun(worker, registry.find(settings, KEY), StaticEmbedder)
     base = prepared.pull(open_bucket(URL), run.layout, KEY)
-    values: dict[str, object] = {}
-    for stage in OURS[:-1]:
-        inputs = {name: values[name] for name in stage.inputs}
-        values[stage.name] = execute(stage, run, inputs).value
-        stage.keep(run, values[stage.name], versions(inputs))
+    run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
     prepared.push(open_bucket(URL), run.layout, KEY, base, "a worker")
     with cells.opened(publisher, 0, None, "a publisher", pytest.fail) as cell:
         done = publish_prepared(publisher, cell, StaticEmbedder, before_push=lambda home: rebuild(home, "a publisher"))

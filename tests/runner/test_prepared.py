@@ -22,7 +22,7 @@ from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.runner.prepared import Published, publish_prepared
-from docindex_dagster.runner.run import execute, index, versions
+from docindex_dagster.runner.run import index, run_stages
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -62,11 +62,7 @@ def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False)
     """Do what a worker does: all stages but the last."""
     run = SourceRun(settings, registry.find(settings, key), StaticEmbedder, is_full=full)
     base = prepared.read(bucket, prepared.object_of(key)) if full else prepared.pull(bucket, run.layout, key)
-    values: dict[str, object] = {}
-    for stage in OURS[:-1]:
-        inputs = {name: values[name] for name in stage.inputs}
-        values[stage.name] = execute(stage, run, inputs).value
-        stage.keep(run, values[stage.name], versions(inputs))
+    run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
     prepared.push(bucket, run.layout, key, base, "a worker", anew=full)
 
 
