@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from docindex_dagster.status.source_status import Runs
 
 _PACKAGED = Path(__file__).parents[1] / "defs" / INSTANCE_FILE
-_OWN_STORAGE = ("storage", "run_storage", "event_log_storage", "schedule_storage")
-_QUICK_STORAGE = "docindex_dagster.defs.storage"
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
 
@@ -80,39 +78,19 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
         from dagster import DagsterInstance, DagsterInvalidConfigError
 
         from docindex_dagster.defs import connections
-        from docindex_dagster.defs.internals import InstanceRef
 
     lock = Layout(settings.home).instance_lock
     with reporting_full_disk(settings.home), writing(settings):
         with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
             home = dagster_home(settings)
             try:
-                opened = DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=_overrides(home)))
+                opened = DagsterInstance.from_config(str(home))
             except DagsterInvalidConfigError as error:
                 problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
                 raise SettingsError(f"{home / INSTANCE_FILE}: {problems}") from error
         with opened:
             connections.hold(opened)
             yield opened
-
-
-def _overrides(home: Path) -> dict[str, Any]:
-    """What differs from the instance's own settings: no compute logs, and quicker use of the same SQLite files."""
-    from docindex_dagster.defs.internals import NO_COMPUTE_LOGS, InstanceRef
-
-    # A command shows its own output: capturing it would cost two watching processes a run.
-    uncaptured = {"compute_logs": NO_COMPUTE_LOGS}
-    file = home / INSTANCE_FILE
-    config = (yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
-    if any(key in config for key in _OWN_STORAGE):
-        return uncaptured
-    usual = InstanceRef.config_defaults(str(home))
-    quick = {
-        key: {"module": _QUICK_STORAGE, "class": name, "config": yaml.safe_load(storage.config_yaml)}
-        for key, name in (("run_storage", "RunStorage"), ("event_log_storage", "EventLogStorage"))
-        if (storage := usual[key]) is not None
-    }
-    return {**uncaptured, **quick}
 
 
 def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":

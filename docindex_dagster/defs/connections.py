@@ -1,6 +1,6 @@
 """Connections to a database server: Dagster makes one for each statement, some 400 in a run, unless it is asked not to.
 
-A few are held instead, as its web server does. SQLite's files know nothing of this: `storage` has theirs.
+A few are held instead, as its web server does.
 """
 
 from typing import Any

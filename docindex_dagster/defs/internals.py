@@ -8,25 +8,22 @@ What Dagster publishes stands in `dagster` itself. The names below may change in
 |---|---|
 | `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and spares the newest of each kind. The public `delete_run` takes one run, leaves its files and the rows of its checks, and loses what the UI shows. |
 | `SqlEventLogStorage`, `SqlRunStorage` | The types that say that an instance keeps these tables, and give connections to them. |
-| `SqliteEventLogStorage`, `SqliteRunStorage`, `INDEX_SHARD_NAME` | Our subclasses keep connections open, for opening one an event takes longer than a small run, and write the events of a step together, with the row that `_event_to_row` makes of each. Named in Dagster's reference, under "Internals". |
-| `LocalComputeLogManager` | Says where logs of runs lie, to delete them. Named under "Internals", like the one of `NO_COMPUTE_LOGS`. |
+| `SqliteEventLogStorage`, `INDEX_SHARD_NAME` | Where the databases of runs lie, to delete them. Named in Dagster's reference, under "Internals". |
+| `LocalComputeLogManager` | Says where logs of runs lie, to delete them. Named under "Internals". |
 | `RUNLESS_RUN_ID`, `BACKFILL_ID_TAG` | The run of events without a run, and the tag of a backfill's runs: values in tables, never published as names. |
 | `BulkActionsFilter`, `BulkActionStatus`, `BULK_ACTION_TERMINAL_STATUSES` | The argument of `DagsterInstance.get_backfills`. By GraphQL it would need a server. |
 | `extract_data_provenance_from_entry` | The events that a materialisation was made from; the public `DataProvenance` has no way to read one. |
-| `InstanceRef` | Opens an instance with settings that differ from its file's, which `DagsterInstance.get` cannot. |
 """  # noqa: E501 a table's row is a line
 
 from dagster._core.definitions.data_version import extract_data_provenance_from_entry
 from dagster._core.execution.backfill import BULK_ACTION_TERMINAL_STATUSES, BulkActionsFilter, BulkActionStatus
 from dagster._core.instance import RUNLESS_RUN_ID
-from dagster._core.instance.ref import InstanceRef
 from dagster._core.storage.event_log import schema as event_log_tables
 from dagster._core.storage.event_log.sql_event_log import SqlEventLogStorage
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import INDEX_SHARD_NAME, SqliteEventLogStorage
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.runs import schema as run_tables
 from dagster._core.storage.runs.sql_run_storage import SqlRunStorage
-from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
 from dagster._core.storage.tags import BACKFILL_ID_TAG
 
 __all__ = [
@@ -36,18 +33,15 @@ __all__ = [
     "EVENTS",
     "EVENT_TAGS",
     "INDEX_SHARD_NAME",
-    "NO_COMPUTE_LOGS",
     "RUNLESS_RUN_ID",
     "RUNS",
     "RUN_TAGS",
     "BulkActionStatus",
     "BulkActionsFilter",
-    "InstanceRef",
     "LocalComputeLogManager",
     "SqlEventLogStorage",
     "SqlRunStorage",
     "SqliteEventLogStorage",
-    "SqliteRunStorage",
     "extract_data_provenance_from_entry",
 ]
 
@@ -56,5 +50,3 @@ EVENT_TAGS = event_log_tables.AssetEventTagsTable
 CHECKS = event_log_tables.AssetCheckExecutionsTable
 RUNS = run_tables.RunsTable
 RUN_TAGS = run_tables.RunTagsTable
-
-NO_COMPUTE_LOGS = {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}

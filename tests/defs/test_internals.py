@@ -1,7 +1,6 @@
 """What docindex expects of each private name of Dagster: on an upgrade, these tests fail first and say what to mend."""
 
 import ast
-import inspect
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +10,8 @@ from uuid import uuid4
 
 import dagster as dg
 import pytest
-import sqlalchemy
 
-from docindex_dagster.defs import internals, newest, samples, storage
+from docindex_dagster.defs import internals, newest, samples
 
 PACKAGE = Path(internals.__file__).parents[1]
 PARTITIONS = dg.DynamicPartitionsDefinition(name="shelves")
@@ -132,8 +130,7 @@ def test_events_and_runs_are_in_sqlite_files_that_retention_finds(instance):
     events, runs = instance.event_log_storage, instance.run_storage
     assert isinstance(events, internals.SqliteEventLogStorage)
     assert issubclass(internals.SqliteEventLogStorage, internals.SqlEventLogStorage)
-    assert isinstance(runs, internals.SqliteRunStorage)
-    assert issubclass(internals.SqliteRunStorage, internals.SqlRunStorage)
+    assert isinstance(runs, internals.SqlRunStorage)
     files = {path.stem for path in Path(events.path_for_shard(internals.INDEX_SHARD_NAME)).parent.glob("*.db")}
     assert {internals.INDEX_SHARD_NAME, *instance.get_run_ids()} <= files
 
@@ -172,54 +169,6 @@ def test_logs_of_a_run_lie_in_a_folder_of_its_name(instance):
     path = Path(manager.get_captured_local_path([run, "compute_logs", "step"], "out"))
     assert path.parents[1].name == run
     assert path.parents[2] == Path(manager.get_captured_local_path(["any"], "out")).parent
-
-
-def test_an_instance_opens_with_other_settings_than_its_file(tmp_path):
-    usual = internals.InstanceRef.config_defaults(str(tmp_path))
-    assert {"run_storage", "event_log_storage"} <= usual.keys()
-    reference = internals.InstanceRef.from_dir(str(tmp_path), overrides={"compute_logs": internals.NO_COMPUTE_LOGS})
-    with dg.DagsterInstance.from_ref(reference) as opened:
-        assert type(opened.compute_log_manager).__name__ == internals.NO_COMPUTE_LOGS["class"]
-
-
-@pytest.mark.parametrize(
-    ("own", "base", "methods"),
-    [
-        (
-            storage.EventLogStorage,
-            internals.SqliteEventLogStorage,
-            {"__init__", "from_config_value", "_connect", "dispose", "store_event", "has_table", "has_secondary_index"}
-            | {"fetch_materializations", "get_latest_tags_by_partition", "get_asset_records"}
-            | {"has_dynamic_partition", "delete_dynamic_partition", "_event_to_row"},
-        ),
-        (
-            storage.RunStorage,
-            internals.SqliteRunStorage,
-            {"__init__", "from_config_value", "connect", "dispose"},
-        ),
-    ],
-)
-def test_our_storage_replaces_methods_that_are_there_and_take_the_same(own, base, methods):
-    public = {name for name in vars(own) if not name.startswith("_")}
-    assert {name for name in methods if not name.startswith("_")} == public
-    for name in methods:
-        ours, theirs = (inspect.signature(getattr(cls, name)).parameters for cls in (own, base))
-        assert list(ours) == list(theirs), name
-
-
-def test_our_storage_makes_the_same_databases(tmp_path):
-    """`_connect` uses attributes of its base class. Were one of them gone, or of another meaning, tables
-    would differ.
-    """
-    made = {}
-    for cls in (internals.SqliteEventLogStorage, storage.EventLogStorage):
-        log = cls(str(tmp_path / cls.__name__))
-        with log.run_connection("a") as connection:
-            made[cls] = sqlalchemy.inspect(connection).get_table_names()
-        assert log._initialized_dbs >= {"a"}
-        assert log.has_table("event_logs")
-        log.dispose()
-    assert made[storage.EventLogStorage] == made[internals.SqliteEventLogStorage] != []
 
 
 def test_rows_of_tables_stand_where_erasure_looks(tmp_path):

@@ -73,11 +73,15 @@ def opened(home: Path, **classes: tuple[str, str, dict[str, str]]) -> dg.Dagster
 
 
 def sqlite(home: Path) -> dict[str, tuple[str, str, dict[str, str]]]:
-    """The classes that the command line uses, which are quick, on the same files as Dagster's own."""
-    own, history = "docindex_dagster.defs.storage", home / "history"
+    """Dagster's own classes, but for logs that nobody reads."""
+    history = home / "history"
     return {
-        "run_storage": (own, "RunStorage", {"base_dir": str(history)}),
-        "event_log_storage": (own, "EventLogStorage", {"base_dir": str(history / "runs")}),
+        "run_storage": ("dagster._core.storage.runs", "SqliteRunStorage", {"base_dir": str(history)}),
+        "event_log_storage": (
+            "dagster._core.storage.event_log",
+            "SqliteEventLogStorage",
+            {"base_dir": str(history / "runs")},
+        ),
         "schedule_storage": (
             "dagster._core.storage.schedules",
             "SqliteScheduleStorage",
