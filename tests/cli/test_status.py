@@ -129,7 +129,8 @@ def test_a_process_that_was_killed_is_not_at_work(run_indexed):
         process.stderr.close()
         dead = json.loads(run_indexed("status", "--json").out)[0]["work"]
 
-    assert (alive["pid"], alive["step"]["stage"]) == (process.pid, "stores")
+    assert alive["pid"] == process.pid
+    assert alive["step"]["stage"] in {"knowledge_graph", "stores"}  # one beside the other
     assert "the stores: docindex prune is at work since " in shown
     assert dead is None
     assert "at work" not in run_indexed("status").out

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from http.server import HTTPServer
+from io import StringIO
 from pathlib import Path
 from threading import Thread
 
 import pytest
 
+from tests.cli.conftest import exit_code
 from tests.loopback import Handler
 
 PRIVATE = "The combination of the safe is marmot-4711-basalt."
@@ -40,6 +42,7 @@ class Hostile:
     private: Path
     pwned: Path
     url: str
+    captured: pytest.CaptureFixture[str]
     received: list[str] = field(default_factory=list)
 
     @property
@@ -56,7 +59,22 @@ class Hostile:
         }
 
     def run(self, *arguments: str, cwd: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
-        """Run `docindex ARGUMENTS` in the checkout, as the user."""
+        """Run `docindex ARGUMENTS` in the checkout, as the user: in this process, which takes a tenth of the time."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", ["docindex", *arguments])
+            patch.setattr(sys, "stdin", StringIO())
+            for name in os.environ.keys() - self.environment.keys():
+                patch.delenv(name)
+            for name, value in (self.environment | variables).items():
+                patch.setenv(name, value)
+            patch.chdir(cwd or self.root)
+            self.captured.readouterr()
+            code = exit_code()
+            out, err = self.captured.readouterr()
+        return subprocess.CompletedProcess(arguments, code, out, err)
+
+    def start(self, *arguments: str, cwd: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
+        """Run `docindex ARGUMENTS` in a process of its own."""
         return subprocess.run(
             [sys.executable, "-P", "-m", "docindex_dagster.cli", *arguments],
             cwd=cwd or self.root,
@@ -80,7 +98,7 @@ class Hostile:
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> Iterator[Hostile]:
+def hostile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Iterator[Hostile]:
     root, user = tmp_path / "checkout", tmp_path / "user"
     private = user / "notes" / "private.md"
     private.parent.mkdir(parents=True)
@@ -94,7 +112,7 @@ def hostile(tmp_path: Path) -> Iterator[Hostile]:
         Thread(target=endpoint.serve_forever, daemon=True).start()
         stack.callback(endpoint.shutdown)
         url = f"http://127.0.0.1:{endpoint.server_port}/v1"
-        found = Hostile(root, user, private, tmp_path / "pwned", url, received)
+        found = Hostile(root, user, private, tmp_path / "pwned", url, capfd, received)
         (root / "docindex.toml").write_text(settings_of(found))
         (root / "dagster.yaml").write_text(instance_of(found))
         yield found

@@ -32,7 +32,7 @@ def team(hostile, git):
 
 def test_it_chooses_no_project_until_its_user_does(hostile, team, monkeypatch):
     for words in (("search", "combination"), ("log",), ("mcp",)):
-        done = hostile.run(*words)
+        done = hostile.start(*words)
         assert done.stdout == ""
         assert f"`docindex trust {hostile.root}`" in " ".join(done.stderr.split())
     assert str(team) not in hostile.run("status").stdout

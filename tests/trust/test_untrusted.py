@@ -74,7 +74,7 @@ def test_watching_and_agents_do_no_more(hostile):
     lines = iter(watch.stdout.readline, "")
     assert any("library/own" in line and "files" in line for line in lines)
     watch.send_signal(signal.SIGINT)
-    watch.wait(LONGEST_S)
+    watch.communicate(timeout=LONGEST_S)
     hostile.check()
 
     async def session() -> None:
@@ -212,7 +212,7 @@ def test_a_submodule_that_a_pull_left_in_the_index_is_refused(hostile):
     left.mkdir(parents=True)
     (left / ".git").write_text("gitdir: ../../../.git/modules/evil\n")
 
-    refused = hostile.run("search", "pump")
+    refused = hostile.start("search", "pump")
 
     assert refused.returncode == 1
     assert "is part of another repository" in refused.stderr
