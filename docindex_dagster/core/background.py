@@ -1,20 +1,98 @@
-"""A thread that makes calls one after the other, in the context of whoever asks for them."""
+"""Calls in other threads, in the context of their caller."""
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
+from functools import cache
+from os import cpu_count
 from queue import SimpleQueue
 from threading import Thread
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 _T = TypeVar("_T")
+_Key = TypeVar("_Key", bound=Hashable)
+
+
+def beside(call: Callable[[], _T]) -> Callable[[], _T]:
+    """Begin a call in another thread, and return a function that waits for its result, or raises its error.
+
+    It pays where the call releases Python's lock, as Tantivy and numpy do. Where no thread is free by the time that the
+    result is needed, the call is made in the caller's thread.
+    """
+    context = copy_context()
+    future = _threads().submit(context.run, call)
+
+    def result() -> _T:
+        return context.run(call) if future.cancel() else future.result()
+
+    return result
+
+
+def in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
+    """Make all calls, in this thread and another one; each takes the next call that is left."""
+    left = iter(calls)
+
+    def work() -> None:
+        for call in left:
+            call()
+
+    other = beside(work) if len(calls) > 1 else work
+    work()
+    other()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cpu_count() or 1, "docindex-beside")
+
+
+def within(seconds: float, call: Callable[[], _T]) -> _T:
+    """Return the result of a call if it takes no longer; one that does goes on in a thread that is left behind.
+
+    The time-outs of HTTP libraries apply to each step: a server that sends a byte now and then never meets one.
+
+    Raises:
+        TimeoutError: it took longer.
+        Exception: what the call raises.
+    """
+    return _started(call).result(timeout=seconds)
+
+
+class Attempts(Generic[_Key, _T]):
+    """Calls that may take longer than their caller waits; of each name at most one is under way."""
+
+    def __init__(self) -> None:
+        """None is under way."""
+        self._under_way: dict[_Key, Future[_T]] = {}
+
+    def result(self, name: _Key, call: Callable[[], _T], seconds: float) -> _T:
+        """Return the result of a call, or of the earlier one of this name that took longer.
+
+        Raises:
+            TimeoutError: it goes on; only the first caller waits for it.
+            Exception: what the call raises.
+        """
+        before = self._under_way.pop(name, None)
+        future = before or _started(call)
+        wait([future], timeout=0 if before else seconds)
+        if not future.done():
+            self._under_way[name] = future
+            raise TimeoutError(f"no answer within {seconds:g} s; it is waited for in the background")
+        return future.result()
+
+
+def _started(call: Callable[[], _T]) -> "Future[_T]":
+    """Start a call in a daemon thread, which the end of the process does not wait for."""
+    future: Future[_T] = Future()
+    Thread(target=_call, args=(call, future), daemon=True).start()
+    return future
 
 
 class BackgroundThread:
-    """Makes calls in their order. Its block waits for them; an interrupt waits for nothing, as the thread is a daemon.
+    """A thread that makes calls in their order. Its block waits for them; after an error, for the one under way.
 
-    After an error in the block, calls that have not begun are dropped.
+    An interrupt waits for nothing: the thread is a daemon.
     """
 
     def __init__(self, name: str) -> None:

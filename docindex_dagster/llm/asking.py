@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
-from docindex_dagster.core.deadline import within
+from docindex_dagster.core.background import within
 from docindex_dagster.llm.endpoint import Endpoint, asked_s, is_passing
 
 _Answer = TypeVar("_Answer")

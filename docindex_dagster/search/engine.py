@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from docindex_dagster.core.beside import beside
+from docindex_dagster.core.background import beside
 from docindex_dagster.core.errors import EmbeddingError, QueryError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.traces import span

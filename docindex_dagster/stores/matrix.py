@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.core.beside import in_two_threads
+from docindex_dagster.core.background import in_two_threads
 from docindex_dagster.stores.halves import singles
 from docindex_dagster.stores.signs import BYTES, signs
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.core.beside import in_two_threads
+from docindex_dagster.core.background import in_two_threads
 from docindex_dagster.stores.halves import singles
 from docindex_dagster.stores.matrix import BLOCK, Choose, Chosen, Matrix, Part, ids_at, largest
 from docindex_dagster.stores.signs import BITS, differences, signs_of_query

@@ -6,8 +6,8 @@ from threading import Barrier, Event, get_ident
 
 import pytest
 
-from docindex_dagster.core import beside as module
-from docindex_dagster.core.beside import beside, in_two_threads
+from docindex_dagster.core import background as module
+from docindex_dagster.core.background import beside, in_two_threads
 
 _name: ContextVar[str] = ContextVar("name", default="none")
 

@@ -10,7 +10,7 @@ from functools import partial
 import dagster as dg
 from pydantic import Field
 
-from docindex_dagster.core.deadline import Attempts
+from docindex_dagster.core.background import Attempts
 from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, FiniteFloat, NonNegativeInt, SecretStr
 
-from docindex_dagster.core.deadline import within
+from docindex_dagster.core.background import within
 from docindex_dagster.core.errors import RerankError
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, blend
