@@ -1,12 +1,15 @@
 """The first line of `docindex index`, which stands before all imports: they take a second."""
 
+import os
 import sys
 from collections.abc import Sequence
 
 from docindex_dagster.core.printable import in_line, shortened
 from docindex_dagster.core.urls import is_url
 
-_WITH_VALUE = ("--project",)
+_WITH_VALUE = ("--project", "--wait")
+READY = "_DOCINDEX_READY"
+"""The variable that a process in the background has, which another one greeted for."""
 _SILENT = frozenset({"--json", "--help", "-h"})
 _MOST_NAMED = 3
 _LONGEST = 300  # characters of their names
@@ -15,7 +18,7 @@ _LONGEST = 300  # characters of their names
 def greet(arguments: Sequence[str]) -> None:
     """Say on standard error what is about to be indexed, if that is what the arguments of `docindex` ask for."""
     words = _words(arguments)
-    if words[:1] != ["index"] or _SILENT.intersection(arguments):
+    if words[:1] != ["index"] or _SILENT.intersection(arguments) or READY in os.environ:
         return
     named = ["a repository" if is_url(word) else word for word in words[1:]]  # a URL may hold a password
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""

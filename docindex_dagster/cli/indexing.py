@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, completion, console, progress
+from docindex_dagster.cli import INTERRUPTED, completion, console, progress, waiting
 from docindex_dagster.cli.common import Json, Yes, listed, normal
 from docindex_dagster.cli.project import chosen, load_settings
+from docindex_dagster.core import events
 from docindex_dagster.core.errors import DeclaredError, SourceError
+from docindex_dagster.core.events import Listener
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 _INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
 _ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
+
+
+def _nothing(_event: events.Event) -> None:
+    """Nothing is to be done."""
 
 
 def index(
@@ -45,6 +51,10 @@ def index(
     run: Annotated[
         bool, typer.Option("--run", help="Record a run of each source in Dagster now, also where nothing changed.")
     ] = False,
+    wait: Annotated[
+        waiting.Wait,
+        typer.Option("--wait", help="Return when the graph is there, or once all is searchable."),
+    ] = waiting.Wait.GRAPH,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -53,6 +63,7 @@ def index(
     Where docindex watch runs, that process does the work, which is quicker.
     """
     _check_options(sources or (), full=full, verify=verify)
+    waiting.hand_over(wait, json=json)
     wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
     added: list[str] = []
     for argument in sources or ():
@@ -73,7 +84,8 @@ def index(
     settled = _settled(settings, left, quiet=json) if is_plain and left else {}
     unsettled = {key: names for key, names in left.items() if key not in settled}
     if unsettled:
-        made = index_sources(settings, unsettled, mode=mode, quiet=json)
+        leaving = waiting.leaving([*unsettled][-1])
+        made = index_sources(settings, unsettled, mode=mode, quiet=json, listener=leaving)
         summaries |= {summary["source"]: summary for summary in made}
     elif left:  # else the process that watches does it
         _keep_up(settings)
@@ -208,6 +220,7 @@ def index_sources(
     mode: "Mode" = "changes",
     quiet: bool,
     report_failure: Callable[[str], None] = console.failure,
+    listener: Listener = _nothing,
 ) -> list[dict[str, Any]]:
     """Index each source, or some of its files, in turn; one that fails does not stop the others."""
     from docindex_dagster.cli import launch
@@ -220,7 +233,7 @@ def index_sources(
             started = time.monotonic()
             position = f"{number} of {len(wanted)}" if len(wanted) > 1 else ""
             try:
-                with progress.shown(key, position, quiet=quiet):
+                with progress.shown(key, position, quiet=quiet), events.listening(listener):
                     outcome = (
                         follow(key) if follow else launch.index(settings, key, mode=mode, only=tuple(sorted(names)))
                     )

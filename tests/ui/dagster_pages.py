@@ -77,3 +77,10 @@ def open_launched_run(page: Page) -> str:
     page.goto("/runs")
     page.get_by_text(run, exact=True).first.click()
     return run
+
+
+def metadata_names(page: Page) -> list[str]:
+    """The names of all rows of the metadata that is shown."""
+    expect(metadata(page, "seconds")).to_be_visible()
+    table = page.locator("table", has=page.get_by_role("cell", name="seconds", exact=True)).last
+    return sorted(table.locator("> tbody > tr > td:first-child").all_inner_texts())

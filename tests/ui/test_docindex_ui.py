@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -13,6 +14,7 @@ from tests.ui.conftest import Project
 pytestmark = pytest.mark.ui
 
 NOTES, CODE = "library/docindex-docs", "git/docindex"
+BY_HAND = "library/by-hand"
 BROKEN, NOWHERE = "git/app", "file:///srv/git/team/app.git"
 WITHOUT_CHECKS = ("discovered_files", "commits", "references")
 WITH_CHECKS = ("chunks", "embeddings", "lancedb_table", "tantivy_index", "knowledge_graph")
@@ -99,3 +101,27 @@ def test_the_catalogue_says_what_failed_and_why(page: Page):
     expect(ui.outcome(page, "no_source_is_left_failed")).to_contain_text("Failed")
     expect(ui.metadata(page, "what to do")).to_contain_text("docindex index")
     pictures.of_catalogue(page)
+
+
+def test_what_a_command_indexed_is_shown_like_what_a_sensor_asked_for(project: Project, page: Page):
+    folder = project.notes.with_name("by-hand")
+    shutil.copytree(project.notes, folder)
+    project.docindex("index", str(folder))
+
+    ui.open_runs(page, BY_HAND)
+    ui.see(page, page.get_by_text("Success", exact=True).first)
+    ui.open_newest_run(page)
+    expect(page.get_by_text("docindex/launched_by: command line").first).to_be_visible()
+    for asset in (*WITHOUT_CHECKS, *WITH_CHECKS):
+        shown = {}
+        for key in (NOTES, BY_HAND):
+            ui.open_partition(page, asset, key)
+            expect(page.get_by_text("Materialized", exact=True)).to_be_visible()
+            shown[key] = ui.metadata_names(page)
+        assert shown[NOTES] == shown[BY_HAND] != []
+    for asset in WITH_CHECKS:
+        ui.open_checks(page, asset)
+        expect(page.get_by_text("Succeeded").first).to_be_visible()
+        expect(page.get_by_text("Failed")).to_have_count(0)
+    ui.open_lineage(page)
+    expect(ui.node(page, "chunks")).to_contain_text("4 partitions")
