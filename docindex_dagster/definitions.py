@@ -29,8 +29,6 @@ from docindex_dagster.defs.sensors.files import git_head_changed, library_files_
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.defs.sensors.stores import stores_due
-from docindex_dagster.pipeline.stage import Stage
-from docindex_dagster.pipeline.stages import stages
 
 # Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
 _EMBEDDING_POOL = "docindex_embedding"
@@ -71,27 +69,6 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
         # A process a step would cost about two seconds each; a source is indexed in one.
         executor=dg.in_process_executor,
     )
-
-
-# What definitions were last made of, and they; a process that watches runs them again and again.
-_last: list[tuple[Settings, tuple[Stage, ...], dg.Definitions]] = []
-
-
-def definitions_of(root: Path) -> dg.Definitions:
-    """The definitions of a project: those made last, while its settings and the stages are the same.
-
-    Dagster finds out much of a job when it first runs it, and remembers that in the job.
-
-    Raises:
-        SettingsError: as `build_definitions`.
-    """
-    settings, all_stages = load_settings(root), tuple(stages())
-    for known_settings, known_stages, definitions in _last:
-        if (known_settings, known_stages) == (settings, all_stages):
-            return definitions
-    made = build_definitions(root)
-    _last[:] = [(settings, all_stages, made)]
-    return made
 
 
 @dataclass(frozen=True, slots=True)

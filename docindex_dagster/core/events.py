@@ -78,16 +78,6 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 @contextmanager
-def diverted(listener: Listener) -> Iterator[None]:
-    """Call this listener for every event in the block, and no other."""
-    token = _listeners.set((listener,))
-    try:
-        yield
-    finally:
-        _listeners.reset(token)
-
-
-@contextmanager
 def stage(source: str, name: str) -> Iterator[None]:
     """Announce that the block begins, and how long it took, if it ends well."""
     emit(StageBegan(source, name))

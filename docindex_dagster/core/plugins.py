@@ -19,8 +19,6 @@ LLMS = "docindex.llms"
 EXTRACTORS = "docindex.extractors"
 RERANKERS = "docindex.rerankers"
 STAGES = "docindex.stages"
-GROUPS = (CHUNKERS, EMBEDDERS, LLMS, EXTRACTORS, RERANKERS, STAGES)
-"""The entry-point groups."""
 
 
 def offered(group: str) -> list[str]:

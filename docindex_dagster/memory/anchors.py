@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from docindex_dagster.core.keys import is_branch
-from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.ask import impact as impact_of
@@ -17,7 +16,7 @@ from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.lookup import SYMBOL_MARK
 from docindex_dagster.memory import indexed_code
 from docindex_dagster.memory.indexed_code import Definition, File, without_branches
-from docindex_dagster.memory.mentions import Mention, NameMention, PathMention, mentions_in
+from docindex_dagster.memory.mentions import Mention, NameMention, PathMention
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.on_disk import Disk, OnDisk
 from docindex_dagster.sources import registry
@@ -66,16 +65,6 @@ class Anchored:
     edited: bool | None = None
     impact: tuple[Step, ...] = ()
     dependents: int | None = None
-
-
-def anchors_in(reader: Reader, text: str) -> tuple[Anchor, ...]:
-    """The files and symbols of the indexed code that a text names, in the order in which it names them.
-
-    Raises:
-        DamagedStoreError: the full-text index cannot be read.
-        AccessError: this user may not read it.
-    """
-    return anchors_of(reader, mentions_in(well_formed(text)))
 
 
 def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...]:

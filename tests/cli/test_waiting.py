@@ -14,6 +14,7 @@ from tests.cli.conftest import Run
 
 CLI = [sys.executable, "-P", "-m", "docindex_dagster.cli"]
 LONGEST_S = 60
+COMMENT = "# which is the next function of those in this file"
 MUCH = 60  # files of twenty functions: the graph does not hold up the publication
 
 
@@ -23,7 +24,8 @@ def code(run) -> Path:
     folder = Path("code")
     folder.mkdir()
     for file in range(MUCH):
-        functions = "".join(f"def f{file}_{n}():\n    return f{file}_{n + 1}()  # which is the next of them in this file\n\n\n" for n in range(20))
+        calls = ((f"f{file}_{n}", f"f{file}_{n + 1}") for n in range(20))
+        functions = "".join(f"def {name}():\n    return {called}()  {COMMENT}\n\n\n" for name, called in calls)
         (folder / f"m{file}.py").write_text(functions)
     Path("docindex.toml").write_text("[chunking]\ncode_chars = 100\n")
     return folder
@@ -78,10 +80,10 @@ def test_an_interrupt_stops_the_run(code, run):
     while "chunks" not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=LONGEST_S)
+    _, errors = process.communicate(timeout=LONGEST_S)
 
     assert process.returncode == 130
-    assert "interrupted" in said
+    assert "interrupted" in errors
     assert has_ended(run)
 
 

@@ -14,8 +14,7 @@ import dagster as dg
 
 from docindex_dagster.cli.launch import dagster_home
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.definitions import build_definitions, definitions_of
-from tests.defs.conftest import CONFIG
+from docindex_dagster.definitions import build_definitions
 
 SNAPSHOT = Path(__file__).parent / "asset_graph.json"
 ROOT = Path(__file__).parents[2]
@@ -126,16 +125,6 @@ def test_the_sensors_on_sources_seldom_tick_together():
     intervals = [sensors[name].minimum_interval_seconds or 0 for name in names]
 
     assert all(math.gcd(one, other) == 5 for one, other in combinations(intervals, 2))  # how often Dagster looks
-
-
-def test_definitions_are_made_once_while_the_settings_are_the_same(tmp_path):
-    config = tmp_path / "docindex.toml"
-    config.write_text(CONFIG)
-    first = definitions_of(tmp_path)
-    assert definitions_of(tmp_path) is first
-
-    config.write_text(CONFIG + "\n[schedule]\nmax_age_hours = 5\n")
-    assert definitions_of(tmp_path) is not first
 
 
 if __name__ == "__main__":

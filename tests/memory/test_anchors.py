@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.memory.anchors import MOST, Anchored, anchors_in, look
+from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look
 from docindex_dagster.memory.mentions import mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
@@ -76,6 +77,11 @@ CODE = {
     "manuals/Pump Guide.md": "# Pumps\n\nHow to prime one.\n",
     "manuals/setup.md": "# Setting up\n\nFirst, read this.\n",
 }
+
+
+def anchors_in(reader: Reader, text: str) -> tuple[Anchor, ...]:
+    """What messages with this text are tied to."""
+    return anchors_of(reader, mentions_in(well_formed(text)))
 
 
 @dataclass
