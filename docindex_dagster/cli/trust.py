@@ -99,7 +99,9 @@ def _of_files(root: Path) -> list[tuple[str, str]]:
 
 def _check_home(home: Path) -> None:
     if is_tracked(home):
-        raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+        raise SettingsError(
+            f"git tracks files in {home}, or cannot tell, so anybody who pushes could change it: take them out of git"
+        )
     confinement.check(home)
 
 
