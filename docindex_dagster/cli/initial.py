@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console, progress
-from docindex_dagster.cli.common import Json, Yes, normal
+from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
-from docindex_dagster.sources.paths import expanded
+from docindex_dagster.sources.paths import expanded, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import Json, normal
+from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import confinement
 from docindex_dagster.core import trust as trusted
@@ -32,6 +32,7 @@ from docindex_dagster.core.settings import (
 )
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.choice import projects_of_clone
+from docindex_dagster.sources.paths import normal
 
 
 def trust(
