@@ -6,11 +6,11 @@ from pathlib import Path
 import typer
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import normal
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import precautions
+from docindex_dagster.sources.paths import normal
 
 
 def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:

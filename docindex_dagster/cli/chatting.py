@@ -3,12 +3,12 @@
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docindex_dagster.cli import console
 from docindex_dagster.core.errors import DocindexError, QueryError
 from docindex_dagster.core.printable import in_line
+from docindex_dagster.sources.paths import check_way, expanded
 
 if TYPE_CHECKING:
     from docindex_dagster.cli.asked import Asked
@@ -94,8 +94,10 @@ def _save(asked: "Asked", name: str) -> None:
         raise QueryError("say where: /save FILE")
     if not asked.conversation.turns:
         raise QueryError("nothing was asked yet")
+    place = expanded(name)
+    check_way(place, is_output=True)
     try:
-        with Path(name).expanduser().open("x", encoding="utf-8") as file:
+        with place.open("x", encoding="utf-8") as file:
             file.write(_as_markdown(asked))
     except FileExistsError:
         raise QueryError(f"{name} is there already: choose another name") from None

@@ -3,18 +3,19 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
 from docindex_dagster.cli import completion, console
 from docindex_dagster.core import access
-from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.settings import CONFIG_NAME, Settings
-from docindex_dagster.core.trust import trust_in
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.sources.paths import check_way
 
 if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
@@ -102,28 +103,19 @@ def listed(settings: Settings) -> tuple[str, ...]:
     return ()
 
 
-def check_way(path: Path) -> None:
-    """Refuse a path in the checkout around the working directory that a link in it leads elsewhere.
+@contextmanager
+def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Open a file or device that the user names for output; a new file gets `mode`.
 
     Raises:
-        LinkError: It leads out of the checkout, whose author may have chosen where to.
+        LinkError: As `check_way`.
+        FullDiskError: There is no space left.
     """
-    here = Path.cwd()
-    top = next((folder for folder in (here, *here.parents) if _is_top(folder)), here)
-    real = path.resolve()
-    if normal(path).is_relative_to(top) and not real.is_relative_to(top) and not trust_in(top).is_full:
-        raise LinkError(f"{path} is a link that leads out of {top}: if you mean {real}, name it so")
-
-
-def _is_top(folder: Path) -> bool:
-    return any(os.path.lexists(folder / name) for name in (".git", CONFIG_NAME))
+    check_way(path, is_output=True)
+    with reporting_full_disk(path.parent), open(path, "wb", opener=partial(os.open, mode=mode)) as file:
+        yield file
 
 
 def utf8(argument: str) -> str:
     """An argument with U+FFFD for the bytes that the shell passed and that are no text: a "?" would mean something."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def normal(path: Path | str) -> Path:
-    """A path from the root, without dots; links stay as they are."""
-    return Path(os.path.normpath(Path(path).absolute()))

@@ -13,7 +13,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster.cli import console, precise
-from docindex_dagster.cli.common import Json, Sources, check_way, reader_of, usual_sources, utf8
+from docindex_dagster.cli.common import Json, Sources, output_file, reader_of, usual_sources, utf8
 from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
@@ -167,8 +167,6 @@ def export_graph(
     if file is not None and output is not None:
         raise typer.BadParameter("give one file")
     output = output or file
-    if output is not None:
-        check_way(output)
     if form is Format.SCIP:
         if around is not None or len(source or ()) > 1:
             raise typer.BadParameter("SCIP holds the whole graph of one source")
@@ -179,8 +177,8 @@ def export_graph(
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return
-    with output.open("w", encoding="utf-8", errors="backslashreplace") as stream:
-        stream.writelines(export(graph, form))
+    with output_file(output) as written:
+        written.writelines(piece.encode("utf-8", "backslashreplace") for piece in export(graph, form))
     console.out.print(f"{output}: {graph.nodes.num_rows} nodes, {graph.edges.num_rows} edges")
 
 

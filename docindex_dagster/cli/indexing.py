@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, completion, console, progress, waiting
-from docindex_dagster.cli.common import Json, Yes, listed, normal
+from docindex_dagster.cli.common import Json, Yes, listed
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core import events
 from docindex_dagster.core.errors import DeclaredError, SourceError
@@ -21,7 +21,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_l
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import expanded
+from docindex_dagster.sources.paths import expanded, normal
 from docindex_dagster.status.summary import summary_of, summary_of_settled
 
 if TYPE_CHECKING:

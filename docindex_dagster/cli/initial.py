@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console, progress
-from docindex_dagster.cli.common import Json, Yes, normal
+from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
-from docindex_dagster.sources.paths import expanded
+from docindex_dagster.core.trust import check_project
+from docindex_dagster.sources.paths import expanded, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
@@ -94,11 +95,13 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
     """Refuse or ask about a folder that is too large, or in which nothing can be written.
 
     Raises:
-        SourceError: as `asking.check_size`, or the folder is another user's.
+        SourceError: as `asking.check_size`, or the folder may not be written.
+        OwnershipError: the folder belongs to another user, or other users may write it.
     """
     from docindex_dagster.cli.asking import check_size
     from docindex_dagster.sources import projects
 
+    check_project(root)
     check_size(root, yes=yes)
     if writes and not os.access(root, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
         raise SourceError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from docindex_dagster.cli import completion, console, remembering
-from docindex_dagster.cli.common import Json, check_way, utf8
+from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import in_line
@@ -192,8 +192,7 @@ def export(
         sys.stdout.buffer.writelines(lines)
         sys.stdout.buffer.flush()
         return
-    check_way(output)
-    with output.open("wb") as file:
+    with output_file(output) as file:
         file.writelines(lines)
 
 

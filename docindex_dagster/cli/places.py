@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
-from docindex_dagster.cli.common import check_way, reader_of, usual_sources
+from docindex_dagster.cli.common import reader_of, usual_sources
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
@@ -17,7 +17,7 @@ from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.choice import Choice, choose
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import expanded
+from docindex_dagster.sources.paths import check_way, expanded
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
 

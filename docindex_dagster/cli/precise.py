@@ -10,7 +10,7 @@ import typer
 
 from docindex_dagster import __version__
 from docindex_dagster.cli import completion, console
-from docindex_dagster.cli.common import utf8
+from docindex_dagster.cli.common import output_file, utf8
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError, SettingsError, SourceError
@@ -97,7 +97,8 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
     if output is None:
         sys.stdout.buffer.write(found.data)
         return
-    output.write_bytes(found.data)
+    with output_file(output) as file:
+        file.write(found.data)
     console.out.print(f"{output}: {found.documents} documents, {found.occurrences} occurrences")
 
 

@@ -1,7 +1,6 @@
 """What this docindex is: `docindex version` and `docindex support`, the report that goes with a bug."""
 
 import json as json_
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,8 +9,7 @@ import typer
 
 from docindex_dagster import __version__
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import Json, check_way
-from docindex_dagster.core.files import reporting_full_disk
+from docindex_dagster.cli.common import Json, output_file
 from docindex_dagster.core.printable import escaped, in_line
 
 _INDENT = "  "
@@ -58,17 +56,9 @@ def support(
     if output is None:
         console.plain(text)
         return
-    _write(output, text + "\n")
+    with output_file(output, 0o600) as file:
+        file.write(f"{text}\n".encode())
     console.out.print(f"the report is in {output}: read it before you pass it on")
-
-
-def _write(file: Path, text: str) -> None:
-    """Write into what is there, which may be a link or a device; a new file is for this user alone."""
-    check_way(file)
-    with reporting_full_disk(file.parent):
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
 
 
 def _lines(values: Mapping[str, Any], depth: int = 0) -> Iterator[str]:

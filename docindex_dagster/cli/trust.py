@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import Json, normal
+from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import confinement
 from docindex_dagster.core import trust as trusted
@@ -26,12 +26,12 @@ from docindex_dagster.core.settings import (
     Settings,
     find_root,
     is_trusted_home,
-    leads_out,
-    linked_home,
+    link_privilege,
     untrusted_home,
 )
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.choice import projects_of_clone
+from docindex_dagster.sources.paths import normal
 
 
 def trust(
@@ -53,11 +53,13 @@ def trust(
         console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
         return
     asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root)]
+    if (root / CONFIG_NAME).is_symlink():
+        asked.append(link_privilege(root / CONFIG_NAME))
     home, owner = root / HOME_NAME, root.stat().st_uid
     has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
     rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
     if has_foreign_home:
-        link = linked_home(home)
+        link = link_privilege(home)
         rows.append((HOME_NAME, link.value if home.is_symlink() else "an index that docindex did not make for you"))
         asked.append(link)
     for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
@@ -84,22 +86,20 @@ def _of_clone(root: Path) -> list[trusted.Privilege]:
 
 
 def _of_files(root: Path) -> list[tuple[str, str]]:
-    """What is unusual about the folder of a project and its settings: whose they are, and where they are."""
-    rows = []
-    file = root / CONFIG_NAME
-    if leads_out(file):
-        rows.append((CONFIG_NAME, f"a link to {file.resolve()}"))
+    """What is unusual about the folder of a project and its settings: whose they are."""
     try:
         check_owner(root)
-        check_owner(file)
+        check_owner(root / CONFIG_NAME)
     except OwnershipError as error:
-        rows.append(("owner", str(error).partition(";")[0]))
-    return rows
+        return [("owner", str(error).partition(";")[0])]
+    return []
 
 
 def _check_home(home: Path) -> None:
     if is_tracked(home):
-        raise SettingsError(f"git tracks files in {home}, so anybody who pushes could change it: take them out of git")
+        raise SettingsError(
+            f"git tracks files in {home}, or cannot tell, so anybody who pushes could change it: take them out of git"
+        )
     confinement.check(home)
 
 

@@ -41,6 +41,15 @@ class Commands(TyperGroup):
         with _shown_errors():
             return super().make_context(*arguments, **options)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options in front of a command. A `--` there would end none of the command's own options."""
+        ends = args.count("--")
+        rest = super().parse_args(ctx, args)
+        is_before_another = rest[:1] == ["--"] and isinstance(self.get_command(ctx, ctx._protected_args[0]), TyperGroup)  # noqa: SLF001 typer's
+        if rest.count("--") < ends or is_before_another:
+            ctx.fail("'--' ends the options of a command, so it stands behind that")
+        return rest
+
     def invoke(self, *arguments: Any, **options: Any) -> Any:
         """Read the arguments of a command, and run it."""
         with _shown_errors():

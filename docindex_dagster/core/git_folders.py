@@ -148,18 +148,17 @@ def _links_in(top: Path) -> Iterator[Path]:
 
 
 def is_tracked(folder: Path) -> bool:
-    """Whether git tracks a folder, a link in its place, or files below it, in the innermost work tree around it.
+    """Whether a work tree around a folder tracks it, a link in its place, or files below it, or git cannot tell.
 
-    False where git cannot read the work tree, since it then cannot change it either.
+    Every work tree counts: a pull of an outer one writes into a nested repository that it takes for plain files.
     """
-    top = next((parent for parent in folder.parents if (parent / ".git").exists()), None)
-    if top is None:
-        return False
-    return _is_tracked(top, str(folder.relative_to(top)), stamp(git_folder(top) / "index"))
+    place = folder.parent.resolve() / folder.name
+    indexes = [(top, stamp(git_folder(top) / "index")) for top in place.parents if (top / ".git").exists()]
+    return any(_is_tracked(top, str(place.relative_to(top)), index) for top, index in indexes if index is not None)
 
 
 @lru_cache(maxsize=16)
-def _is_tracked(top: Path, name: str, _stamp: tuple[int, ...] | None) -> bool:
+def _is_tracked(top: Path, name: str, _index: tuple[int, ...]) -> bool:
     command = ("git", *OPTIONS, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
     try:
         found = subprocess.run(
@@ -175,4 +174,4 @@ def _is_tracked(top: Path, name: str, _stamp: tuple[int, ...] | None) -> bool:
         return False
     except subprocess.TimeoutExpired:
         return True
-    return bool(found.stdout)
+    return bool(found.returncode or found.stdout)

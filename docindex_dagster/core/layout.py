@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from docindex_dagster.core import confinement
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
-from docindex_dagster.core.trust import adopt_home, is_new_home
+from docindex_dagster.core.trust import adopt_home, hidden_name, is_new_home
 
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
@@ -107,7 +107,8 @@ class Layout:
             LinkError: the folder of the tables is a link.
         """
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        return [*tables, *self.caches(), self.repositories, self.home / "checkouts"]
+        clones = (self.repositories, self.checkouts)
+        return [*tables, *self.caches(), *clones, *(folder.parent for folder in clones if folder.parent != self.home)]
 
     def caches(self) -> list[Path]:
         """The folders of what saves paying twice for a text, by source or repository."""
@@ -224,8 +225,8 @@ class Layout:
 
     @property
     def repositories(self) -> Path:
-        """The folder of the clones."""
-        return self.home / "repositories"
+        """The folder of the clones, whose settings git obeys: its name cannot be foreseen."""
+        return self.home / "repositories" / hidden_name(self.home)
 
     def repository(self, source: str) -> Path:
         """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
@@ -233,7 +234,12 @@ class Layout:
 
     def checkout(self, source: str) -> Path:
         """The folder in which the files of a followed branch lie."""
-        return self.home / "checkouts" / file_name(source)
+        return self.checkouts / file_name(source)
+
+    @property
+    def checkouts(self) -> Path:
+        """The folder of the checkouts, whose name cannot be foreseen either."""
+        return self.home / "checkouts" / hidden_name(self.home)
 
     @property
     def memory(self) -> Path:

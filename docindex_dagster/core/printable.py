@@ -74,7 +74,7 @@ def escaped(json: str) -> str:
 
 def escaped_in_xml(xml: str) -> str:
     """XML that holds nothing but characters that can be seen, and says the same but for controls that XML lacks."""
-    return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] in _KEPT else _reference(found[0]), xml)
+    return _ANY_UNSAFE.sub(lambda found: _reference(found[0]), xml)
 
 
 def _shown(character: str) -> str:
@@ -84,7 +84,7 @@ def _shown(character: str) -> str:
 def _reference(character: str) -> str:
     """A character reference, or a picture where XML 1.0 (2.2, Char) has no such character."""
     code = ord(character)
-    is_representable = (code >= _FIRST_IN_XML or character == "\r") and code not in _HALVES
+    is_representable = (code >= _FIRST_IN_XML or character in "\t\n\r") and code not in _HALVES
     return f"&#x{code:x};" if is_representable else _shown(character)
 
 

@@ -610,16 +610,11 @@ def load_settings(root: Path | None = None) -> Settings:
     return _at_home(settings, given)
 
 
-def leads_out(file: Path) -> bool:
-    """Whether a file is a link to a place outside its folder."""
-    return not file.resolve().is_relative_to(file.parent.resolve())
-
-
 def _text_of(root: Path, given: Trust) -> str:
     file = root / CONFIG_NAME
-    if not given.is_full and given.owner is None and leads_out(file):
+    if file.is_symlink() and not (given.is_full or given.grants(link_privilege(file))):
         trusting = command("docindex", "trust", root)
-        raise OwnershipError(f"{file} is a link that leads out of the project; if you made it, run {trusting}")
+        raise OwnershipError(f"{file} is a link to {file.resolve()}; if you made it, run {trusting}")
     if not file.is_file():
         return ""
     if not given.is_full:
@@ -671,15 +666,15 @@ def is_trusted_home(home: Path, given: Trust) -> bool:
     """Whether docindex opens a home below a project: it made it for this user, or for another owner who is trusted."""
     if is_tracked(home):  # whoever pushes could change it
         return False
-    if home.is_symlink() and not given.grants(linked_home(home)):
+    if home.is_symlink() and not given.grants(link_privilege(home)):
         return False
     is_theirs = given.owner not in {None, os.geteuid()} and home.exists() and home.stat().st_uid == given.owner
     return is_theirs or trust.knows_home(home)
 
 
-def linked_home(home: Path) -> Privilege:
-    """The privilege of a home that is a link to another place."""
-    return Privilege.of(home.name, f"a link to {home.resolve()}")
+def link_privilege(link: Path) -> Privilege:
+    """The privilege of a home or a `docindex.toml` that is a link: docindex would write to the place it leads to."""
+    return Privilege.of(link.name, f"a link to {link.resolve()}")
 
 
 def untrusted_home(root: Path) -> Path:

@@ -196,6 +196,22 @@ def adopt_home(home: Path) -> None:
         temporary.write_text(secret, encoding="ascii")
 
 
+def hidden_name(home: Path) -> str:
+    """Return the name of a folder that nobody who puts files into a home, as by a pull, can foresee.
+
+    Empty for a home without an id, which holds nothing that docindex made, unless the user trusts whoever filled it.
+    """
+    return _hidden_name(home, stamp(home / _ID))
+
+
+@lru_cache(maxsize=16)
+def _hidden_name(home: Path, id_stamp: tuple[int, ...] | None) -> str:
+    try:
+        return "" if id_stamp is None else digest_parts("hidden", _read_id(home))[:_ID_BYTES]
+    except OSError:  # of a group that may only read what is published
+        return ""
+
+
 def remember_secret(home: Path, secret: str) -> None:
     """Remember a secret that docindex is about to write to a home, so that `knows_secret` tells it from others.
 

@@ -29,14 +29,18 @@ from pydantic import BaseModel, ValidationError
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import command
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.privileges import privileged_paths
+from docindex_dagster.core.settings import Settings, is_trusted_home
+from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.model import RETRIEVING, Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
 
 _SECTIONS = ("search", "rerank", "embedding")
 _KEYS = ("mode", "home", *_SECTIONS, "weights")
 _SECRET = "api_key"  # noqa: S105 the name of one
+_RECIPIENT = {"provider", "url", "base_url"}  # which a key is for
 _LARGEST_WEIGHT = 1e6
 
 _Section = TypeVar("_Section", bound=BaseModel)
@@ -56,13 +60,16 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
     """The configuration that a file makes of another one.
 
     Raises:
-        SettingsError: the file cannot be read, names what is no part of a search, or a value is wrong.
+        SettingsError: the file cannot be read, names what is no part of a search, a value is wrong, or it asks for what
+            needs trust, such as the URL of a reranker.
+        OwnershipError: its home belongs to another user, or other users may write it.
     """
     try:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     _check_names(file, "", values, _KEYS)
+    _check_trust(file, values)
     settings = base.settings
     changed = {name: _section(file, name, getattr(settings, name), values) for name in _SECTIONS if name in values}
     updates: dict[str, object] = {**changed, **_home(file, values)}
@@ -72,6 +79,15 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
         _weights(file, base.weights, _table(file, "weights", values)),
         "embedding" in changed,
     )
+
+
+def _check_trust(file: Path, values: Mapping[str, Any]) -> None:
+    asked = [] if trust_in(file.absolute().parent).is_full else [*privileged_paths(Settings, values)]
+    if asked:
+        raise SettingsError(
+            f"{file}: {'.'.join(asked[0])} needs trust, since it may send texts or load a model: read the file, then "
+            f"run {command('docindex', '--trust', 'evaluate', '--compare', file)}"
+        )
 
 
 def _check_names(file: Path, section: str, values: Mapping[str, Any], known: Collection[str]) -> None:
@@ -97,12 +113,15 @@ def _section(file: Path, name: str, before: _Section, values: Mapping[str, Any])
         raise SettingsError(f"{file}: {name}.{_SECRET} is a secret; set DOCINDEX_{name.upper()}__API_KEY instead")
     known = {"candidates"} if name == "search" else type(before).model_fields.keys() - {_SECRET}
     _check_names(file, name, given, sorted(known))
-    # Another provider's model is none of this one's.
+    # Another provider's model is none of this one's, and the key is for whoever it was given for.
     kept = (
         {}
         if name == "embedding" and "provider" in given
         else {key: getattr(before, key) for key in before.model_fields_set}
     )
+    is_for_another = any(given[key] != getattr(before, key) for key in _RECIPIENT & given.keys())
+    if is_for_another and any(kept[key] != type(before).model_fields[key].default for key in _RECIPIENT & kept.keys()):
+        kept.pop(_SECRET, None)
     try:
         return type(before)(**{**kept, **_absolute(file, name, given)})
     except ValidationError as error:
@@ -127,7 +146,13 @@ def _home(file: Path, values: Mapping[str, Any]) -> dict[str, Path]:
     if not isinstance(given, str) or not Layout(home).current.exists():
         indexing = command("env", f"DOCINDEX_HOME={given}", "docindex", "index")
         raise SettingsError(f"{file}: home: nothing is indexed in {given}; {indexing} makes an index there")
-    return {"home": Path(os.path.normpath(home))}
+    home = Path(os.path.normpath(home))
+    trust = trust_in(home)
+    if not trust.is_full:
+        check_owner(home, trust.owner)
+        if not is_trusted_home(home, trust):
+            raise SettingsError(f"{file}: home: docindex did not make the index in {given} for you")
+    return {"home": home}
 
 
 def _mode(file: Path, given: object) -> Mode:

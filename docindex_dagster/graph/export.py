@@ -29,14 +29,16 @@ def export(graph: OpenGraph, form: Format) -> Iterator[str]:
     elif form is Format.MERMAID:
         yield from _mermaid(graph)
     else:
-        from networkx import generate_graphml
+        from networkx.readwrite.graphml import GraphMLWriter
 
         opened = as_networkx(graph)
         for _, attributes in opened.nodes(data=True):
             _without_nothing(attributes)
         for *_, attributes in opened.edges(data=True):
             _without_nothing(attributes)
-        yield from (f"{escaped_in_xml(line)}\n" for line in generate_graphml(opened))
+        text = escaped_in_xml(str(GraphMLWriter(opened, prettyprint=False)))
+        yield text.replace("><", ">\n<")  # values hold neither: in them, both are escaped
+        yield "\n"
 
 
 def _as_json(graph: OpenGraph) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from docindex_dagster.core.settings import (
 )
 from docindex_dagster.core.urls import check_url, is_url
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.paths import expanded
+from docindex_dagster.sources.paths import check_way, expanded
 
 _SHORT_COMMIT = 10  # characters of an id that stands for a branch
 _HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
@@ -82,6 +82,8 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     folder = Path(os.path.normpath(folder.absolute()))
     if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
+    if not folder.is_relative_to(root):  # what leads out of the project needs trust, which it can be given
+        check_way(folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
     is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))

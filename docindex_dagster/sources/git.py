@@ -243,7 +243,7 @@ def _error(lines: list[str], root: str) -> SourceError:
     everything = "\n".join(lines)
     if "dubious ownership" in everything:
         return SourceError(
-            f"{root} belongs to another user, so git refuses it: "
+            f"{root} belongs to another user, so git refuses it; if you trust that user, run "
             f"{command('git', 'config', '--global', '--add', 'safe.directory', root)}"
         )
     if "not a git repository" in everything or "must be run in a work tree" in everything:

@@ -13,6 +13,10 @@ import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 
+from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.settings import CONFIG_NAME
+from docindex_dagster.core.trust import trust_in
+
 _BLOCK = 1 << 20
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
@@ -127,3 +131,31 @@ def expanded(argument: str | Path) -> Path:
     if os.path.lexists(argument):
         return Path(argument)
     return Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
+
+
+def normal(path: Path | str) -> Path:
+    """A path from the root, without dots; links stay as they are."""
+    return Path(os.path.normpath(Path(path).absolute()))
+
+
+def check_way(path: Path, *, is_output: bool = False) -> None:
+    """Refuse a path that a link in a checkout leads elsewhere: the author of the checkout may have chosen where to.
+
+    Args:
+        path: What the user names. Without a checkout around it, the working directory counts as one.
+        is_output: Whether something is to be written there, which no link of the checkout may lead to: git obeys files
+            in `.git`.
+
+    Raises:
+        LinkError: The link leads out of the checkout, or the file is to be written.
+    """
+    named, real, here = normal(path), Path(os.path.realpath(path)), Path.cwd()
+    around = named.parents[:-1]
+    for top in [folder for folder in around if _is_top(folder)] or [folder for folder in around if folder == here]:
+        allowed = top.resolve() / named.relative_to(top) if is_output else top.resolve()
+        if not real.is_relative_to(allowed) and not trust_in(top).is_full:
+            raise LinkError(f"a link in {top} leads {path} elsewhere: if you mean {real}, name it so")
+
+
+def _is_top(folder: Path) -> bool:
+    return any(os.path.lexists(folder / name) for name in (".git", CONFIG_NAME))

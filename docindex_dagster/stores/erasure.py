@@ -92,7 +92,7 @@ def verify(layout: Layout, erased: Erased, *, spared: Collection[Path] = ()) -> 
                 erased.texts.discard(data.lower())  # as the full-text index has it
             erased.ids.discard(BREAK.join(_ids_in_use(layout)))
     unsearched = {
-        *(layout.repositories, layout.home / "checkouts", layout.dagster, layout.memory),
+        *(layout.repositories, layout.checkouts, layout.dagster, layout.memory),
         *(layout.feedback, layout.older_feedback, layout.questions, layout.erasure, layout.erased),
         *spared,
     }

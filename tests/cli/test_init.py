@@ -188,3 +188,17 @@ def test_a_folder_that_another_project_indexes_is_begun_with_a_warning(run, tmp_
     monkeypatch.chdir(tmp_path / "manual")
 
     assert f"project {tmp_path / 'knowledge'} indexes" in run("init").err
+
+
+def test_it_begins_at_no_work_tree_that_other_users_may_have_made(run, git, tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCINDEX_TRUST", "0")
+    git(tmp_path, "init", "-q")
+    (own := tmp_path / "own").mkdir()
+    tmp_path.chmod(0o1777)
+    monkeypatch.chdir(own)
+
+    done = run("init", "--dry-run")
+
+    assert done.code == 1
+    assert f"every user may write {tmp_path}" in " ".join(done.err.split())
+    assert "safe.directory" not in done.err

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.core.layout import Layout
 from tests.cli.conftest import CODE
 from tests.sources.remotes import serving
 
@@ -75,7 +76,7 @@ def test_a_url_is_cloned_indexed_searched_followed_and_removed(run, upstream, gi
     assert json.loads(run("search", "roof", "--mode", "bm25", "--json").out)[0]["path"] == "tank.md"
     assert "can be found now" in run("why", "tank.md").out
     assert run("source", "remove", "upstream").code == 0
-    assert not list(Path(".docindex/repositories").iterdir())
+    assert not list(Path(".docindex/repositories").glob("**/*.git"))
 
 
 def test_a_branch_is_a_source_of_its_own(run, upstream):
@@ -88,7 +89,8 @@ def test_a_branch_is_a_source_of_its_own(run, upstream):
         ("git/upstream@feature/x", url, "feature/x"),
     ]
     assert [row["state"] for row in json.loads(run("status", "--json").out)] == ["ok", "not indexed"]
-    assert "is not cloned yet" not in run("why", ".docindex/checkouts/git%2Fupstream/pump.py").err
+    page = Layout(Path(".docindex")).checkout("git/upstream") / "pump.py"
+    assert "is not cloned yet" not in run("why", str(page)).err
 
     assert "git/upstream@feature/x: 2 files" in run("index", "upstream@feature/x").out
 

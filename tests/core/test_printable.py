@@ -66,11 +66,13 @@ def test_a_graph_is_exported_without_such_characters(form):
 
 
 def test_graphml_says_which_character_it_was():
-    names = ["a\u202ab.py", "a\u202bb.py", "a\x1bb.py", "a\x9bb.py", "a\rb.py"]
+    names = ["a\u202ab.py", "a\u202bb.py", "a\x1bb.py", "a\x9bb.py", "a\rb.py", "a\nerror: b.py"]
     graph = opened(dict.fromkeys(names, "def open_valve():\n    pass\n"))
 
     from networkx import parse_graphml
 
-    nodes = set(parse_graphml("".join(export(graph, Format.GRAPHML))))
+    text = "".join(export(graph, Format.GRAPHML))
+    assert all(line.startswith("<") for line in text.splitlines())
+    nodes = set(parse_graphml(text))
     assert {f"library/sample!{name}" for name in names if name != "a\x1bb.py"} < nodes
     assert "library/sample!a\u241bb.py" in nodes  # XML has no escape character

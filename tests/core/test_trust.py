@@ -12,7 +12,7 @@ from docindex_dagster.core.errors import OwnershipError, SettingsError
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
-from docindex_dagster.core.settings import linked_home, load_settings
+from docindex_dagster.core.settings import link_privilege, load_settings
 from docindex_dagster.core.trust import Privilege, adopt_home, grant, knows_home, revoke, trust_in
 from docindex_dagster.sources import edit
 from docindex_dagster.sources.first_settings import write_first
@@ -180,19 +180,25 @@ def test_what_belongs_to_another_user_is_refused_until_that_user_is_trusted(tmp_
     load_settings(tmp_path)
 
 
-def test_settings_that_are_a_link_out_of_the_project_are_refused_until_it_is_trusted(tmp_path):
-    (root := tmp_path / "project").mkdir()
-    (tmp_path / "other.toml").write_text("[search]\ntop_k = 3\n")
-    (root / "docindex.toml").symlink_to("../nowhere.toml")
-    with pytest.raises(OwnershipError, match="leads out of the project"):
-        load_settings(root)
-    (root / "docindex.toml").unlink()
-    (root / "docindex.toml").symlink_to("../other.toml")
+@pytest.mark.parametrize("target", ["../other.toml", ".git/info/attributes"])
+def test_settings_that_are_a_link_are_refused_until_it_is_trusted(tmp_path, target):
+    (file := tmp_path / "project/docindex.toml").parent.mkdir()
+    file.symlink_to("../nowhere.toml")
+    with pytest.raises(OwnershipError, match="is a link to"):
+        load_settings(file.parent)
+    file.unlink()
+    file.symlink_to(target)
+    grant(file.parent, [], owner=os.geteuid())  # of settings before a pull
 
-    with pytest.raises(OwnershipError, match="leads out of the project"):
-        load_settings(root)
-    grant(root, [], owner=os.geteuid())
-    assert load_settings(root).search.top_k == 3
+    with pytest.raises(OwnershipError, match="is a link to"):
+        edit.add(file.parent, {"kind": "library", "path": "."})
+    assert not file.exists()
+    file.resolve().parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[search]\ntop_k = 3\n")
+    with pytest.raises(OwnershipError, match="is a link to"):
+        load_settings(file.parent)
+    grant(file.parent, [link_privilege(file)])
+    assert load_settings(file.parent).search.top_k == 3
 
 
 def test_a_store_that_was_removed_grants_nothing_again(tmp_path):
@@ -225,7 +231,7 @@ def test_a_home_that_is_a_link_needs_trust_in_where_it_leads(tmp_path, target):
     (root / ".docindex").symlink_to("../other")
 
     assert load_settings(root).home.is_relative_to(trust.cache())
-    grant(root, [linked_home(root / ".docindex")])
+    grant(root, [link_privilege(root / ".docindex")])
     assert load_settings(root).home == root / ".docindex"
 
 

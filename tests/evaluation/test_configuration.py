@@ -1,8 +1,11 @@
 """What a file can change of how an index is searched."""
 
+from contextlib import suppress
+
 import pytest
 
 from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.evaluation.configuration import Configuration, read_configuration
 from docindex_dagster.search.model import Mode
@@ -45,6 +48,55 @@ def test_another_provider_of_embeddings_has_none_of_the_settings_of_this_one(rea
 
     assert found.settings.embedding.model == str(tmp_path / "model")
     assert found.names_model
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ('[rerank]\nprovider = "remote"\nurl = "https://evil.example/rerank"', "rerank.provider"),
+        ('[rerank]\nmodel = "m"', "rerank.model"),
+        ('[embedding]\nbase_url = "https://evil.example/v1"', "embedding.base_url"),
+        ('[embedding]\nprovider = "sentence-transformers"', "embedding.provider"),
+    ],
+)
+def test_what_sends_texts_or_loads_a_model_needs_trust(read, tmp_path, monkeypatch, text, asked):
+    monkeypatch.delenv("DOCINDEX_TRUST")
+
+    with pytest.raises(SettingsError, match=f"{asked} needs trust.*docindex --trust evaluate --compare"):
+        read(text)
+    assert read('[rerank]\nprovider = "mmr"').settings.rerank.provider == "mmr"
+    monkeypatch.setenv("DOCINDEX_TRUST", str(tmp_path))
+    with suppress(SettingsError):  # that such a model lacks another setting
+        read(text)
+
+
+def test_a_home_that_docindex_did_not_make_for_the_user_is_not_opened(read, tmp_path, monkeypatch):
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (planted := tmp_path / "planted/stores").mkdir(parents=True)
+    (planted / "CURRENT").write_text("{}")
+    Layout(tmp_path / "own").prepare()
+    (tmp_path / "own/stores").mkdir()
+    (tmp_path / "own/stores/CURRENT").write_text("{}")
+
+    assert read('home = "own"').settings.home == tmp_path / "own"
+    with pytest.raises(SettingsError, match="docindex did not make the index in planted for you"):
+        read('home = "planted"')
+
+
+def test_a_key_goes_only_to_whom_it_was_given_for(tmp_path, monkeypatch):
+    def key(project: str, other: str) -> object:
+        (tmp_path / "docindex.toml").write_text(project)
+        (tmp_path / "other.toml").write_text(other)
+        settings = load_settings(tmp_path)
+        return read_configuration(Configuration(settings), tmp_path / "other.toml").settings.rerank.api_key
+
+    remote = '[rerank]\nprovider = "remote"\nurl = "https://{}.example/rerank"\n'
+    monkeypatch.setenv("DOCINDEX_RERANK__API_KEY", "key-of-the-user")
+
+    assert key(remote.format("own"), remote.format("other")) is None
+    assert key(remote.format("own"), remote.format("own") + "candidates = 9\n") is not None
+    assert key("", remote.format("other")) is not None
 
 
 @pytest.mark.parametrize(

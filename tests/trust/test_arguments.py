@@ -58,3 +58,14 @@ def test_a_link_named_like_a_url_is_not_cloned(hostile):
     assert refused.returncode == 1
     assert "clone" not in refused.stderr
     assert "example.invalid" not in (hostile.root / "docindex.toml").read_text()
+
+
+@pytest.mark.parametrize("words", [("--", "trust"), ("source", "--", "remove"), ("--project", ".", "--", "trust")])
+def test_two_dashes_before_the_command_let_no_name_of_a_file_be_an_option(hostile, words):
+    (hostile.root / "--yes").touch()
+
+    done = hostile.run(*words, "--yes")
+
+    assert done.returncode == 2
+    assert "stands behind that" in " ".join(done.stderr.replace("│", " ").split())
+    assert "not trusted" in hostile.run("status").stderr

@@ -1,5 +1,7 @@
 """Links and files that a checkout holds, where its user names a file to write or a folder to search."""
 
+import os
+
 import pytest
 
 from docindex_dagster.serving.http.token_file import stored_token
@@ -19,33 +21,53 @@ def own(hostile):
 
 
 @pytest.mark.parametrize("link", ["graph.mmd", "out/graph.mmd"])
-def test_output_is_not_written_through_a_link_out_of_the_checkout(own, link):
-    if "/" in link:
-        (own.root / "out").symlink_to(own.user)
-        (own.user / "graph.mmd").write_text(RC)
-    else:
-        (own.root / link).symlink_to(own.user / ".bashrc")
+@pytest.mark.parametrize("place", ["outside", "hooks"])
+def test_output_is_not_written_through_a_link_of_the_checkout(own, git, link, place):
+    git(own.root, "init")
+    elsewhere = own.user if place == "outside" else own.root / ".git/hooks"
+    target = elsewhere / "graph.mmd"
+    target.write_text(RC)
+    linked = own.root / link.partition("/")[0]
+    linked.symlink_to(os.path.relpath(elsewhere if "/" in link else target, own.root))
+    assert own.run("memory", "ingest", "-s", "1", "Pumps are primed.").returncode == 0
 
-    for words in (
-        ("graph", "export", "-f", "mermaid", link),
-        ("graph", "export", "-f", "scip", link),
-        ("support", "--quick", "-o", link),
+    for words, cwd in (
+        (("graph", "export", "-f", "mermaid", link), own.root),
+        (("graph", "export", "-f", "graphml", "-o", f"../{own.root.name}/{link}"), own.root),
+        (("graph", "export", "-f", "scip", link), own.root),
+        (("support", "--quick", "-o", link), own.root),
+        (("--project", str(own.root), "support", "--quick", "-o", str(own.root / link)), own.user),
+        (("memory", "export", "-o", link), own.root),
     ):
-        done = own.run(*words)
+        done = own.run(*words, cwd=cwd)
         assert done.returncode == 1, done.stderr
-        assert "is a link that leads out of" in done.stderr
-    assert {file.read_text() for file in (own.user / ".bashrc", own.root / link)} == {RC}
+        assert f"a link in {own.root} leads" in " ".join(done.stderr.split())
+    assert target.read_text() == RC
 
 
 def test_output_is_written_where_it_is_named_and_to_devices(own):
     (own.root / "out").mkdir()
-    (own.root / "link.mmd").symlink_to("out/graph.mmd")
+    (own.user / "link").symlink_to(own.root)
 
-    for place in ("link.mmd", "/dev/stdout", str(own.user / "graph.mmd")):
+    for place in ("../user/link/out/graph.mmd", "/dev/stdout", str(own.user / "graph.mmd")):
         done = own.run("graph", "export", "-f", "mermaid", place)
         assert done.returncode == 0, done.stderr
     assert "prime" in done.stdout or "prime" in (own.user / "graph.mmd").read_text()
     assert (own.root / "out/graph.mmd").is_file()
+
+
+@pytest.mark.parametrize("words", [("index",), ("source", "add")])
+def test_a_project_elsewhere_declares_no_folder_that_a_link_in_a_checkout_leads_to(own, git, words):
+    git(own.root, "init")
+    (own.root / "docs").symlink_to(own.private.parent)
+    (project := own.user / "project").mkdir()
+
+    for place in (own.root / "docs", own.root / "docs/{library}"):
+        done = own.run(*words, str(place), cwd=project)
+
+        assert done.returncode == 1
+        assert f"if you mean {own.private.parent}, name it so" in " ".join(done.stderr.split())
+    assert not (project / "docindex.toml").exists()
 
 
 @pytest.mark.parametrize("link", ["docs", "README.md"])
@@ -54,8 +76,12 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
     git(own.root, "init")
     (own.root / link).symlink_to(own.private if "." in link else own.private.parent)
 
-    for words in (("search", "combination", f"./{link}"), ("ask", "which combination?", f"./{link}")):
-        done = own.run(*words)
+    for words, cwd in (
+        (("search", "combination", f"./{link}"), own.root),
+        (("ask", "which combination?", f"./{link}"), own.root),
+        (("search", "combination", str(own.root / link)), own.user),
+    ):
+        done = own.run(*words, cwd=cwd)
         assert done.returncode == 1
         assert done.stdout == ""
         assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
