@@ -13,7 +13,7 @@ from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import check_project
-from docindex_dagster.sources.paths import expanded, normal
+from docindex_dagster.sources.paths import check_way, expanded, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
@@ -67,6 +67,7 @@ def _root(folder: Path | None) -> Path:
         DeclaredError: it has a project, or, where no folder is given, lies in one.
     """
     if folder is not None:
+        check_way(expanded(folder))
         root = normal(expanded(folder))
         if not root.is_dir():
             raise SourceError(f"{root} is {'no folder' if root.exists() else 'not there'}")

@@ -159,7 +159,9 @@ def is_tracked(folder: Path) -> bool:
 
 @lru_cache(maxsize=16)
 def _is_tracked(top: Path, name: str, _index: tuple[int, ...]) -> bool:
-    command = ("git", *OPTIONS, "--work-tree=.", "ls-files", "-z", "--", f":(top,literal,icase){name}")
+    # Named like this, git reads the repository of another user as well, such as root's around all of a disk.
+    here = ("--git-dir=.git", "--work-tree=.")
+    command = ("git", *OPTIONS, *here, "ls-files", "-z", "--", f":(top,literal,icase){name}")
     try:
         found = subprocess.run(
             command,

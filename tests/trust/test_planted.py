@@ -1,5 +1,6 @@
 """Files that a pull or a patch puts into a home that docindex made: git obeys none of them."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -97,3 +98,23 @@ def test_a_work_tree_that_git_cannot_read_counts_unless_it_tracks_nothing(tmp_pa
         (tmp_path / ".git/index").write_bytes(b"DIRC")
 
     assert is_tracked(tmp_path / ".docindex") == (tracks == "damaged")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to others")
+def test_the_work_tree_of_another_user_is_asked_as_well(tmp_path, git):
+    (tmp_path / "a.md").write_text("a\n")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", "a.md")
+    os.chown(tmp_path / ".git", 54_321, -1)
+
+    assert not is_tracked(tmp_path / "project/.docindex")
+    assert is_tracked(tmp_path / "a.md")
+
+
+def test_no_project_begins_where_a_link_of_a_checkout_leads(hostile):
+    (hostile.root / "docs").symlink_to(hostile.private.parent)
+
+    done = hostile.run("init", str(hostile.root / "docs"), cwd=hostile.user)
+
+    assert done.returncode == 1
+    assert not (hostile.private.parent / "docindex.toml").exists()
