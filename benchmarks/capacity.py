@@ -1,4 +1,4 @@
-"""What a deployment of many machines costs, on paper: capacity.py [--repositories 10000] [--chunks 100000000] ...
+"""What a deployment of many machines costs, on paper: capacity.py [--repositories 1000] [--chunks 10000000] ...
 
 Machines, memory, disk, requests and money a month are computed from what was measured. Each input is an option with
 the name of its field, as `--update-cpu-s 3.5`. What is said of more than a million chunks is extrapolated.
@@ -37,7 +37,7 @@ class Measured:
     source_gets: float = 11.5  # requests of a publisher for a source: its pointer twice, tables, the manifest
     push_puts: float = 17.0  # requests of a publication: new files, and the manifest; a search server gets as many
     push_every_s: float = 5.0  # at most, while there is something to publish
-    poll_s: float = 2.0  # between a search server's looks, at each cell
+    poll_s: float = 2.0  # between a search server's looks
     tick_s: float = 25.0  # between a sensor's looks, at all pointers
     manifest_kb: float = 0.3  # a source
     rubbish_days: float = 1.25  # until objects that nothing names are gone
@@ -48,12 +48,11 @@ class Measured:
 class Load:
     """What is to be done: assumptions."""
 
-    repositories: int = 10_000
-    chunks: int = 100_000_000
+    repositories: int = 1_000
+    chunks: int = 10_000_000
     updates: float = 5.0  # of a repository a day
     busy_hours: float = 10.0  # of a day, in which they come
     replicas: int = 2  # search servers that hold the same
-    cell_chunks: int = 10_000_000  # in a cell, at most
     record_days: float = 30.0  # of runs, as `retention.days`
 
 
@@ -80,7 +79,7 @@ class Part:
     disk_gb: float = 0.0
     dollars: float = 0.0  # for all of them
 
-    def cells(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """The columns of its row."""
         numbers = (self.machines, self.cores, self.memory_gib, round(self.disk_gb))
         return (self.name, *(f"{number:,}" if number else "" for number in numbers), f"{self.dollars:,.0f}")
@@ -95,11 +94,6 @@ class Plan:
     prices: Prices = Prices()
 
     @property
-    def cells(self) -> int:
-        """How many publishers there are."""
-        return math.ceil(self.load.chunks / self.load.cell_chunks)
-
-    @property
     def runs(self) -> float:
         """Runs that index, a day: after edits, and of the night."""
         return self.load.repositories * (self.load.updates + 1)
@@ -112,13 +106,13 @@ class Plan:
 
     @property
     def pushes(self) -> float:
-        """Publications a day, of all cells: one for each run, or for what came within some seconds."""
+        """Publications a day: one for each run, or for what came within some seconds."""
         edits = self.load.repositories * self.load.updates
-        return min(edits, self.cells * self.load.busy_hours * 3600 / self.measured.push_every_s)
+        return min(edits, self.load.busy_hours * 3600 / self.measured.push_every_s)
 
     @property
     def stores_gb(self) -> float:
-        """The published stores of all cells."""
+        """The published stores."""
         return (self.measured.lance_gb + self.measured.tantivy_gb) * self.load.chunks / _MILLION
 
     @property
@@ -135,7 +129,7 @@ class Plan:
 
     @property
     def _manifest_mb(self) -> float:
-        return self.measured.manifest_kb * self.load.repositories / self.cells / 1000
+        return self.measured.manifest_kb * self.load.repositories / 1000
 
     @property
     def puts(self) -> float:
@@ -148,38 +142,37 @@ class Plan:
     @property
     def gets(self) -> float:
         """Requests a month that are paid as reading."""
-        polls = self.load.replicas * self.cells * 86_400 / self.measured.poll_s
+        polls = self.load.replicas * 86_400 / self.measured.poll_s
         replicas = self.load.replicas * self.pushes * self.measured.push_puts
         a_day = self.runs * (self.measured.run_gets + self.measured.source_gets) + polls + replicas
         return a_day * DAYS
 
     @property
     def first_hours(self) -> float:
-        """How long everything takes from nothing: workers at one core each, or publishers, whoever is slower."""
+        """How long everything takes from nothing: workers at one core each, or the publisher, whoever is slower."""
         working = self.measured.index_cpu_s * self.load.chunks / 10_000 / self.workers
-        publishing = self.load.chunks / self.cells / self.measured.publish_rate
+        publishing = self.load.chunks / self.measured.publish_rate
         return max(working, publishing) / 3600
 
     @property
     def busy(self) -> float:
-        """The share of the busy hours in which a publisher publishes."""
-        edits = self.load.repositories * self.load.updates / self.cells
+        """The share of the busy hours in which the publisher publishes."""
+        edits = self.load.repositories * self.load.updates
         return edits * self.measured.publish_s / (self.load.busy_hours * 3600)
 
     def parts(self) -> Iterator[Part]:
         """All that is paid for."""
         measured, load = self.measured, self.load
         record_gb = self.runs * load.record_days * measured.record_mb / 1000
-        cell_gb = load.chunks / self.cells / _MILLION * (measured.lance_gb + measured.tantivy_gb)
         hot_gb = measured.hot_gb * load.chunks / _MILLION
         yield self._machines("web server, daemon, code location", 1, 2, 4, 20)
         yield self._machines("Postgres", 1, 2 if self.workers < 8 else 4, 16, 20 + record_gb)
         yield self._machines("Redis", 1, 1, 2, 10)
         yield self._machines("workers", self.workers, 2, 2 * measured.run_gib, 100)
-        publisher_gib = measured.program_gib + measured.hot_gb * load.chunks / self.cells / _MILLION
-        yield self._machines("publishers", self.cells, 2, publisher_gib, measured.disk_factor * cell_gb)
+        whole_gib = measured.program_gib + hot_gb
+        yield self._machines("publisher", 1, 2, whole_gib, measured.disk_factor * self.stores_gb)
         cores = 2 if hot_gb < 16 else 8
-        yield self._machines("search servers", load.replicas, cores, measured.program_gib + hot_gb, 2 * self.stores_gb)
+        yield self._machines("search servers", load.replicas, cores, whole_gib, 2 * self.stores_gb)
         yield Part("object store, GB", disk_gb=self.objects_gb, dollars=self.objects_gb * self.prices.object_gb)
         yield Part("its requests", dollars=(self.puts * self.prices.puts + self.gets * self.prices.gets) / 1000)
 
@@ -193,14 +186,14 @@ class Plan:
         parts = list(self.parts())
         total = Part("all", sum(part.machines for part in parts), dollars=sum(part.dollars for part in parts))
         head = ("part", "machines", "cores each", "GiB each", "GB of disk each", "$ a month")
-        rows = (head, ("---", *["---:"] * 5), *(part.cells() for part in (*parts, total)))
+        rows = (head, ("---", *["---:"] * 5), *(part.columns() for part in (*parts, total)))
         table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
         return (
             f"{self.load.repositories:,} repositories, {self.load.chunks:,} chunks, "
-            f"{self.load.updates:g} updates of each a day; cells: {self.cells}\n\n{table}\n\n"
+            f"{self.load.updates:g} updates of each a day\n\n{table}\n\n"
             f"- {self.runs:,.0f} runs a day; {self.puts / _MILLION:,.1f} million puts and lists a month, "
             f"{self.gets / _MILLION:,.1f} million gets; tables of {self.run_mb:.0f} MB a run.\n"
-            f"- {self.first_hours:.1f} hours from nothing; then a publisher works {100 * self.busy:.0f} % "
+            f"- {self.first_hours:.1f} hours from nothing; then the publisher works {100 * self.busy:.0f} % "
             "of the busy hours.\n"
         )
 

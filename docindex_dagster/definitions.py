@@ -99,7 +99,7 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
         prepared_asset.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
         [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
-        [publishing.job(Project(root=root), EmbeddingModel(root=root), settings)],
+        [publishing.job(Project(root=root), EmbeddingModel(root=root))],
         [prepared_changed, run_requested(removal)],
     )
 

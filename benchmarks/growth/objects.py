@@ -15,16 +15,14 @@ from benchmarks.growth.project import Project, make_tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.objects import cell as cells
-from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects import prepared, shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.cell import bucket_of
+from docindex_dagster.objects.shared_stores import bucket_of
 from docindex_dagster.objects.snapshots import Manifest
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.runner.prepared import publish_prepared
 
 ENDPOINT = "AWS_ENDPOINT_URL"
-_CELL = 0
 _Result = TypeVar("_Result")
 
 
@@ -130,17 +128,17 @@ def publications(project: Project, url: str, number: int) -> list[Publication]:
     key = project.edited.key
     with CountingProxy(os.environ[ENDPOINT]).serving() as proxy:
         bucket = bucket_of(settings)
-        snapshots.push(bucket, project.layout, _CELL, Manifest())
+        snapshots.push(bucket, project.layout, Manifest())
         prepared.push(bucket, project.layout, key, None, "the benchmark")
         worker = settings.model_copy(update={"home": project.root / "worker"})
         replica = Layout(project.root / "search-server")
         prepared.pull(bucket, Layout(worker.home), key)
-        snapshots.pull(bucket, replica, _CELL)
+        snapshots.pull(bucket, replica)
         found = []
         for _ in islice(project.edits(), number):
             _, prepares = proxy.counted(lambda: _prepare(project, worker, bucket))
             _, publishes = proxy.counted(lambda: _publish(settings))
-            _, follows = proxy.counted(lambda: snapshots.pull(bucket, replica, _CELL))
+            _, follows = proxy.counted(lambda: snapshots.pull(bucket, replica))
             found.append(Publication(prepares, publishes, follows))
         return found
 
@@ -154,7 +152,7 @@ def _prepare(project: Project, settings: Settings, bucket: Bucket) -> None:
 
 
 def _publish(settings: Settings) -> None:
-    with cells.opened(settings, _CELL, None, "the benchmark", lambda _: None) as cell:
-        done = [each for batch in publish_prepared(settings, cell, StaticEmbedder) for each in batch]
+    with shared_stores.opened(settings, None, "the benchmark", lambda _: None) as stores:
+        done = [each for batch in publish_prepared(settings, stores, StaticEmbedder) for each in batch]
     if len(done) != 1 or done[0].refusal is not None:
         raise SystemExit(f"published {len(done)} sources where it should have been one")

@@ -46,10 +46,9 @@ TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, h
 
 def reader_of(settings: Settings) -> "Reader":
     """The published index of a project."""
-    from docindex_dagster.objects.cells import homes
-    from docindex_dagster.stores.together import open_together
+    from docindex_dagster.stores.reader import open_reader
 
-    return open_together(homes(settings))
+    return open_reader(Layout(settings.home))
 
 
 def usual_sources(settings: Settings, reader: "Reader") -> tuple[str, ...]:
@@ -63,10 +62,10 @@ def usual_sources(settings: Settings, reader: "Reader") -> tuple[str, ...]:
 
 
 @contextmanager
-def publication(settings: Settings, command: str, cell: int = 0) -> Iterator[Layout]:
+def publication(settings: Settings, command: str) -> Iterator[Layout]:
     """Hold the lock under which generations are written, and say for whom the command waits.
 
-    Where the stores are shared with other machines, those of a cell are brought here before, and published afterwards.
+    Where the stores are shared with other machines, they are brought here before, and published afterwards.
 
     Raises:
         ConflictError: another machine published meanwhile; the command can be given again.
@@ -77,9 +76,9 @@ def publication(settings: Settings, command: str, cell: int = 0) -> Iterator[Lay
 
     owner = f"docindex {command}"
     if settings.storage.url is not None:
-        from docindex_dagster.objects import cell as cells
+        from docindex_dagster.objects import shared_stores
 
-        with cells.opened(settings, cell, None, owner, report) as opened:
+        with shared_stores.opened(settings, None, owner, report) as opened:
             yield opened.layout
             opened.push()
         return

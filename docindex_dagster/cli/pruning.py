@@ -30,15 +30,12 @@ def prune(
 ) -> None:
     """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
     settings = load_project()
-    found: list[Orphan] = []
     freed = 0
-    for cell in range(settings.storage.cells):
-        with publication(settings, "prune", cell) as layout:
-            if dry_run:
-                found += _orphans(layout, erase=erase)
-            else:
-                orphans, bytes_ = _prune(settings, layout, keep_previous=not previous, erase=erase)
-                found, freed = [*found, *orphans], freed + bytes_
+    with publication(settings, "prune") as layout:
+        if dry_run:
+            found = _orphans(layout, erase=erase)
+        else:
+            found, freed = _prune(settings, layout, keep_previous=not previous, erase=erase)
     objects = _objects(settings, remove=not dry_run)
     if json:
         of_objects = {} if objects is None else {"objects": [object_.name for object_ in objects]}
@@ -55,10 +52,8 @@ def prune(
 
 def erase(settings: Settings) -> None:
     """Leave no trace of texts that are not indexed any more, and say so; where a run uses one, exit."""
-    found: list[Orphan] = []
-    for cell in range(settings.storage.cells):
-        with publication(settings, "prune", cell) as layout:
-            found += _prune(settings, layout, keep_previous=False, erase=True)[0]
+    with publication(settings, "prune") as layout:
+        found, _ = _prune(settings, layout, keep_previous=False, erase=True)
     _objects(settings, remove=True)
     _show_erased(settings, found)
 
@@ -68,7 +63,7 @@ def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
     if settings.storage.url is None:
         return None
     from docindex_dagster.objects import garbage
-    from docindex_dagster.objects.cell import bucket_of
+    from docindex_dagster.objects.shared_stores import bucket_of
 
     return (garbage.collect if remove else garbage.unnamed)(bucket_of(settings))
 

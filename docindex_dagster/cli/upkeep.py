@@ -19,7 +19,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def doctor(
     left = findings
     if findings and repair:
         repairs, left = _repair(settings, findings, quiet=json)
-    notes = [] if left else [note for home in homes(settings) for note in _notes(home)]
+    notes = [] if left else _notes(layout)
     if json:
         console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes, "instance": wrong})
     else:
@@ -98,17 +97,16 @@ def _examine(settings: Settings) -> "Iterator[Finding]":
     """What is wrong with the index, and where it is shared, with what the object store holds of it."""
     from docindex_dagster.stores.doctor import Finding, examine
 
+    layout = Layout(settings.home)
     if settings.storage.url is None:
-        yield from examine(Layout(settings.home))
+        yield from examine(layout)
         return
-    from docindex_dagster.objects import cells, check
-    from docindex_dagster.objects.cell import bucket_of
+    from docindex_dagster.objects import check
+    from docindex_dagster.objects.shared_stores import bucket_of
 
-    for cell in range(settings.storage.cells):
-        layout = cells.home_of(settings, cell)
-        if layout.current.exists():
-            yield from examine(layout, has_tables=False)
-    for source, problem in check.problems(bucket_of(settings), settings.storage.cells):
+    if layout.current.exists():
+        yield from examine(layout, has_tables=False)
+    for source, problem in check.problems(bucket_of(settings)):
         yield Finding(source, "object store", problem)
 
 
@@ -218,15 +216,11 @@ def rollback() -> None:
     from docindex_dagster.stores.rollback import roll_back
 
     settings = load_project()
-    for cell in range(settings.storage.cells):
-        with publication(settings, "rollback", cell) as layout:
-            generation = roll_back(layout)
-        with access.writing(settings):
-            catalog.rebuild(layout, owner="docindex rollback")
-        of_cell = f" of cell {cell}" if settings.storage.cells > 1 else ""
-        console.out.print(
-            f"searches use generation {generation.number}{of_cell} again; `docindex rollback` undoes this"
-        )
+    with publication(settings, "rollback") as layout:
+        generation = roll_back(layout)
+    with access.writing(settings):
+        catalog.rebuild(layout, owner="docindex rollback")
+    console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
     change = source_status.change_of_model(settings)
     if change is not None:
         console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")

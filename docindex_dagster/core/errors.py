@@ -104,18 +104,6 @@ class ErasureError(StoreError):
     """A file still holds text that was erased, or cannot be searched for it."""
 
 
-class CellError(StoreError):
-    """A cell of the index, at the address `url`, does not answer; the others can be searched without it."""
-
-    def __init__(self, url: str, problem: str) -> None:
-        self.url = url
-        super().__init__(f"the cell at {url} {problem}")
-
-
-class NoCellError(StoreError):
-    """No cell of the index answers."""
-
-
 class AccessError(DocindexError):
     """The index may be well, but this process may not use it: files are denied to its user, or another holds a lock.
 

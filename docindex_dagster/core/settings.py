@@ -408,8 +408,6 @@ class ServeSettings(_Section):
     concurrency: int = Field(default=64, ge=1, le=10_000)  # requests at once; more are asked to come again
     max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # of a request
     queue: int = Field(default=50, ge=1, le=10_000)  # jobs that wait
-    # Servers that each have a cell of the index.
-    cells: Annotated[tuple[Annotated[str, AfterValidator(_http)], ...], Privileged()] = ()
     # Whether traces hold what users ask for, and the paths and queries of addresses.
     trace_texts: Annotated[bool, Privileged(unless=[False])] = False
     # A secret, from the environment alone.
@@ -469,16 +467,8 @@ class StorageSettings(_Section):
     """Where machines share tables and stores; without a URL there is one machine, and its disk holds everything."""
 
     url: Annotated[str, AfterValidator(_bucket)] | None = None
-    cells: int = Field(default=1, ge=1, le=100)  # indexes that the repositories are spread over
-    replica_cells: tuple[Annotated[int, Field(ge=0)], ...] = ()  # those that a search server keeps; none: all
-
-    @model_validator(mode="after")
-    def _there_are_such_cells(self) -> Self:
-        if any(cell >= self.cells for cell in self.replica_cells):
-            raise ValueError(f"replica_cells must be numbers of cells, 0 to {self.cells - 1}")
-        if len({*self.replica_cells}) < len(self.replica_cells):
-            raise ValueError("replica_cells must name each cell once")
-        return self
+    # Earlier versions could split the index; files that set the number to 1 still load.
+    cells: int = Field(default=1, ge=1, le=1)
 
 
 class Settings(BaseSettings):

@@ -78,7 +78,7 @@ def forget_source(instance: dg.DagsterInstance, settings: Settings, key: str) ->
 @contextmanager
 def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> Iterator[None]:
     """Withdraw a source where machines share the stores, and hold its locks; the publisher takes it out of these."""
-    from docindex_dagster.objects import cell, prepared
+    from docindex_dagster.objects import prepared, shared_stores
 
     owner, wait = f"removal of {key}", context.log.info
     with writing(settings) as layout, ExitStack() as held:
@@ -86,7 +86,7 @@ def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> 
         locks = shared.locks_of(context.instance, settings)
         if locks is not None:
             held.enter_context(locks.exclusive(key, owner, wait))
-        prepared.withdraw(cell.bucket_of(settings), key, context.run_id)
+        prepared.withdraw(shared_stores.bucket_of(settings), key, context.run_id)
         drop_caches(layout, key, wait)
         if key in registry.sources(settings):
             shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again

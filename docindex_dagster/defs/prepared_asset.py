@@ -19,7 +19,7 @@ from docindex_dagster.defs import metadata, shared
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.resources import FULL_TAG, RunResource, report_event
-from docindex_dagster.objects import cell, prepared
+from docindex_dagster.objects import prepared, shared_stores
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.pipeline.current import state_of_tables
@@ -50,7 +50,7 @@ class SharedRun(RunResource):
             if locks is not None:
                 self._held = stack.enter_context(locks.exclusive(key, f"run {self._run.run_id}", wait))
                 self._note = _both(self._note, self._held)
-            self._bucket = cell.bucket_of(settings)
+            self._bucket = shared_stores.bucket_of(settings)
             if self._is_full():  # nothing is reused, so that it can mend tables that are lost
                 self._base = prepared.read(self._bucket, prepared.object_of(key))
             else:

@@ -1,6 +1,6 @@
 """Where machines share the stores: the job `publish_prepared`, which writes them, and the assets that it makes.
 
-One run a cell publishes what is pending, of any source. So the stores are no assets that a run of a source could make:
+One run publishes what is pending, of any source. So the stores are no assets that a run of a source could make:
 they are shown as made elsewhere, and each publication is an event of them.
 """
 
@@ -12,7 +12,6 @@ from pydantic import Field
 
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Waiting
-from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
 from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
 from docindex_dagster.defs.failures import as_dagster_failure
@@ -20,8 +19,8 @@ from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
 from docindex_dagster.defs.resources import REFUSED_TAG, EmbeddingModel, Project, report_event
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
-from docindex_dagster.objects import cell as cells
-from docindex_dagster.objects.cell import OpenCell
+from docindex_dagster.objects import shared_stores
+from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.runner.entries import StageEntry
@@ -29,31 +28,22 @@ from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.status import catalog
 
 PUBLISH_PREPARED = "publish_prepared"
-# Which cell a run publishes.
 PUBLISHER_TAG = "docindex/publisher"
-_QUEUE_TAG = "dagster-celery/queue"
-_RAY_TAG = "dagster-ray/config"
 # The queue of Celery, the resource of a node of Ray.
 _PUBLISHER = "docindex-publisher"
+# By these, run launchers find the machine that has the stores.
+PUBLISHER_TAGS = {
+    PUBLISHER_TAG: "true",
+    "dagster-celery/queue": _PUBLISHER,
+    "dagster-ray/config": json.dumps({"resources": {_PUBLISHER: 1}}),
+}
 # Dagster's own tags of an event.
 _DATA_VERSION, _INPUT_VERSION = "dagster/data_version", "dagster/input_data_version"
 
 
-def publisher_tags(settings: Settings, cell: int) -> dict[str, str]:
-    """The tags of a run that publishes a cell: run launchers find the machine by them that has its stores."""
-    publisher = _PUBLISHER if settings.storage.cells == 1 else f"{_PUBLISHER}-{cell}"
-    return {PUBLISHER_TAG: str(cell), _QUEUE_TAG: publisher, _RAY_TAG: json.dumps({"resources": {publisher: 1}})}
-
-
-def publishing_config(cell: int, sources: Iterable[str] = ()) -> dict[str, object]:
-    """The configuration of a run of `publish_prepared`."""
-    return {"ops": {publish.name: {"config": {"cell": cell, "sources": list(sources)}}}}
-
-
 class Publishing(dg.Config):
-    """Which cell to publish, and which of its sources; none for all."""
+    """Which sources to publish; none for all."""
 
-    cell: int = 0
     sources: list[str] = Field(default_factory=list)
 
 
@@ -62,26 +52,26 @@ class Publishing(dg.Config):
 def publish(
     context: dg.OpExecutionContext, config: Publishing, project: Project, embedding_model: EmbeddingModel
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
-    """Publish a cell, and say so of each source once searches everywhere can find it."""
+    """Publish what is pending, and say so of each source once searches everywhere can find it."""
     settings = project.read_settings()
     dead_runs.begin(context.instance, settings, context.run_id)
 
     def wait(owner: str) -> None:
-        report_event(context.log, Waiting(f"cell {config.cell}", f"another publication ({owner})"))
+        report_event(context.log, Waiting("the stores", f"another publication ({owner})"))
 
     owner, locks = f"run {context.run_id}", shared.locks_of(context.instance, settings)
     refused: list[Published] = []
-    with cells.opened(settings, config.cell, locks, owner, wait) as cell:
+    with shared_stores.opened(settings, locks, owner, wait) as stores:
         for batch in publish_prepared(
             settings,
-            cell,
+            stores,
             embedding_model.load,
             only=config.sources,
             report=lambda event: report_event(context.log, event),
             before_push=lambda home: catalog.rebuild(home, owner),
         ):
             for done in batch:
-                yield from _events(cell, done)
+                yield from _events(stores, done)
                 refused += [done] if done.refusal is not None else []
     catalog_asset.report(context.instance, shared.known(context.instance, settings))
     if refused:
@@ -90,10 +80,10 @@ def publish(
         raise dg.Failure(f"not published, what was searchable still is: {reasons}", allow_retries=False)
 
 
-def _events(cell: OpenCell, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
+def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
     key = done.pointer.source
     if done.outcome is not None:
-        version = version_of(cell.layout, key)
+        version = version_of(stores.layout, key)
         for product in STORES.products:
             yield _materialization(product.name, key, done.outcome, version)
             is_first = product is STORES.products[0]
@@ -128,7 +118,7 @@ def _evaluations(key: str, results: Iterable[dg.AssetCheckResult]) -> Iterator[d
         )
 
 
-def job(project: Project, model: EmbeddingModel, settings: Settings) -> dg.JobDefinition:
+def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
     """The job that publishes; it has its resources, as `remove_source` has."""
 
     @dg.graph(name=PUBLISH_PREPARED)
@@ -137,7 +127,7 @@ def job(project: Project, model: EmbeddingModel, settings: Settings) -> dg.JobDe
 
     return publication.to_job(
         resource_defs={"project": project, "embedding_model": model},
-        tags=publisher_tags(settings, 0) if settings.storage.cells == 1 else {},
+        tags=PUBLISHER_TAGS,
         description="Write the stores: publish the tables that workers prepared, take out what was withdrawn. The "
         "sensor prepared_changed asks for it. See docs/scale.md.",
     )

@@ -24,7 +24,7 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
         DamagedStoreError: the table cannot be read.
     """
     with reading_stores():
-        asked = reader.table_of(key).search().where(lance_table.among("source", [key])).select(_COLUMNS)
+        asked = reader.table.search().where(lance_table.among("source", [key])).select(_COLUMNS)
         rows = asked.limit(None).to_arrow()
     columns = (rows[name].to_pylist() for name in _COLUMNS)
     return {

@@ -6,9 +6,9 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.evaluation.questions import Target
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.model import Hit
+from docindex_dagster.stores.reader import Reader
 
 
 def target_of(hit: Hit) -> Target:
@@ -21,7 +21,7 @@ def target_of(hit: Hit) -> Target:
     return Target(hit.source, hit.path, (hit.start_line, hit.end_line))
 
 
-def target_named(reader: Index, reference: str, sources: Sequence[str], readings: Sequence[Reference] = ()) -> Target:
+def target_named(reader: Reader, reference: str, sources: Sequence[str], readings: Sequence[Reference] = ()) -> Target:
     """The indexed file that a reference means, or lines of it.
 
     Args:

@@ -8,22 +8,21 @@ from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import FOLDER, Content
 
 
-def problems(bucket: Bucket, cells: int) -> Iterator[tuple[str | None, str]]:
-    """What is wrong with manifests and pointers: the source that is concerned (None: the index as a whole), and what.
+def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
+    """What is wrong in the object store: the source that is concerned (None: the index as a whole), and what.
 
     Raises:
         ObjectStoreError: the store does not answer.
     """
     sizes = {found.name: found.size for found in bucket.list(FOLDER)}
-    for cell in range(cells):
-        try:
-            manifest = snapshots.read(bucket, cell)
-        except ObjectStoreError as error:
-            yield None, str(error)
-            continue
+    try:
+        manifest = snapshots.read(bucket)
+    except ObjectStoreError as error:
+        yield None, str(error)
+    else:
         lost = _lost(manifest.files.values(), sizes) if manifest else []
         if lost:
-            yield None, f"{len(lost)} objects of the stores of cell {cell} are missing or cut, as {lost[0].name}"
+            yield None, f"{len(lost)} objects of the stores are missing or cut, as {lost[0].name}"
     for name in prepared.listing(bucket):
         try:
             pointer = prepared.read(bucket, name)

@@ -1,4 +1,4 @@
-"""Removing objects that neither a manifest nor a pointer names: of older publications, and of runs that were stopped.
+"""Removing objects that neither the manifest nor a pointer names: of older publications, and of runs that were stopped.
 
 An object is named for the first time some time after it was uploaded, so what is younger than that may take stays. How
 old it is, the clock of the object store alone decides.
@@ -15,7 +15,6 @@ from docindex_dagster.objects.contents import FOLDER, LONGEST
 _LAST = "garbage/last"  # when objects were removed last
 _CLOCKS = "garbage/clocks/"
 _BETWEEN = timedelta(days=1)
-_CELLS = "cells/"
 
 
 def collect_if_due(bucket: Bucket) -> int:
@@ -67,9 +66,9 @@ def unnamed(bucket: Bucket) -> list[Listed]:
 
 
 def _named(bucket: Bucket) -> set[str]:
-    manifests = [snapshots.read(bucket, int(found.name.split("/")[1])) for found in bucket.list(_CELLS)]
+    manifest = snapshots.read(bucket)
     pointers = in_parallel(lambda name: prepared.read(bucket, name), prepared.listing(bucket))
-    both = [found for found in (*manifests, *pointers) if found is not None]
+    both = [found for found in (manifest, *pointers) if found is not None]
     return {content.name for found in both for content in found.files.values()}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from docindex_dagster.core.errors import DamagedObjectError, ObjectStoreError
-from docindex_dagster.core.layout import Layout, file_name, key_of
+from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, upload
 
@@ -53,11 +53,6 @@ class Prepared:
 def object_of(key: str) -> str:
     """The name of the pointer of a source."""
     return f"{FOLDER}{file_name(key)}{_SUFFIX}"
-
-
-def source_of(name: str) -> str | None:
-    """The source whose pointer is an object; None where its name does not say so, and the pointer has to be read."""
-    return key_of(name.removeprefix(FOLDER).removesuffix(_SUFFIX))
 
 
 def read(bucket: Bucket, name: str) -> Prepared | None:

@@ -15,8 +15,7 @@ from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.cell import bucket_of
-from docindex_dagster.objects.cells import home_of, homes, replica_cells
+from docindex_dagster.objects.shared_stores import bucket_of
 from docindex_dagster.stores import link_files
 
 _INTERVAL_S = 2.0  # a look is one request, which is answered without a body where nothing is new
@@ -28,7 +27,7 @@ _ends: dict[tuple[Path, str | None], Event] = {}
 
 
 def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
-    """Let the homes of this machine hold what is published now; whether anything came.
+    """Let the home of this machine hold what is published now; whether anything came.
 
     Where the object store does not answer, and there is an index of an earlier look, `on_problem` is called, and that
     one stays.
@@ -38,17 +37,14 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
         FullDiskError: there is no space for it.
     """
     bucket = bucket_of(settings)
-    came = False
-    with writing(settings):
-        for cell in replica_cells(settings):
-            layout = home_of(settings, cell)
-            try:
-                came |= _follow(bucket, layout, cell)
-            except DocindexError as error:
-                if not layout.current.is_file():
-                    raise
-                on_problem(f"{error}; answers are of the index that was here before")
-    return came
+    with writing(settings) as layout:
+        try:
+            return _follow(bucket, layout)
+        except DocindexError as error:
+            if not layout.current.is_file():
+                raise
+            on_problem(f"{error}; answers are of the index that was here before")
+            return False
 
 
 def replicate(settings: Settings) -> Callable[[], None]:
@@ -69,7 +65,7 @@ def _poll(settings: Settings, end: Event) -> None:
             if follow(settings, problems.append):
                 is_linked = False
             elif not problems and not is_linked:  # there is time for what no publisher makes
-                _link(settings)
+                link_files.bring_up_to_date(Layout(settings.home))
                 is_linked = True
         except Exception as error:  # noqa: BLE001 a server whose thread ended would answer from an old index for ever
             problems.append(f"{type(error).__name__}: {error}")
@@ -79,15 +75,10 @@ def _poll(settings: Settings, end: Event) -> None:
         end.wait(wait_s)
 
 
-def _link(settings: Settings) -> None:
-    for layout in homes(settings):
-        link_files.bring_up_to_date(layout)
-
-
-def _follow(bucket: Bucket, layout: Layout, cell: int) -> bool:
-    if snapshots.read(bucket, cell, snapshots.followed(layout)) is None:
+def _follow(bucket: Bucket, layout: Layout) -> bool:
+    if snapshots.read(bucket, snapshots.followed(layout)) is None:
         return False
     with exclusive_if_free(layout.publication_lock, "a replica") as is_free:
         if is_free:  # else a publisher works here, and brings the home up to date
-            snapshots.pull(bucket, layout, cell)
+            snapshots.pull(bucket, layout)
         return is_free

@@ -1,4 +1,4 @@
-"""The stores of one publisher where all search servers find them: objects that never change, and one manifest.
+"""The stores of the publisher where all search servers find them: objects that never change, and one manifest.
 
 A manifest names every file of the published generation, of the one to roll back to, and of one that is to take over.
 Replacing it is the one step by which the world sees a publication. It is replaced on the condition that it is still the
@@ -20,6 +20,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, link, upload
 
+MANIFEST = "cells/0/CURRENT"  # the object's name, with a prefix from when there could be several
 _RECORD = "snapshot.json"  # in the home: which manifest it follows, and which of its files it has
 _CHANGING = "changing"  # in the home, while it may differ from the manifest that it follows
 _LEVEL = 3  # of gzip: names repeat, hashes do not
@@ -28,7 +29,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One published state of the stores of a cell.
+    """One published state of the stores.
 
     Attributes:
         number: one more than that of the manifest before.
@@ -49,18 +50,13 @@ class Manifest:
     nonce: str = ""
 
 
-def object_of(cell: int) -> str:
-    """The name of the manifest of a cell."""
-    return f"cells/{cell}/CURRENT"
-
-
-def read(bucket: Bucket, cell: int, unless: str | None = None) -> Manifest | None:
-    """The manifest of a cell; None where there is none, or it has the tag `unless`.
+def read(bucket: Bucket, unless: str | None = None) -> Manifest | None:
+    """The manifest; None where there is none, or it has the tag `unless`.
 
     Raises:
         ObjectStoreError: the store does not answer, or the object is no manifest.
     """
-    found = bucket.get_if_changed(object_of(cell), unless)
+    found = bucket.get_if_changed(MANIFEST, unless)
     if found is None:
         return None
     try:
@@ -68,13 +64,11 @@ def read(bucket: Bucket, cell: int, unless: str | None = None) -> Manifest | Non
         files = {path: Content(*content) for path, content in values.pop("files").items()}
         return Manifest(**values, files=files, tag=found.tag)
     except (OSError, EOFError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ObjectStoreError(
-            f"{bucket.url}/{object_of(cell)} is damaged ({error}): restore it from a backup"
-        ) from error
+        raise ObjectStoreError(f"{bucket.url}/{MANIFEST} is damaged ({error}): restore it from a backup") from error
 
 
-def pull(bucket: Bucket, layout: Layout, cell: int) -> Manifest:
-    """Let a home hold exactly the stores of a cell as they are published; returns their manifest.
+def pull(bucket: Bucket, layout: Layout) -> Manifest:
+    """Let a home hold exactly the stores as they are published; returns their manifest.
 
     `CURRENT` is replaced last, so that readers of this home see the generation before, or this one. The caller holds
     the publication lock of the home.
@@ -85,16 +79,14 @@ def pull(bucket: Bucket, layout: Layout, cell: int) -> Manifest:
     """
     change(layout)
     for _ in range(_ATTEMPTS):
-        manifest = read(bucket, cell) or Manifest()
+        manifest = read(bucket) or Manifest()
         try:
             _follow(bucket, layout, manifest)
             _changing(layout).unlink(missing_ok=True)
         except FileNotFoundError:  # it was replaced, and what it named removed
             continue
         return manifest
-    raise ObjectStoreError(
-        f"{bucket.url}: a file of the stores of cell {cell} is missing; see docs/scale.md, “Failures”"
-    )
+    raise ObjectStoreError(f"{bucket.url}: a file of the stores is missing; see docs/scale.md, “Failures”")
 
 
 def change(layout: Layout) -> None:
@@ -108,7 +100,7 @@ def distrust(layout: Layout) -> None:
     _record(layout).unlink(missing_ok=True)
 
 
-def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manifest | None = None) -> Manifest:
+def push(bucket: Bucket, layout: Layout, base: Manifest, noted: Manifest | None = None) -> Manifest:
     """Publish the stores of a home, which started as those of `base`; returns their manifest.
 
     Where nothing differs from `base`, nothing is written. The caller holds the publication lock of the home.
@@ -116,7 +108,6 @@ def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manif
     Args:
         bucket: where all find them.
         layout: the home.
-        cell: whose stores they are.
         base: what `pull`, or the last `push`, gave.
         noted: `base` with what is `published` and `refused` now.
 
@@ -135,7 +126,7 @@ def push(bucket: Bucket, layout: Layout, cell: int, base: Manifest, noted: Manif
         return base
     found = replace(found, number=base.number + 1, nonce=uuid4().hex)
     check_age(begun)
-    tag = bucket.replace(object_of(cell), _encoded(found), base.tag)
+    tag = bucket.replace(MANIFEST, _encoded(found), base.tag)
     found = replace(found, tag=tag)
     _remember(layout, found)
     _changing(layout).unlink(missing_ok=True)

@@ -4,8 +4,7 @@ import time
 from collections.abc import Callable
 
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.objects import cell, prepared, snapshots
-from docindex_dagster.objects.cells import cell_of
+from docindex_dagster.objects import prepared, shared_stores, snapshots
 from docindex_dagster.objects.snapshots import Manifest
 
 _POLL_S = 1.0
@@ -22,11 +21,10 @@ def wait_until_published(settings: Settings, key: str, check: Callable[[], None]
     Raises:
         ObjectStoreError: the store does not answer.
     """
-    bucket, name = cell.bucket_of(settings), prepared.object_of(key)
-    number = cell_of(key, settings.storage.cells)
+    bucket, name = shared_stores.bucket_of(settings), prepared.object_of(key)
     while True:
         pointer = prepared.read(bucket, name)  # also what a later run prepared
-        manifest = snapshots.read(bucket, number) or Manifest()
+        manifest = snapshots.read(bucket) or Manifest()
         if pointer is None or manifest.published.get(name) == pointer.tag:
             return True
         if manifest.refused.get(name) == pointer.tag:

@@ -15,9 +15,8 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.objects import garbage, prepared
-from docindex_dagster.objects.cell import OpenCell
-from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome
@@ -25,7 +24,6 @@ from docindex_dagster.runner.run import run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
-from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.start import start_of
 
@@ -53,14 +51,14 @@ class Published:
 
 def publish_prepared(
     settings: Settings,
-    cell: OpenCell,
+    stores: SharedStores,
     load_embedder: Callable[[], Embedder],
     *,
     only: Collection[str] = (),
     report: Callable[[Event], None] = emit,
     before_push: Callable[[Layout], object] = _nothing,
 ) -> Iterator[list[Published]]:
-    """Publish what is pending of a cell; each batch is given when searches everywhere can find it.
+    """Publish what is pending; each batch is given when searches everywhere can find it.
 
     Tables that break a rule, are lost, or belong to no source, are refused until their pointer is another one; the
     others go on.
@@ -68,7 +66,7 @@ def publish_prepared(
 
     Args:
         settings: of the project.
-        cell: open for publishing.
+        stores: open for publishing.
         load_embedder: gives the model of the vectors.
         only: keys of sources; none for all.
         report: called with each event.
@@ -82,63 +80,59 @@ def publish_prepared(
     """
 
     def pending() -> Iterator[list[Published]]:
-        return _publish_pending(settings, cell, load_embedder, only=only, report=report, before_push=before_push)
+        return _publish_pending(settings, stores, load_embedder, only=only, report=report, before_push=before_push)
 
     try:
         yield from pending()
     except DamagedStoreError:
-        cell.start_over()
+        stores.start_over()
         yield from pending()
-    if maintenance.maintain(cell.layout, publishing=nullcontext()):  # the lock is held
-        cell.push()
-    garbage.collect_if_due(cell.bucket)
+    if maintenance.maintain(stores.layout, publishing=nullcontext()):  # the lock is held
+        stores.push()
+    garbage.collect_if_due(stores.bucket)
 
 
 def _publish_pending(
     settings: Settings,
-    cell: OpenCell,
+    stores: SharedStores,
     load_embedder: Callable[[], Embedder],
     *,
     only: Collection[str],
     report: Callable[[Event], None],
     before_push: Callable[[Layout], object],
 ) -> Iterator[list[Published]]:
-    waiting = [pointer for pointer in cell.pending() if not only or pointer.source in only]
-    if _withdraw_strangers(cell):
-        before_push(cell.layout)
-        cell.push()
-    at_home = settings.model_copy(update={"home": cell.layout.home})
-    declared = registry.sources(at_home)  # once: to look at thousands takes as long as to publish one
+    waiting = [pointer for pointer in stores.pending() if not only or pointer.source in only]
+    declared = registry.sources(settings)  # once: to look at thousands takes as long as to publish one
     batch: list[Published] = []
     pushed = time.monotonic()
     for pointer in waiting:
-        done = _publish(at_home, declared, cell, pointer, load_embedder, report=report)
-        cell.note(done.pointer, is_refused=done.refusal is not None)
+        done = _publish(settings, declared, stores, pointer, load_embedder, report=report)
+        stores.note(done.pointer, is_refused=done.refusal is not None)
         batch.append(done)
         if time.monotonic() - pushed > _BETWEEN_PUSHES_S:
-            before_push(cell.layout)
-            cell.push()
+            before_push(stores.layout)
+            stores.push()
             yield batch
             batch, pushed = [], time.monotonic()
     if batch:
-        before_push(cell.layout)
-        cell.push()
+        before_push(stores.layout)
+        stores.push()
         yield batch
 
 
 def _publish(
     settings: Settings,
     declared: Mapping[str, Source],
-    cell: OpenCell,
+    stores: SharedStores,
     pointer: Prepared,
     load_embedder: Callable[[], Embedder],
     *,
     report: Callable[[Event], None],
 ) -> Published:
-    key, layout = pointer.source, cell.layout
+    key, layout = pointer.source, stores.layout
     with exclusive(layout.source_lock(key), "the publisher", lambda _: None):
         try:
-            pointer = prepared.pull(cell.bucket, layout, key) or pointer
+            pointer = prepared.pull(stores.bucket, layout, key) or pointer
         except DamagedObjectError as error:
             return Published(pointer, None, error)
         if pointer.is_withdrawn:
@@ -148,31 +142,21 @@ def _publish(
             return Published(pointer, None, registry.unknown(key, declared))
         run = SourceRun(settings, declared[key], load_embedder, report=report, is_publishing=True)
         try:
-            return Published(pointer, _store(run, cell))
+            return Published(pointer, _store(run, stores))
         except (VerificationError, LostTableError) as error:
             return Published(pointer, None, error)
 
 
-def _withdraw_strangers(cell: OpenCell) -> bool:
-    """Take out the sources that another cell holds since the number of cells is another; whether there were any."""
-    generation = read_generation(cell.layout)
-    strangers = [key for key in generation.sources if cell_of(key, cell.cells) != cell.number] if generation else []
-    for key in strangers:
-        withdraw(cell.layout, key)
-        cell.forget(key)  # it is pending again if it ever comes back
-    return bool(strangers)
-
-
-def _store(run: SourceRun, cell: OpenCell) -> Outcome:
+def _store(run: SourceRun, stores: SharedStores) -> Outcome:
     """Do the last stage."""
     if start_of(run.layout, run.load_embedder().name).base is None and run.layout.current.exists():
-        _pull_all(cell)  # the stores are built from the tables of all sources
+        _pull_all(stores)  # the stores are built from the tables of all sources
     return run_stages(run, selected=[STORES.name]).outcomes[STORES.name]
 
 
-def _pull_all(cell: OpenCell) -> None:
-    for name in cell.manifest.published:
-        pointer = prepared.read(cell.bucket, name)
+def _pull_all(stores: SharedStores) -> None:
+    for name in stores.manifest.published:
+        pointer = prepared.read(stores.bucket, name)
         if pointer is not None:
             with suppress(DamagedObjectError):  # of another source, which the publication leaves out, and says so
-                prepared.pull(cell.bucket, cell.layout, pointer.source)
+                prepared.pull(stores.bucket, stores.layout, pointer.source)

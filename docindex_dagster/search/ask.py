@@ -18,7 +18,6 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import Index, schema_of
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
@@ -36,6 +35,7 @@ from docindex_dagster.search.similar import similar
 from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.reader import Reader
 
 _CONTEXT_CANDIDATES = 50  # hits that are tried for a context
 _TOKENS_A_HIT = 100  # a larger budget tries more of them
@@ -59,7 +59,7 @@ class Request:
 
 def hits_of(
     settings: Settings,
-    reader: Index,
+    reader: Reader,
     request: Request,
     warn: Callable[[str], None] = ignore_warning,
     weights: Weights = WEIGHTS,
@@ -87,7 +87,7 @@ def hits_of(
         former=partial(_former, settings.embedding),
         warn=notes.append,
     )
-    if _is_whole(reader, request, warn) and not found:
+    if not found:
         check_filters(reader, request.filters)  # an error says more than that nothing is close
     for note in notes:
         warn(note)
@@ -97,7 +97,7 @@ def hits_of(
 
 @spanned("matches")
 def matches_of(
-    settings: Settings, reader: Index, request: Request, warn: Callable[[str], None] = ignore_warning
+    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> Matches:
     """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
 
@@ -110,18 +110,18 @@ def matches_of(
     if not request.query:
         raise QueryError("the query is empty: say what to search for")
     pattern = Pattern(well_formed(request.query), is_regex=request.mode is Mode.REGEX)
-    request.filters.check(schema_of(reader))
+    request.filters.check(reader.index.schema)
     sources = registry.sources(settings)
     with reading_stores():
         pool = Pool(reader, request.filters, request.top_k)
         found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
-    if _is_whole(reader, request, warn) and not found.total:
+    if not found.total:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
     return replace(found, matches=tuple(located(found.matches, sources)))
 
 
-def lines_of_files(settings: Settings, reader: Index, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
+def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
     """The lines of each file of some matches by their numbers, by source and path."""
     pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
     files = {(match.source, match.path): match for match in found.matches}
@@ -131,7 +131,7 @@ def lines_of_files(settings: Settings, reader: Index, found: Matches) -> dict[tu
 @spanned("similar")
 def similar_to(
     settings: Settings,
-    reader: Index,
+    reader: Reader,
     reference: str,
     request: Request,
     warn: Callable[[str], None] = ignore_warning,
@@ -155,7 +155,7 @@ def similar_to(
     readings = readings_of(settings, reference, reader.generation.sources)
     filters, top_k = request.filters, request.top_k
     found = similar(reader, reference, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
-    if _is_whole(reader, request, warn) and not found:
+    if not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
     return located(found, registry.sources(settings))
@@ -163,7 +163,7 @@ def similar_to(
 
 @spanned("context")
 def context_of(
-    settings: Settings, reader: Index, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
+    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
     """What to read before an answer, in so many tokens. How many hits are asked for does not matter.
 
@@ -185,17 +185,9 @@ def context_of(
     return pack(request.query, hits, budget)
 
 
-def _is_whole(reader: Index, request: Request, warn: Callable[[str], None]) -> bool:
-    """Whether all was searched that was to be; else a warning says which cells are missing, and of what sources."""
-    if not reader.lacks(request.filters.sources):
-        return True
-    warn(reader.missing)
-    return False
-
-
 @spanned("look for edits")
 def _warn_of_edits(
-    settings: Settings, reader: Index, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
+    settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
 ) -> None:
     """Look at the sources that were searched, first at those that something was found in."""
     declared = registry.sources(settings)

@@ -2,17 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import ask
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import is_unspaced, joins_known, stems, without_accents
-from docindex_dagster.stores.reader import Reader
 
 _FIELDS = ("body", "symbols", "path_terms")
 _SHORTEST = 5  # a shorter word is near to too many others for a typing error to be recognised
@@ -77,55 +74,45 @@ def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], floa
 def _are_there(pool: Pool, words: Sequence[str]) -> Sequence[bool]:
     """Whether each of some words is there, with or without its accents."""
     forms = [*dict.fromkeys([*words, *map(without_accents, words)])]
-    found = ask(pool.reader, AskSpelt([*zip(forms, stems(forms), strict=True)], pool.filters))
-    is_there = dict(zip(forms, found, strict=True))
+    is_there = {
+        word: _occurs(pool, word, stem) or _is_misspelt(pool, word, stem)
+        for word, stem in zip(forms, stems(forms), strict=True)
+    }
     return [is_there[word] or is_there[without_accents(word)] for word in words]
 
 
-@dataclass(frozen=True, slots=True)
-class AskSpelt:
-    """Which of some words, each with its stem, a chunk has that meets the filters, or one that is spelt nearly so."""
+def _occurs(pool: Pool, word: str, stem: str) -> bool:
+    """Whether a chunk that meets the filters has a word."""
+    searcher = pool.reader.searcher
+    found = [name for name in _FIELDS if searcher.doc_freq(name, stem if name == "body" else word)]
+    if not found or pool.filters == Filters():
+        return bool(found)
+    from tantivy import Query as Clause
 
-    words: Sequence[tuple[str, str]]
-    filters: Filters
+    schema = pool.reader.index.schema
+    return _any(pool, [Clause.term_query(schema, name, stem if name == "body" else word) for name in found])
 
-    def of(self, reader: Reader) -> list[bool]:
-        """In one index."""
-        return [self._occurs(reader, *word) or self._is_misspelt(reader, *word) for word in self.words]
 
-    def together(self, answers: Sequence[list[bool]]) -> list[bool]:
-        """In any of the cells."""
-        return [any(each) for each in zip(*answers, strict=True)]
+def _is_misspelt(pool: Pool, word: str, stem: str) -> bool:
+    """Whether there is a word that becomes this one by one typing error."""
+    from tantivy import Query as Clause
 
-    def _occurs(self, reader: Reader, word: str, stem: str) -> bool:
-        found = [name for name in _FIELDS if reader.searcher.doc_freq(name, stem if name == "body" else word)]
-        if not found or self.filters == Filters():
-            return bool(found)
-        from tantivy import Query as Clause
+    if len(word) < _SHORTEST:
+        return False
+    schema = pool.reader.index.schema
+    spelt = (("body", stem), ("symbols", word))
+    clauses = [
+        Clause.fuzzy_term_query(schema, name, text, distance=_TYPOS, transposition_cost_one=True)
+        for name, text in spelt
+    ]
+    return _any(pool, clauses)
 
-        schema = reader.index.schema
-        clauses = [Clause.term_query(schema, name, stem if name == "body" else word) for name in found]
-        return self._any(reader, clauses)
 
-    def _is_misspelt(self, reader: Reader, word: str, stem: str) -> bool:
-        """Whether there is a word that becomes this one by one typing error."""
-        from tantivy import Query as Clause
+def _any(pool: Pool, clauses: list[Any]) -> bool:
+    """Whether a chunk that meets the filters meets one of the clauses."""
+    from tantivy import Occur
+    from tantivy import Query as Clause
 
-        if len(word) < _SHORTEST:
-            return False
-        schema = reader.index.schema
-        spelt = (("body", stem), ("symbols", word))
-        clauses = [
-            Clause.fuzzy_term_query(schema, name, text, distance=_TYPOS, transposition_cost_one=True)
-            for name, text in spelt
-        ]
-        return self._any(reader, clauses)
-
-    def _any(self, reader: Reader, clauses: list[Any]) -> bool:
-        """Whether a chunk that meets the filters meets one of the clauses."""
-        from tantivy import Occur
-        from tantivy import Query as Clause
-
-        whole = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
-        conditions = self.filters.to_clauses(reader.index.schema)
-        return bool(reader.searcher.search(Clause.boolean_query([(Occur.Must, whole), *conditions]), limit=1).hits)
+    whole = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
+    conditions = pool.filters.to_clauses(pool.reader.index.schema)
+    return bool(pool.reader.searcher.search(Clause.boolean_query([(Occur.Must, whole), *conditions]), limit=1).hits)

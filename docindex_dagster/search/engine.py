@@ -13,11 +13,10 @@ from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.graph.failures import sentence_unlinked
 from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
-from docindex_dagster.search.cells import Index, ask, schema_of
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
-from docindex_dagster.search.lookup import AskMet
+from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, understand
 from docindex_dagster.search.ranking import rank
@@ -40,7 +39,7 @@ _BY_MEANING = (Mode.HYBRID, Mode.VECTOR, Mode.GRAPH)
 
 
 def search(
-    reader: Index,
+    reader: Reader,
     query: str,
     embedder: Callable[[], Embedder],
     *,
@@ -57,7 +56,7 @@ def search(
     """The best chunks for a query.
 
     Args:
-        reader: an open generation, or those of all cells.
+        reader: an open generation.
         query: any text; nothing in it is syntax, but in the mode `regex`.
         embedder: gives the model; called only when the mode needs it.
         mode: which retrievers answer.
@@ -85,7 +84,7 @@ def search(
         if not query.strip():
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
-        filters.check(schema_of(reader))
+        filters.check(reader.index.schema)
         choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
         vector = None
         if mode in _BY_MEANING:
@@ -150,8 +149,8 @@ def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
     return _Asked(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
 
 
-def _has_ending(reader: Index, ending: str) -> bool:
-    return is_ending(ending) or ask(reader, AskMet(Filters(path_glob=f"*.{ending}")))
+def _has_ending(reader: Reader, ending: str) -> bool:
+    return is_ending(ending) or meets_any(reader, Filters(path_glob=f"*.{ending}"))
 
 
 def _retrieved(
@@ -207,7 +206,7 @@ def _rankings(
 
 
 def _meaning(
-    reader: Index,
+    reader: Reader,
     query: str,
     embedder: Callable[[], Embedder],
     former: Callable[[str], Embedder | None],
@@ -233,8 +232,7 @@ def _meaning(
         indexed, named = (url or "no API" for url in (published.endpoint, endpoint_of(model)))
         state = f"the index has vectors of {published.model} from {indexed}, the settings name {named}"
     else:
-        pending = takeover.pending(reader.layout) if isinstance(reader, Reader) else None  # the cells know theirs
-        state = str(takeover.toward(published, model.name, pending))
+        state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
     if warn is None:
         raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
     warn(f"{state}; until then results are by words alone (`docindex index` does the others)")

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
+from docindex_dagster.graph.walk import walk
 from docindex_dagster.search import candidates, snippets
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import ask
-from docindex_dagster.search.graph import SIGNAL, AskWalk
+from docindex_dagster.search.graph import SIGNAL
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.model import Hit, Scored, Signal
 from docindex_dagster.search.query import understand
@@ -49,7 +49,7 @@ def _shares(pool: Pool, hits: Sequence[Hit], warn: Callable[[str], None]) -> dic
         return {}
     floor = hits[_SEEDS].score if len(hits) > _SEEDS else 0.0  # the best are often little better than the next
     try:
-        return ask(pool.reader, AskWalk({hit.chunk_id: max(hit.score - floor, 0.0) for hit in hits[:_SEEDS]}))
+        return walk(pool.reader.links, {hit.chunk_id: max(hit.score - floor, 0.0) for hit in hits[:_SEEDS]})
     except DamagedStoreError as error:
         warn(f"{error}; what is found is not followed in the graph")
         return {}

@@ -1,34 +1,17 @@
 """The graph's part in a search: what hangs together with what was found, found as well or counted more."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.search import candidates
 from docindex_dagster.search.candidates import Pool, Ranking
-from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.model import Scored
 from docindex_dagster.stores.reader import Reader
 
 SIGNAL = "graph"
 _SEEDS = 20  # of the best that were found: walks begin there
-
-
-@dataclass(frozen=True, slots=True)
-class AskWalk:
-    """How much of the walks in the graph that begin at some chunks arrives at each that is near."""
-
-    seeds: Mapping[str, float]
-
-    def of(self, reader: Reader) -> dict[str, float]:
-        """In the graph of one index; what begins at a chunk of another one counts in the whole."""
-        return walk(reader.links, self.seeds)
-
-    def together(self, answers: Sequence[dict[str, float]]) -> dict[str, float]:
-        """In the graphs of all cells, between which there are no links."""
-        return {chunk_id: share for answer in answers for chunk_id, share in answer.items()}
 
 
 @spanned("retrieve graph")
@@ -41,12 +24,12 @@ def reached(pool: Pool, found: Ranking) -> Ranking:
     """
     if not any(source.graph for source in pool.reader.generation.sources.values()):
         raise QueryError("nothing here has a graph: set graph.enabled, run `docindex index`, or use another mode")
-    shares = ask(pool.reader, AskWalk(_seeds(found)))
+    shares = walk(pool.reader.links, _seeds(found))
     return candidates.meeting(pool, shares)
 
 
 @spanned("lift by graph")
-def lifted(reader: Index, found: Sequence[Scored], weight: float) -> list[Scored]:
+def lifted(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
     """Chunks by their scores, best first, with what the graph adds to those to which the others lead.
 
     The one where most arrives gains `weight` of the best score, the others less. No further chunk is found.
@@ -54,7 +37,7 @@ def lifted(reader: Index, found: Sequence[Scored], weight: float) -> list[Scored
     Raises:
         DamagedStoreError: a graph is missing or damaged.
     """
-    shares = ask(reader, AskWalk({item.chunk_id: item.score for item in found}))
+    shares = walk(reader.links, {item.chunk_id: item.score for item in found})
     gains = {item.chunk_id: shares.get(item.chunk_id, 0.0) for item in found}
     most = max(gains.values(), default=0.0)
     if not most:

@@ -1,7 +1,6 @@
 """From the chunks that were chosen to the results that are shown."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.core.errors import DamagedStoreError
@@ -9,7 +8,6 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.documents.attribute_lists import readable
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search import snippets
-from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.model import Hit, Scored
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.reader import Reader
@@ -18,29 +16,19 @@ _MADE = {"heading_path", "snippet", "line", "column", "symbol", "score", "signal
 _COPIED = tuple(name for name in Hit.__dataclass_fields__ if name not in _MADE)
 
 
-@dataclass(frozen=True, slots=True)
-class AskRows:
+def rows_by_id(reader: Reader, chunk_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """The rows of some chunks, by their ids, without those that are not there."""
-
-    chunk_ids: Sequence[str]
-
-    def of(self, reader: Reader) -> dict[str, dict[str, Any]]:
-        """Those of one index."""
-        return tantivy_index.rows(reader.searcher, reader.index.schema, self.chunk_ids)
-
-    def together(self, answers: Sequence[dict[str, dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-        """All of them."""
-        return {chunk_id: row for answer in answers for chunk_id, row in answer.items()}
+    return tantivy_index.rows(reader.searcher, reader.index.schema, chunk_ids)
 
 
 @spanned("read rows")
-def rows_of(reader: Index, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
+def rows_of(reader: Reader, found: Sequence[Scored]) -> dict[str, dict[str, Any]]:
     """The chunks that were found, by their ids.
 
     Raises:
         DamagedStoreError: one of them is not there.
     """
-    rows = ask(reader, AskRows([item.chunk_id for item in found]))
+    rows = rows_by_id(reader, [item.chunk_id for item in found])
     if lost := [item.chunk_id for item in found if item.chunk_id not in rows]:
         raise DamagedStoreError(f"chunk {lost[0]} is in one store and not in another; run `docindex doctor --repair`")
     return rows

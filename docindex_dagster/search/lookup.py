@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, get_args
 
 from docindex_dagster.chunking.rows import chunk_id
@@ -10,10 +10,9 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.search.candidates import AskNames
-from docindex_dagster.search.cells import Index, ask
+from docindex_dagster.search.candidates import Pool, of_name
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.hits import AskRows
+from docindex_dagster.search.hits import rows_by_id
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources.paths import spellings
 from docindex_dagster.stores import tantivy_index
@@ -26,7 +25,7 @@ _MOST_OF_A_NAME = 1000  # chunks
 _TYPES: tuple[str, ...] = get_args(SourceType)
 
 
-def check_filters(reader: Index, filters: Filters) -> None:
+def check_filters(reader: Reader, filters: Filters) -> None:
     """Distinguish filters that no indexed chunk meets from words that no chunk has.
 
     Raises:
@@ -35,9 +34,9 @@ def check_filters(reader: Index, filters: Filters) -> None:
     where = f" of {', '.join(filters.sources)}" if filters.sources else ""
     given = list(_each_alone(filters))
     for what, alone in given:
-        if not _meets_any(reader, alone):
+        if not meets_any(reader, alone):
             raise QueryError(f"no indexed file{where} {what}")
-    if given and not _meets_any(reader, filters):
+    if given and not meets_any(reader, filters):
         raise QueryError(f"no indexed chunk{where} meets all of the filters together, though some meet each of them")
 
 
@@ -62,29 +61,15 @@ def _each_alone(filters: Filters) -> Iterator[tuple[str, Filters]]:
         yield f"has the path {path!r}, seen from the source's root", replace(anything, path_glob=filters.path_glob)
 
 
-def _meets_any(reader: Index, filters: Filters) -> bool:
-    return ask(reader, AskMet(filters))
-
-
-@dataclass(frozen=True, slots=True)
-class AskMet:
+def meets_any(reader: Reader, filters: Filters) -> bool:
     """Whether any chunk meets all filters."""
+    from tantivy import Occur, Query
 
-    filters: Filters
-
-    def of(self, reader: Reader) -> bool:
-        """Of one index."""
-        from tantivy import Occur, Query
-
-        clauses = [(Occur.Must, Query.all_query()), *self.filters.to_clauses(reader.index.schema)]
-        return bool(reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits)
-
-    def together(self, answers: Sequence[bool]) -> bool:
-        """Of any."""
-        return any(answers)
+    clauses = [(Occur.Must, Query.all_query()), *filters.to_clauses(reader.index.schema)]
+    return bool(reader.searcher.search(Query.boolean_query(clauses), limit=1, count=False).hits)
 
 
-def find_chunks(reader: Index, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
+def find_chunks(reader: Reader, reference: str, sources: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the rows that a reference names, as `core.references` reads it; nothing on disk is looked at.
 
     With `sources`, only rows of these; without, those of further branches only where no other source has any.
@@ -96,7 +81,7 @@ def find_chunks(reader: Index, reference: str, sources: Sequence[str] = ()) -> l
 
 
 def look_up(
-    reader: Index, readings: Sequence[Reference], sources: Sequence[str] = (), usual: Sequence[str] = ()
+    reader: Reader, readings: Sequence[Reference], sources: Sequence[str] = (), usual: Sequence[str] = ()
 ) -> tuple[Reference, list[dict[str, Any]]]:
     """Return the first reading of a text that names something indexed, and its rows.
 
@@ -124,7 +109,7 @@ def _chosen(rows: list[dict[str, Any]], sources: Sequence[str]) -> list[dict[str
     return [row for row in rows if not is_branch(row["source"])] or rows
 
 
-def _nothing_found(reader: Index, readings: Sequence[Reference], sources: Sequence[str]) -> str:
+def _nothing_found(reader: Reader, readings: Sequence[Reference], sources: Sequence[str]) -> str:
     """What to say where nothing fits: the line may be one that an indexed file does not have."""
     for reading in readings:
         if reading.lines and (rows := _chosen(_in_file(reader, reading.path), sources)):
@@ -134,12 +119,12 @@ def _nothing_found(reader: Index, readings: Sequence[Reference], sources: Sequen
     return f"no indexed chunk is named {readings[0].path!r}; `docindex why PATH` says whether a file is indexed"
 
 
-def _rows(reader: Index, reference: Reference) -> list[dict[str, Any]]:
+def _rows(reader: Reader, reference: Reference) -> list[dict[str, Any]]:
     if reference.chunk is not None:
         wanted = chunk_id(reference.source or "", reference.path, reference.chunk)
-        return list(ask(reader, AskRows([wanted])).values())
+        return list(rows_by_id(reader, [wanted]).values())
     if reference.id:
-        return list(ask(reader, AskRows([reference.id])).values()) or ask(reader, AskCommits(reference.id))
+        return list(rows_by_id(reader, [reference.id]).values()) or _commits(reader, reference.id)
     if not reference.path:
         return _defining(reader, reference.symbol)
     rows = _in_file(reader, reference.path)
@@ -148,9 +133,9 @@ def _rows(reader: Index, reference: Reference) -> list[dict[str, Any]]:
     return _of_symbol(rows, reference.symbol) if reference.symbol else rows
 
 
-def _in_file(reader: Index, path: str) -> list[dict[str, Any]]:
+def _in_file(reader: Reader, path: str) -> list[dict[str, Any]]:
     """The chunks of a file, however its path spells accents."""
-    return next(filter(None, (ask(reader, AskFile(spelt)) for spelt in spellings(path))), [])
+    return next(filter(None, (rows_at(reader, spelt) for spelt in spellings(path))), [])
 
 
 def _at(rows: list[dict[str, Any]], lines: tuple[int, int]) -> list[dict[str, Any]]:
@@ -158,11 +143,11 @@ def _at(rows: list[dict[str, Any]], lines: tuple[int, int]) -> list[dict[str, An
     return [row for row in rows if row["start_line"] <= last and first <= row["end_line"]]
 
 
-def _defining(reader: Index, name: str) -> list[dict[str, Any]]:
+def _defining(reader: Reader, name: str) -> list[dict[str, Any]]:
     """The chunks that define a symbol of a qualified name, or of one that ends so; in any case where none does."""
-    last = name.rpartition(".")[2].lower()
-    ids = [found for found, _ in ask(reader, AskNames(last, Filters(source_types=_TYPES), _MOST_OF_A_NAME))]
-    rows = sorted(ask(reader, AskRows(ids)).values(), key=lambda row: (row["source"], row["path"], row["chunk_index"]))
+    pool = Pool(reader, Filters(source_types=_TYPES), _MOST_OF_A_NAME)
+    ids = [found for found, _ in of_name(pool, name.rpartition(".")[2])]
+    rows = sorted(rows_by_id(reader, ids).values(), key=lambda row: (row["source"], row["path"], row["chunk_index"]))
     defined = [(row, symbol["qualified_name"]) for row in rows for symbol in row["symbols"] or ()]
     found = [row for row, qualified in defined if _is_end(name, qualified)]
     found = found or [row for row, qualified in defined if _is_end(name.casefold(), qualified.casefold())]
@@ -183,37 +168,16 @@ def _of_symbol(rows: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [row for row in rows if around and above[row["chunk_id"]] == max(around, key=len)]
 
 
-@dataclass(frozen=True, slots=True)
-class AskFile:
+def rows_at(reader: Reader, path: str) -> list[dict[str, Any]]:
     """The chunks of the files that have a path, in their order."""
-
-    path: str
-
-    def of(self, reader: Reader) -> list[dict[str, Any]]:
-        """Of one index."""
-        return tantivy_index.matching(reader.searcher, reader.index.schema, "path", self.path, _MOST_CHUNKS_A_FILE)
-
-    def together(self, answers: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Of all, by source."""
-        rows = (row for answer in answers for row in answer)
-        return sorted(rows, key=lambda row: (row["source"], row["path"], row["chunk_index"]))
+    return tantivy_index.matching(reader.searcher, reader.index.schema, "path", path, _MOST_CHUNKS_A_FILE)
 
 
-@dataclass(frozen=True, slots=True)
-class AskCommits:
+def _commits(reader: Reader, beginning: str) -> list[dict[str, Any]]:
     """The commits whose hash begins so."""
+    from tantivy import Query
 
-    beginning: str
-
-    def of(self, reader: Reader) -> list[dict[str, Any]]:
-        """Those of one index."""
-        from tantivy import Query
-
-        query = Query.regex_query(reader.index.schema, "path", f"{re.escape(COMMIT_PATH)}{self.beginning}[0-9a-f]*")
-        hits = reader.searcher.search(query, limit=_MOST_COMMITS, count=False).hits
-        return self.together([[tantivy_index.stored_row(reader.searcher, address) for _, address in hits]])
-
-    def together(self, answers: Sequence[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """Of all, by source."""
-        rows = (row for answer in answers for row in answer)
-        return sorted(rows, key=lambda row: (row["source"], row["path"]))[:_MOST_COMMITS]
+    query = Query.regex_query(reader.index.schema, "path", f"{re.escape(COMMIT_PATH)}{beginning}[0-9a-f]*")
+    hits = reader.searcher.search(query, limit=_MOST_COMMITS, count=False).hits
+    rows = (tantivy_index.stored_row(reader.searcher, address) for _, address in hits)
+    return sorted(rows, key=lambda row: (row["source"], row["path"]))

@@ -4,7 +4,7 @@ The chunks that hold one name the files; the text of a file is put together from
 cut are whole, and text that chunks repeat counts once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.documents.page_anchors import page_at
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.lookup import AskFile
+from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.reading import batches
@@ -73,52 +72,27 @@ def find_matches(
         QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
-    asked = AskMatches(pattern, pool.filters, pool.limit, longest_s)
-    return asked.of(pool.reader, original) if isinstance(pool.reader, Reader) else pool.reader.ask(asked)
-
-
-@dataclass(frozen=True, slots=True)
-class AskMatches:
-    """All places of a pattern, of which the first are given."""
-
-    pattern: Pattern
-    filters: Filters
-    limit: int
-    longest_s: float
-
-    def of(self, reader: Reader, original: Originals = lambda *_: None) -> Matches:
-        """Those of one index."""
-        patience = Patience.of(self.longest_s)
-        plain = _plain(reader, self.filters)
-        shown: list[Match] = []
-        counted: list[File] = []
-        total = files = 0
-        names = _paths(reader, self, patience)
-        for start in range(0, len(names), _FILES_A_LOOK):
-            texts: list[_Text] = []
-            for name in names[start : start + _FILES_A_LOOK]:
-                patience.check()
-                file = plain.get(name)
-                if file is not None and self.limit and len(shown) == self.limit:
-                    counted.append(file)
-                else:
-                    texts.append(_of_rows(reader, self.filters, name, original) if file is None else _of_file(file))
-            for found in _in_texts(texts, self.pattern, patience):
-                total += len(found)
-                files += bool(found)
-                shown += found[: max(0, self.limit - len(shown)) if self.limit else None]
-        numbers = list(totals(counted, self.pattern, patience))
-        return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
-
-    def together(self, answers: Sequence[Matches]) -> Matches:
-        """Those of all, as their chunks have them: only the machine of a cell has its files."""
-        shown = sorted((match for one in answers for match in one.matches), key=_place)
-        total, files = sum(one.total for one in answers), sum(one.files for one in answers)
-        return Matches(tuple(shown[: self.limit or None]), total, files)
-
-
-def _place(match: Match) -> tuple[str, str, int, int]:
-    return match.source, match.path, match.line, match.column
+    patience = Patience.of(longest_s)
+    plain = _plain(pool.reader, pool.filters)
+    shown: list[Match] = []
+    counted: list[File] = []
+    total = files = 0
+    names = _paths(pool, pattern, patience)
+    for start in range(0, len(names), _FILES_A_LOOK):
+        texts: list[_Text] = []
+        for name in names[start : start + _FILES_A_LOOK]:
+            patience.check()
+            file = plain.get(name)
+            if file is not None and pool.limit and len(shown) == pool.limit:
+                counted.append(file)
+            else:
+                texts.append(_of_rows(pool, name, original) if file is None else _of_file(file))
+        for found in _in_texts(texts, pattern, patience):
+            total += len(found)
+            files += bool(found)
+            shown += found[: max(0, pool.limit - len(shown)) if pool.limit else None]
+    numbers = list(totals(counted, pattern, patience))
+    return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
 
 
 def around(match: Match) -> tuple[str, int, int]:
@@ -132,7 +106,7 @@ def around(match: Match) -> tuple[str, int, int]:
 
 def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:
     """The lines of the file of a match, as indexed, by their numbers."""
-    (rows,) = _files(pool.reader, pool.filters, [(match.source, match.path)])
+    rows = _rows(pool, (match.source, match.path))
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
@@ -145,15 +119,15 @@ def _plain(reader: Reader, filters: Filters) -> Mapping[tuple[str, str], File | 
     return {} if reader.texts is None or filters.symbol_kinds else reader.texts.files
 
 
-def _paths(reader: Reader, asked: AskMatches, patience: Patience) -> list[tuple[str, str]]:
+def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
     cut = []
-    for batch in batches(reader, asked.filters, _COLUMNS):
+    for batch in batches(pool.reader, pool.filters, _COLUMNS):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = holds(batch["text"], asked.pattern, patience)
+        has_it = holds(batch["text"], pattern, patience)
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
@@ -171,12 +145,11 @@ def _with_cut_lines(chunks: pa.Table) -> set[tuple[str, str]]:
     return set(zip(cut["source"].to_pylist(), cut["path"].to_pylist(), strict=True))
 
 
-def _files(reader: Index, filters: Filters, paths: Iterable[tuple[str, str]]) -> Iterator[list[dict[str, Any]]]:
-    """The rows of the chunks of each file, in their order."""
-    kinds = filters.symbol_kinds
-    for source, path in paths:
-        rows = ask(reader, AskFile(path))
-        yield [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
+def _rows(pool: Pool, name: tuple[str, str]) -> list[dict[str, Any]]:
+    """The rows of the chunks of a file, in their order."""
+    kinds, (source, path) = pool.filters.symbol_kinds, name
+    rows = rows_at(pool.reader, path)
+    return [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
 
 
 class _Text(NamedTuple):
@@ -194,8 +167,8 @@ def _of_file(file: File) -> _Text:
     return _Text(source, path, content_hash, [(file.value("start_line"), file.text.decode())])
 
 
-def _of_rows(reader: Reader, filters: Filters, name: tuple[str, str], original: Originals) -> _Text:
-    (rows,) = _files(reader, filters, [name])
+def _of_rows(pool: Pool, name: tuple[str, str], original: Originals) -> _Text:
+    rows = _rows(pool, name)
     return _Text(*name, rows[0]["content_hash"], pieces_of(rows, original), [row for row in rows if row["pointers"]])
 
 

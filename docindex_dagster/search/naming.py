@@ -7,7 +7,6 @@ from typing import Any
 
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.search.candidates import Ranking
-from docindex_dagster.search.cells import Index, ask
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Scored
 from docindex_dagster.stores.analysis import stems, terms
@@ -32,7 +31,7 @@ class Named:
     query: str
 
 
-def named(reader: Index, query: str, filters: Filters) -> Named:
+def named(reader: Reader, query: str, filters: Filters) -> Named:
     """The one source that a query names among those that are searched.
 
     None where it says nothing but a name, and where the name is a word of the other sources as well.
@@ -75,31 +74,13 @@ def _name(repository: str) -> str:
     return repository.rpartition("/")[2]
 
 
-def _frequency(reader: Index, name: str, sources: Sequence[str]) -> float:
+def _frequency(reader: Reader, name: str, sources: Sequence[str]) -> float:
     """The share of the chunks of some sources that have a name as a word."""
-    count = ask(reader, AskNaming(stems(terms(name)), sources))
+    from tantivy import Occur, Query
+
+    schema = reader.index.schema
+    words = [Query.term_query(schema, "body", word) for word in stems(terms(name))]
+    within = Query.term_set_query(schema, "source", list(sources))
+    hits: Any = reader.searcher.search(Query.boolean_query([(Occur.Must, one) for one in (*words, within)]), limit=1)
+    count: int = hits.count
     return count / max(1, sum(reader.generation.sources[key].chunks for key in sources))
-
-
-@dataclass(frozen=True, slots=True)
-class AskNaming:
-    """How many chunks of some sources have all of some stems."""
-
-    stems: Sequence[str]
-    sources: Sequence[str]
-
-    def of(self, reader: Reader) -> int:
-        """Of one index."""
-        from tantivy import Occur, Query
-
-        schema = reader.index.schema
-        words = [Query.term_query(schema, "body", word) for word in self.stems]
-        within = Query.term_set_query(schema, "source", list(self.sources))
-        whole = Query.boolean_query([(Occur.Must, one) for one in (*words, within)])
-        hits: Any = reader.searcher.search(whole, limit=1)
-        count: int = hits.count
-        return count
-
-    def together(self, answers: Sequence[int]) -> int:
-        """Of all."""
-        return sum(answers)

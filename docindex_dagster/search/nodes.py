@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.references import Reference, parse
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.lookup import look_up
+from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
 
 
 def node_name(
-    reader: Index, graph: "OpenGraph", text: str, readings: Sequence[Reference] = (), usual: Sequence[str] = ()
+    reader: Reader, graph: "OpenGraph", text: str, readings: Sequence[Reference] = (), usual: Sequence[str] = ()
 ) -> str:
     """Return the name of the node at an indexed place; of what is no such place, the name that the graph looks for.
 

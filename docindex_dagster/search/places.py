@@ -10,17 +10,16 @@ from typing import Any
 from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
 from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.objects.cells import homes
 from docindex_dagster.search.lookup import look_up
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.why import Explanation, why
-from docindex_dagster.stores.reader import Reader
-from docindex_dagster.stores.together import open_together
+from docindex_dagster.stores.reader import Reader, open_reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +138,7 @@ def _holding(declared: Mapping[str, Source], reader: Reader | None, reading: Ref
 def _published(settings: Settings) -> Reader | None:
     """Return the published index; None where there is none or it cannot be read."""
     with suppress(StoreError):
-        return open_together(homes(settings))
+        return open_reader(Layout(settings.home))
     return None
 
 

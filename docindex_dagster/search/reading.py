@@ -1,4 +1,4 @@
-"""The rows whose texts a search reads: from the files of the texts, or where a source has none, from the tables."""
+"""The rows whose texts a search reads: from the files of the texts, or where a source has none, from the table."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,9 +17,8 @@ def batches(reader: Reader, filters: Filters, columns: Sequence[str]) -> Iterato
         for piece in pieces(reader.texts, filters):
             yield piece.batch
         return
-    condition = filters.to_sql()
-    for table in reader.tables:
-        yield from table.search().where(condition).select(list(columns)).limit(None).to_batches()
+    found = reader.table.search().where(filters.to_sql()).select(list(columns))
+    yield from found.limit(None).to_batches()
 
 
 def pieces(texts: Texts, filters: Filters) -> Iterator[Piece]:

@@ -15,12 +15,9 @@ import pyarrow.compute as pc
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
-from docindex_dagster.search.cells import ask
-from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.literals import necessary, quoted
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.reading import batches, pieces
-from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.texts import Place, Texts
 
 _COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
@@ -236,64 +233,39 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
         QueryError: it is no pattern, or looking for it takes too long.
     """
     pattern.check()
-    return [(one[-2], one[-1]) for one in ask(pool.reader, AskHolding(pattern, pool.filters, pool.limit, longest_s))]
+    patience = Patience.of(longest_s)
+    if not pool.limit:
+        return []
+    texts = pool.reader.texts
+    return _in_table(pool, pattern, patience) if texts is None else _in_files(texts, pool, pattern, patience)
 
 
-Holding = tuple[
-    bool, str, int, str, float
-]  # by what chunks are ordered, up to the id; and how often it holds a pattern
+def _in_files(texts: Texts, pool: Pool, pattern: Pattern, patience: Patience) -> Ranking:
+    """Read in the order of the first places, so that what is read last may not have to be."""
+    best: list[tuple[Place, int, int]] = []  # with the number of a piece, and a position in its part
+    found = sorted(pieces(texts, pool.filters), key=lambda piece: piece.first)
+    for number, piece in enumerate(found):
+        if len(best) == pool.limit and piece.first > best[-1][0]:
+            break
+        is_match = np.asarray(holds(piece.batch["text"], pattern, patience))
+        positions = piece.positions[is_match]
+        places = zip(piece.part.places(positions), repeat(number), positions.tolist(), strict=False)
+        best = sorted([*best, *places])[: pool.limit]
+    rows = [(found[number].part.batch["text"], position) for _, number, position in best]
+    held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
+    counts = counted(held, pattern, patience).to_pylist()
+    return [(place[-1], float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class AskHolding:
-    """Which chunks hold a pattern, in their order."""
-
-    pattern: Pattern
-    filters: Filters
-    limit: int
-    longest_s: float
-
-    def of(self, reader: Reader) -> list[Holding]:
-        """Those of one index.
-
-        Raises:
-            QueryError: looking for it takes too long.
-        """
-        patience = Patience.of(self.longest_s)
-        if not self.limit:
-            return []
-        return self._in_tables(reader, patience) if reader.texts is None else self._in_files(reader.texts, patience)
-
-    def _in_files(self, texts: Texts, patience: Patience) -> list[Holding]:
-        """Read in the order of the first places, so that what is read last may not have to be."""
-        best: list[tuple[Place, int, int]] = []  # with the number of a piece, and a position in its part
-        found = sorted(pieces(texts, self.filters), key=lambda piece: piece.first)
-        for number, piece in enumerate(found):
-            if len(best) == self.limit and piece.first > best[-1][0]:
-                break
-            is_match = np.asarray(holds(piece.batch["text"], self.pattern, patience))
-            positions = piece.positions[is_match]
-            places = zip(piece.part.places(positions), repeat(number), positions.tolist(), strict=False)
-            best = sorted([*best, *places])[: self.limit]
-        rows = [(found[number].part.batch["text"], position) for _, number, position in best]
-        held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
-        counts = counted(held, self.pattern, patience).to_pylist()
-        return [(*place, float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
-
-    def _in_tables(self, reader: Reader, patience: Patience) -> list[Holding]:
-        found = []
-        for batch in batches(reader, self.filters, _COLUMNS):
-            hits = batch.filter(holds(batch["text"], self.pattern, patience))
-            counts = counted(hits["text"], self.pattern, patience)
-            found.append(pa.record_batch([*hits.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"]))
-        if not found:
-            return []
-        hits = pa.Table.from_batches(found)
-        hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
-        hits = hits.sort_by([(name, "ascending") for name in _ORDER]).slice(0, self.limit)
-        columns = (hits[name].to_pylist() for name in _ORDER)
-        return list(zip(*columns, map(float, hits["count"].to_pylist()), strict=True))
-
-    def together(self, answers: Sequence[list[Holding]]) -> list[Holding]:
-        """The first of all."""
-        return sorted(one for answer in answers for one in answer)[: self.limit]
+def _in_table(pool: Pool, pattern: Pattern, patience: Patience) -> Ranking:
+    found = []
+    for batch in batches(pool.reader, pool.filters, _COLUMNS):
+        hits = batch.filter(holds(batch["text"], pattern, patience))
+        counts = counted(hits["text"], pattern, patience)
+        found.append(pa.record_batch([*hits.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"]))
+    if not found:
+        return []
+    hits = pa.Table.from_batches(found)
+    hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
+    hits = hits.sort_by([(name, "ascending") for name in _ORDER]).slice(0, pool.limit)
+    return list(zip(hits["chunk_id"].to_pylist(), map(float, hits["count"].to_pylist()), strict=True))

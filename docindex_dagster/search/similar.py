@@ -1,21 +1,17 @@
 """Chunks that are like one of the index, by the cosine between their vectors; no model is asked."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import PlainValidator
 
 from docindex_dagster.core.errors import DamagedStoreError, QueryError
 from docindex_dagster.core.references import Reference, parse
-from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.search import candidates, snippets
-from docindex_dagster.search.candidates import Pool, as_vector
-from docindex_dagster.search.cells import Index, ask, schema_of
+from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.lookup import look_up
@@ -29,7 +25,7 @@ _SIGNAL = "vector"
 
 
 def similar(
-    reader: Index,
+    reader: Reader,
     reference: str,
     sources: Sequence[str] = (),
     *,
@@ -54,7 +50,7 @@ def similar(
         DamagedStoreError: a store cannot be read.
     """
     _, rows = look_up(reader, readings or parse(reference, reader.generation.sources), sources)
-    filters.check(schema_of(reader))
+    filters.check(reader.index.schema)
     files = {(row["source"], row["path"]) for row in rows}
     if len(files) > 1:
         places = ", ".join(sorted(f"{source} {path}" for source, path in files))
@@ -84,30 +80,12 @@ def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return mean
 
 
-def _vectors(reader: Index, ids: Sequence[str]) -> NDArray[np.float32]:
+def _vectors(reader: Reader, ids: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of chunks, of unit length: float32, (ids, dimension)."""
-    found = ask(reader, AskVectors(ids))
+    wanted = pa.array(ids, pa.string())
+    parts = [*reader.matrix.parts.values()] if reader.matrix else [lance_table.part_of(reader.table, ids)]
+    positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
+    found = np.concatenate([units(part.stored[at]) for part, at in positions])
     if not len(found):
         raise DamagedStoreError("the place has no vector; run `docindex doctor --repair`")
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class AskVectors:
-    """The vectors of some chunks."""
-
-    chunk_ids: Sequence[str]
-
-    def of(self, reader: Reader) -> Annotated[Vectors, PlainValidator(as_vector)]:
-        """Those of one index: float32, (ids, dimension)."""
-        wanted = pa.array(self.chunk_ids, pa.string())
-        if reader.matrix:
-            parts = [*reader.matrix.parts.values()]
-        else:
-            parts = [lance_table.part_of(table, self.chunk_ids) for table in reader.tables]
-        positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
-        return np.concatenate([units(part.stored[at]) for part, at in positions])
-
-    def together(self, answers: Sequence[Vectors]) -> Vectors:
-        """Those of all: float32, (ids, dimension)."""
-        return np.concatenate([answer for answer in answers if len(answer)] or answers[:1])

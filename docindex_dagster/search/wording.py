@@ -1,14 +1,14 @@
 """The words of a query, each weighed by how rare it is in the index, and how much of them a text has."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from docindex_dagster.search.cells import Index, ask
-from docindex_dagster.search.counts import AskCounts
 from docindex_dagster.search.query import FUNCTION_WORDS, Query
 from docindex_dagster.stores.analysis import plain, spellings, stems, terms
+from docindex_dagster.stores.reader import Reader
 
 # A heading of fewer words is a topic, which many pages have, and no sentence that answers.
 _LEAST_WORDS = 2
@@ -21,11 +21,11 @@ class Wording:
     shares: Mapping[str, float]
 
     @classmethod
-    def of(cls, query: Query, reader: Index) -> "Wording":
+    def of(cls, query: Query, reader: Reader) -> "Wording":
         """Weigh the words of a query by the texts of an index."""
         words = stems(query.spelt)
-        counts = ask(reader, AskCounts([("body", stem) for stem in words]))
-        found = dict(zip(words, counts.idfs(), strict=True))
+        searcher = reader.searcher
+        found = {stem: _idf(searcher.doc_freq("body", stem), searcher.num_docs) for stem in words}
         whole = sum(found.values()) or 1.0
         return cls({stem: idf / whole for stem, idf in found.items()})
 
@@ -43,6 +43,11 @@ class Wording:
             return 0.0
         both = heading.intersection(self.shares)
         return min(1.0, sum(self.shares[stem] for stem in both)) * len(both) / len(heading)
+
+
+def _idf(frequency: int, count: int) -> float:
+    """Return the inverse document frequency of a term, as Tantivy has it in BM25."""
+    return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -6,10 +6,10 @@ from docindex_dagster.core.errors import CollectingOffError
 from docindex_dagster.evaluation.collected import Noted, collect, take_back
 from docindex_dagster.evaluation.named import target_named
 from docindex_dagster.evaluation.questions import Origin, Target
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.scope import keys_of
+from docindex_dagster.stores.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ def note(live: Live, remark: Remark) -> Noted:
     settings = live.settings
     check_collecting(live)
 
-    def find(reader: Index) -> Target:
+    def find(reader: Reader) -> Target:
         keys = keys_of(settings, reader.generation, (remark.source,) if remark.source else (), all_sources=True)
         is_here = remark.origin == "mcp"  # the agent may name files of this disk, other clients only what is indexed
         readings = readings_of(settings, remark.place, reader.generation.sources) if is_here else ()
         return target_named(reader, remark.place, keys, readings)
 
-    target = live.asking(find)
+    target = live.reading(find)
     if remark.answers:
         return collect(settings, remark.question, target, remark.origin)
     return take_back(settings, remark.question, target)

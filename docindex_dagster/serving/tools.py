@@ -14,7 +14,6 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, log
@@ -95,7 +94,7 @@ class Tools:
         self._runs_of = runs_of
         self._folder = folder
 
-    def _here(self, reader: Index, warnings: list[str]) -> tuple[str, ...]:
+    def _here(self, reader: Reader, warnings: list[str]) -> tuple[str, ...]:
         """Return the sources to search where a call names none, and warn of another work tree than the agent's."""
         found = here(self._live.settings, reader.generation, self._folder)
         warnings += [found.note] if found.note else []
@@ -135,20 +134,20 @@ class Tools:
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def request(reader: Index, wanted: int) -> Request:
+        def request(reader: Reader, wanted: int) -> Request:
             where = replace(narrowing, usual=self._here(reader, warnings))
             filters = filters_of(self._live.settings, reader.generation, where)
             return Request(query, Mode(mode), Granularity(granularity), wanted, filters)
 
-        def list_all(reader: Index) -> Matches:
+        def list_all(reader: Reader) -> Matches:
             return matches_of(self._live.settings, reader, request(reader, start + top_k), warnings.append)
 
-        def ask(reader: Index) -> list[Hit]:
+        def ask(reader: Reader) -> list[Hit]:
             return hits_of(self._live.settings, reader, request(reader, start + top_k + 1), warnings.append)
 
         if Mode(mode) not in RETRIEVING and Granularity(granularity) is Granularity.CHUNK:
-            return answers.of_matches(self._live.asking(list_all), top_k, start, warnings, max_tokens)
-        return answers.of_hits(self._live.asking(ask), top_k, start, warnings, max_tokens)
+            return answers.of_matches(self._live.reading(list_all), top_k, start, warnings, max_tokens)
+        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
 
     def find_similar(
         self,
@@ -174,13 +173,13 @@ class Tools:
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def ask(reader: Index) -> list[Hit]:
+        def ask(reader: Reader) -> list[Hit]:
             where = replace(narrowing, usual=self._here(reader, warnings))
             filters = filters_of(self._live.settings, reader.generation, where)
             request = Request(place, top_k=start + top_k + 1, filters=filters)
             return similar_to(self._live.settings, reader, place, request, warnings.append, same_file=same_file)
 
-        return answers.of_hits(self._live.asking(ask), top_k, start, warnings, max_tokens)
+        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
 
     def context(
         self,
@@ -202,7 +201,7 @@ class Tools:
         narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         warnings: list[str] = []
 
-        def ask(reader: Index) -> str:
+        def ask(reader: Reader) -> str:
             where = replace(narrowing, usual=self._here(reader, warnings))
             filters = filters_of(self._live.settings, reader.generation, where)
             room = max_tokens - answers.ROOM_FOR_NOTES
@@ -210,7 +209,7 @@ class Tools:
             folders = folders_of((one.source for one in packed.passages), registry.sources(self._live.settings))
             return answers.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
 
-        return self._live.asking(ask)
+        return self._live.reading(ask)
 
     def show(
         self, reference: Place, sources: Sources = None, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None
@@ -221,7 +220,7 @@ class Tools:
         """
         start = budget.start_of(cursor)
 
-        def ask(reader: Index) -> str:
+        def ask(reader: Reader) -> str:
             settings = self._live.settings
             keys = keys_of(settings, reader.generation, sources or (), all_sources=True)
             warnings: list[str] = []
@@ -233,7 +232,7 @@ class Tools:
             room = max_tokens - budget.tokens(note)
             return note + answers.of_chunks(found, changed, files_of(declared), start, room)
 
-        return self._live.asking(ask)
+        return self._live.reading(ask)
 
     def graph(
         self,
@@ -360,7 +359,7 @@ class Tools:
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""
         with suppress(DocindexError):  # the search itself will say it
-            self._live.asking(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
+            self._live.reading(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
 
 
 def _narrowing(

@@ -15,7 +15,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import failures
-from docindex_dagster.objects.cells import homes
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
 
@@ -62,8 +61,8 @@ def entries(layout: Layout) -> list[CatalogEntry]:
 
 
 def entries_of(settings: Settings) -> list[CatalogEntry]:
-    """The catalogue of all that searches on this machine answer from, also where that is several cells."""
-    return [entry for layout in homes(settings) for entry in entries(layout)]
+    """The catalogue of what searches on this machine answer from."""
+    return entries(Layout(settings.home))
 
 
 def rebuild(layout: Layout, owner: str) -> list[CatalogEntry]:

@@ -12,38 +12,31 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.stores.matrix import Matrix, Part
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.together import open_together
 
 
 class LatestReader:
     """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
 
-    def __init__(self, *layouts: Layout) -> None:
-        """What is published in one home, or in those of several cells."""
-        self._layouts = layouts
+    def __init__(self, layout: Layout) -> None:
+        """What is published in a home."""
+        self._layout = layout
         self._lock = Lock()
-        self._stamp: list[tuple[int, ...] | None] = []
+        self._stamp: tuple[int, ...] | None = None
         self._reader: Reader | None = None
 
     def reader(self, *, anew: bool = False) -> Reader:
         """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
 
         Raises:
-            StoreError: as `open_reader`, or git tracks files in a home by now, as after a pull.
+            StoreError: as `open_reader`, or git tracks files in the home by now, as after a pull.
         """
         with self._lock:
-            published = [stamp(layout.current) for layout in self._layouts]
+            published = stamp(self._layout.current)
             if self._reader is None or anew or published != self._stamp:
-                for layout in self._layouts:
-                    _check_untracked(layout.home)
-                self._reader = replace(self._opened(), known=_read_by(self._reader))
+                _check_untracked(self._layout.home)
+                self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
                 self._stamp = published
             return self._reader
-
-    def _opened(self) -> Reader:
-        if len(self._layouts) == 1:
-            return open_reader(self._layouts[0])
-        return open_together(self._layouts)
 
 
 def _check_untracked(home: Path) -> None:

@@ -1,10 +1,9 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -29,7 +28,6 @@ from docindex_dagster.stores import (
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.matrix import Matrix, Part, fits
-from docindex_dagster.stores.padding import Padding
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.sieve import Sieve
 from docindex_dagster.stores.texts import Part as TextPart
@@ -48,7 +46,7 @@ _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True, slots=True)
-class PackedVectors:
+class _PackedVectors:
     """The vectors of a pack, the sources that it has whole, and which of its rows are theirs: one boolean a row."""
 
     part: Part
@@ -66,35 +64,11 @@ class Reader:
     searcher: "Searcher" = field(repr=False)
     graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # the files of the graph
     known: Mapping[tuple[str, str], Part] = field(default_factory=dict, repr=False)  # vectors that were read before
-    missing: str = ""  # what is not here of an index that is split over cells, as a sentence
-
-    def lacks(self, sources: Sequence[str]) -> bool:
-        """Whether what is missing may hold one of some sources; none for all."""
-        return bool(self.missing) and not (sources and self.generation.sources.keys() >= set(sources))
 
     @cached_property
     def table(self) -> "LanceTable":
         """The LanceDB table at the published version."""
         return lance_table.open_for_reading(self.layout, self.generation.table, self.generation.table_version)
-
-    @property
-    def tables(self) -> "tuple[LanceTable, ...]":
-        """The tables that hold the rows of the sources."""
-        return (self.table,)
-
-    def table_of(self, _key: str) -> "LanceTable":
-        """The table that holds a source."""
-        return self.table
-
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders of Tantivy's index."""
-        return (self.layout.tantivy / self.generation.tantivy,)
-
-    @cached_property
-    def padding(self) -> Padding:
-        """What ranks the documents of a cell by the statistics of all cells."""
-        return Padding(self.folders)
 
     @cached_property
     def matrix(self) -> "Matrix | None":
@@ -103,33 +77,31 @@ class Reader:
         None where too many of them have no file, or no signs in it, so that the table is to be asked.
         """
         sources = self.generation.sources
-        packed = self.packed(self.known)
+        packed = self._packed()
         found = {name: pack.part for name, pack in packed.items()}
         there = {key for pack in packed.values() for key in pack.keys}
         left = {key: source for key, source in sources.items() if key not in there}
-        parts = found | {(key, source.version): self.at_hand(key, source) for key, source in left.items()}
+        parts = found | {(key, source.version): self._at_hand(key, source) for key, source in left.items()}
         masks = {name: pack.mask for name, pack in packed.items() if not pack.mask.all()}
         dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
-        if not fits(
-            sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.tables[0])
-        ):
+        if not fits(sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.table)):
             return _sieve(parts, masks)
-        whole = {name: part or lance_table.read_part(self.table_of(name[0]), name[0]) for name, part in parts.items()}
+        whole = {name: part or lance_table.read_part(self.table, name[0]) for name, part in parts.items()}
         return Matrix(whole, masks)
 
-    def packed(self, known: Mapping[tuple[str, str], Part]) -> "dict[tuple[str, str], PackedVectors]":
-        """The vectors in packs, of which some may be `known`; a source that a pack has in part is none of it."""
+    def _packed(self) -> dict[tuple[str, str], _PackedVectors]:
+        """The vectors in packs; a source that a pack has in part is none of it."""
         found = {}
         for pack, keys in packs.of_packs(self.generation).items():
-            part = known.get((pack, "")) or packs.vectors(self.layout, pack, lance_table.VECTOR)
+            part = self.known.get((pack, "")) or packs.vectors(self.layout, pack, lance_table.VECTOR)
             if part is not None:
                 counts = Counter(part.rows["source"].to_pylist())
                 whole = [key for key in keys if counts[key] == self.generation.sources[key].chunks]
                 mask = np.asarray(pc.is_in(part.rows["source"], pa.array(whole, pa.string())))
-                found[pack, ""] = PackedVectors(part, whole, mask)
+                found[pack, ""] = _PackedVectors(part, whole, mask)
         return found
 
-    def at_hand(self, key: str, source: PublishedSource) -> Part | None:
+    def _at_hand(self, key: str, source: PublishedSource) -> Part | None:
         """The vectors of a source that the reader before had, or those of its file."""
         part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
         return part if part is not None and part.rows.num_rows == source.chunks else None

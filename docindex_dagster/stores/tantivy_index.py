@@ -119,23 +119,6 @@ def open_published(folder: Path) -> "Index":
             raise ValueError(str(error).replace(str(links), str(folder))) from error
 
 
-def open_together(folders: Iterable[Path]) -> "Index":
-    """Open several indexes of the same fields, which are written no more, as one.
-
-    The scores are those of one index of all their documents, since segments carry their own statistics.
-    """
-    metas = []
-    with _temporary_folder() as links:
-        for folder in folders:
-            metas.append(json.loads((folder / _META).read_bytes()))
-            for file in folder.absolute().iterdir():
-                if file.suffix != _LOCK and file.name not in _MUTABLE:
-                    (links / file.name).symlink_to(file)
-        merged = metas[0] | {"segments": [segment for meta in metas for segment in meta["segments"]]}
-        (links / _META).write_text(json.dumps(merged), encoding="utf-8")
-        return open_index(links)
-
-
 @contextmanager
 def _temporary_folder() -> Iterator[Path]:
     folder = Path(mkdtemp(prefix="docindex-"))

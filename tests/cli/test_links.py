@@ -56,7 +56,7 @@ def _places() -> list[str]:
         *(LAYOUT.withdrawal(KEY), LAYOUT.previous("PREVIOUS-1"), LAYOUT.source_lock(KEY)),
         *(LAYOUT.repository(REPOSITORY), LAYOUT.checkout(REPOSITORY), LAYOUT.repository_lock(REPOSITORY)),
         *(domain.log, domain.receipts, domain.erasure, domain.messages, domain.log_lock),
-        *(LAYOUT.home / name for name in (".gitignore", "cells/0", "dagster/dagster.yaml", "dagster/history/runs.db")),
+        *(LAYOUT.home / name for name in (".gitignore", "dagster/dagster.yaml", "dagster/history/runs.db")),
         *(LAYOUT.tantivy / "00000001", LAYOUT.tantivy / "00000001/meta.json", LAYOUT.lance / "chunks.lance"),
     }
     folders = {folder for path in paths for folder in path.parents if folder.is_relative_to(LAYOUT.home)}

@@ -9,8 +9,7 @@ import pytest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.objects import cell as cells
-from docindex_dagster.objects import prepared
+from docindex_dagster.objects import prepared, shared_stores
 from docindex_dagster.objects.bucket import open_bucket
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
@@ -50,8 +49,10 @@ def publish(settings: Settings) -> None:
     base = prepared.pull(open_bucket(URL), run.layout, KEY)
     run_stages(run, is_complete=True, selected=[stage.name for stage in OURS[:-1]])
     prepared.push(open_bucket(URL), run.layout, KEY, base, "a worker")
-    with cells.opened(publisher, 0, None, "a publisher", pytest.fail) as cell:
-        done = publish_prepared(publisher, cell, StaticEmbedder, before_push=lambda home: rebuild(home, "a publisher"))
+    with shared_stores.opened(publisher, None, "a publisher", pytest.fail) as stores:
+        done = publish_prepared(
+            publisher, stores, StaticEmbedder, before_push=lambda home: rebuild(home, "a publisher")
+        )
         assert [each.refusal for batch in done for each in batch] == [None]
 
 
@@ -92,8 +93,8 @@ def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
     assert done.code == 0, done.err
     assert "searches use generation 1 again" in done.out
     other = shared.model_copy(update={"home": shared.root / "another machine"})
-    with cells.opened(other, 0, None, "a look", pytest.fail) as cell:
-        assert json.loads(cell.manifest.pointers["CURRENT"])["number"] == 1
+    with shared_stores.opened(other, None, "a look", pytest.fail) as stores:
+        assert json.loads(stores.manifest.pointers["CURRENT"])["number"] == 1
     assert not any("eagle" in text for text in paths(run, "marmots whistle eagle"))
 
 

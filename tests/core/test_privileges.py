@@ -13,7 +13,7 @@ from docindex_dagster.core.settings import Settings, check_settings
 
 NEEDS_TRUST = """
 access.group chunking.chunkers discovery.secrets embedding.base_url embedding.model embedding.provider evaluation.file
-graph.concepts llm.base_url llm.model llm.provider memory rerank.model rerank.provider rerank.url serve.cells
+graph.concepts llm.base_url llm.model llm.provider memory rerank.model rerank.provider rerank.url
 serve.hosts serve.trace_texts storage summaries.enabled
 """
 HARMLESS = """

@@ -94,6 +94,12 @@ def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, mon
     assert load_settings(tmp_path).home == tmp_path / "elsewhere"
 
 
+def test_settings_that_say_that_the_index_is_one_still_load(tmp_path, monkeypatch):
+    url = load_settings(write(tmp_path, "[storage]\nurl = 's3://bucket/prefix'\ncells = 1\n")).storage.url
+    monkeypatch.setenv("DOCINDEX_STORAGE__CELLS", "1")
+    assert load_settings(tmp_path).storage.url == url == "s3://bucket/prefix"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -121,6 +127,7 @@ def test_the_index_lies_beside_the_file_unless_a_variable_moves_it(tmp_path, mon
         ("[[source]]\nkind = 'git'\npath = '.'\nbranches = ['a', 'a']\n", "each branch once"),
         ("[[source]]\nkind = 'git'\npath = '.'\nbranch = 'a'\nbranches = ['a']\n", "each branch once"),
         ("[[source]]\nkind = 'git'\nurl = 'ext::sh -c x'\n", "source.0.url: is no URL of a repository; allowed are"),
+        ("[storage]\ncells = 2\n", "storage.cells: Input should be less than or equal to 1"),
         ("home = '/tmp'\n", "DOCINDEX_HOME"),
         ("not toml", "cannot be read"),
     ],

@@ -16,7 +16,7 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.objects import cell, replica
+from docindex_dagster.objects import replica, shared_stores
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
@@ -78,7 +78,7 @@ def new_deployment(root: Path, patch: pytest.MonkeyPatch, *, has_files: bool = F
     (root / "notes").mkdir()
     (root / "notes" / "guide.md").write_text(GUIDE)
     shared = Bucket("memory", MemoryStore())
-    for module in (cell, replica):
+    for module in (shared_stores, replica):
         patch.setattr(module, "bucket_of", lambda _: shared)
     (root / "dagster").mkdir()
     made = dg.DagsterInstance.local_temp(str(root / "dagster")) if has_files else dg.DagsterInstance.ephemeral()

@@ -1,4 +1,4 @@
-"""Where machines share the stores: runs of sources prepare tables anywhere, one run a cell publishes them."""
+"""Where machines share the stores: runs of sources prepare tables anywhere, one run publishes them."""
 
 import json
 import subprocess
@@ -84,7 +84,7 @@ def test_the_sensor_asks_for_one_publication_of_what_is_pending(deployment):
     ticked = deployment.tick("daemon", "prepared_changed")
 
     (request,) = ticked.run_requests
-    assert request.tags["docindex/publisher"] == "0"
+    assert request.tags["docindex/publisher"] == "true"
     assert request.tags["dagster-celery/queue"] == "docindex-publisher"
     assert json.loads(request.tags["dagster-ray/config"]) == {"resources": {"docindex-publisher": 1}}
     deployment.run("publisher", "publish_prepared", run_config=request.run_config, tags=request.tags)

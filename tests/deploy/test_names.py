@@ -153,7 +153,7 @@ def base_postgres() -> dict[str, Any]:
 def test_workers_listen_to_the_queue_of_the_launcher_and_publishers_to_theirs():
     default = read(LAUNCHERS["celery"])["run_launcher"]["config"]["default_queue"]
 
-    assert queues() == {default, "docindex-publisher", "docindex-publisher-0", "docindex-publisher-1"}
+    assert queues() == {default, "docindex-publisher"}
 
 
 @pytest.mark.parametrize(

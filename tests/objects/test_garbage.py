@@ -17,10 +17,10 @@ KEY = "library/sample"
 
 
 def publish(bucket: Bucket, layout: Layout, text: str) -> None:
-    base = snapshots.pull(bucket, layout, 0)
+    base = snapshots.pull(bucket, layout)
     chunks = chunks_of({"a.py": [f"{text} reads a file"]}, KEY)
     publish_rows(layout, KEY, chunks, vectors_of(chunks))
-    snapshots.push(bucket, layout, 0, base)
+    snapshots.push(bucket, layout, base)
 
 
 def prepare(bucket: Bucket, layout: Layout, text: str) -> None:
@@ -49,7 +49,7 @@ def test_what_is_published_and_prepared_stays_and_nothing_else(
     assert gone | left == everything
     assert gone & left == set()
     assert garbage.collect(bucket) == []
-    snapshots.pull(bucket, replica, 0)
+    snapshots.pull(bucket, replica)
     check(replica, open_reader(replica).generation)
     assert prepared.pull(bucket, replica, KEY).number == 4
 
@@ -99,4 +99,4 @@ def test_what_took_so_long_that_it_may_be_gone_is_not_published(
     with pytest.raises(ConflictError, match="it is given up"):
         publish(bucket, publisher, "alpha")
     assert list(prepared.listing(bucket)) == []
-    assert snapshots.read(bucket, 0) is None
+    assert snapshots.read(bucket) is None

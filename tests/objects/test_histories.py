@@ -18,8 +18,8 @@ from docindex_dagster.core.errors import ConflictError, DocindexError, StoreErro
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.cell import OpenCell
 from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
@@ -104,26 +104,26 @@ class World:
 
     def publish(self, publisher: int) -> None:
         layout = self.home(f"publisher {publisher}")
-        cell = OpenCell(self.bucket, layout, 0, 1, snapshots.pull(self.bucket, layout, 0))
-        for pointer in cell.pending():
+        stores = SharedStores(self.bucket, layout, snapshots.pull(self.bucket, layout))
+        for pointer in stores.pending():
             prepared.pull(self.bucket, layout, pointer.source)
             if pointer.is_withdrawn:
                 withdraw(layout, pointer.source)
             else:
                 chunks = tables.read(layout.table("chunks", pointer.source)).replace_schema_metadata(None)
                 publish_rows(layout, pointer.source, chunks, vectors_of(chunks))
-            cell.note(pointer)
-        cell.push()
+            stores.note(pointer)
+        stores.push()
 
     def roll_back(self, publisher: int) -> None:
         layout = self.home(f"publisher {publisher}")
-        base = snapshots.pull(self.bucket, layout, 0)
+        base = snapshots.pull(self.bucket, layout)
         with suppress(StoreError):
             roll_back(layout)
-        snapshots.push(self.bucket, layout, 0, base)
+        snapshots.push(self.bucket, layout, base)
 
     def follow(self, replica: int) -> None:
-        snapshots.pull(self.bucket, self.home(f"replica {replica}"), 0)
+        snapshots.pull(self.bucket, self.home(f"replica {replica}"))
 
     def look(self) -> None:
         """Every home that readers use is whole, and what is published only moves on."""
@@ -131,7 +131,7 @@ class World:
             layout = self.home(name)
             if layout.current.exists():
                 check(layout, open_reader(layout).generation)
-        manifest = snapshots.read(self.bucket, 0)
+        manifest = snapshots.read(self.bucket)
         number = manifest.number if manifest else 0
         assert number >= self.number
         self.number = number

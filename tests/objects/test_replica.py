@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.core.errors import ObjectStoreError, SettingsError
+from docindex_dagster.core.errors import ObjectStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, check_settings
-from docindex_dagster.objects import cell as cells
 from docindex_dagster.objects import replica as replicas
-from docindex_dagster.objects import snapshots
+from docindex_dagster.objects import shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.cells import home_of, homes
 from docindex_dagster.search.live import Live
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.generation import read_generation
@@ -31,10 +29,10 @@ def settings(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def publish(bucket: Bucket, publisher: Layout, text: str) -> None:
-    base = snapshots.pull(bucket, publisher, 0)
+    base = snapshots.pull(bucket, publisher)
     chunks = chunks_of({"a.py": [f"{text} reads a file"]}, KEY)
     publish_rows(publisher, KEY, chunks, vectors_of(chunks))
-    snapshots.push(bucket, publisher, 0, base)
+    snapshots.push(bucket, publisher, base)
 
 
 def number(settings: Settings) -> int:
@@ -49,28 +47,6 @@ def test_a_home_follows_what_is_published(settings: Settings, bucket: Bucket, pu
     publish(bucket, publisher, "gamma")
     replicas.follow(settings, pytest.fail)
     assert number(settings) == 2
-
-
-def test_a_search_server_can_keep_some_cells_alone(
-    tmp_path: Path, settings: Settings, bucket: Bucket, publisher: Layout
-) -> None:
-    chunks = chunks_of({"a.py": ["a file is read"]}, KEY)
-    publish_rows(publisher, KEY, chunks, vectors_of(chunks))
-    for cell in range(3):
-        snapshots.push(bucket, publisher, cell, snapshots.Manifest())
-    storage = {"url": settings.storage.url, "cells": 3, "replica_cells": [2, 0]}
-
-    some = check_settings(tmp_path, {"storage": storage})
-    replicas.follow(some, pytest.fail)
-
-    assert [home_of(some, cell).current.exists() for cell in range(3)] == [True, False, True]
-    assert homes(some) == [home_of(some, 2), home_of(some, 0)]
-
-
-@pytest.mark.parametrize("cells", [[3], [1, 1], [-1]])
-def test_the_cells_to_keep_are_numbers_of_cells(tmp_path: Path, cells: list[int]) -> None:
-    with pytest.raises(SettingsError, match="replica_cells"):
-        check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix", "cells": 3, "replica_cells": cells}})
 
 
 def test_where_nothing_is_published_nothing_is_there(settings: Settings) -> None:
@@ -117,11 +93,11 @@ def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, buc
 def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cells, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
     publish(bucket, publisher, "alpha")
-    with cells.opened(settings, 0, None, "a publisher", pytest.fail) as cell:
+    with shared_stores.opened(settings, None, "a publisher", pytest.fail) as stores:
         chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
-        publish_rows(cell.layout, KEY, chunks, vectors_of(chunks))  # and no push
+        publish_rows(stores.layout, KEY, chunks, vectors_of(chunks))  # and no push
     assert number(settings) == 2
     replicas.follow(settings, pytest.fail)
     assert number(settings) == 1

@@ -38,11 +38,11 @@ def files(layout: Layout) -> set[str]:
 def test_a_replica_has_what_was_published_and_what_can_be_gone_back_to(
     bucket: Bucket, publisher: Layout, replica: Layout
 ) -> None:
-    base = snapshots.pull(bucket, publisher, 0)
+    base = snapshots.pull(bucket, publisher)
     publish(publisher, "alpha")
     publish(publisher, "gamma")
-    snapshots.push(bucket, publisher, 0, base)
-    snapshots.pull(bucket, replica, 0)
+    snapshots.push(bucket, publisher, base)
+    snapshots.pull(bucket, replica)
     assert found(replica) == found(publisher) == ["beta writes a file", "gamma reads a file"]
     assert files(replica) == files(publisher)
     assert roll_back(replica).number == 1
@@ -51,51 +51,51 @@ def test_a_replica_has_what_was_published_and_what_can_be_gone_back_to(
 
 def test_a_publication_moves_what_it_adds_alone(bucket: Bucket, publisher: Layout, replica: Layout) -> None:
     publish(publisher, "alpha")
-    first = snapshots.push(bucket, publisher, 0, snapshots.pull(bucket, replica, 0))
+    first = snapshots.push(bucket, publisher, snapshots.pull(bucket, replica))
     publish(publisher, "gamma", "library/other")
-    second = snapshots.push(bucket, publisher, 0, first)
+    second = snapshots.push(bucket, publisher, first)
     old, new = ({content.name for content in manifest.files.values()} for manifest in (first, second))
     assert old & new
     assert {listed.name for listed in bucket.list(contents.FOLDER)} == old | new
-    assert snapshots.push(bucket, publisher, 0, second) == second
+    assert snapshots.push(bucket, publisher, second) == second
 
 
 def test_of_two_publishers_the_later_one_is_refused_and_goes_on_from_the_other(
     bucket: Bucket, publisher: Layout, replica: Layout
 ) -> None:
-    base = snapshots.pull(bucket, publisher, 0)
+    base = snapshots.pull(bucket, publisher)
     publish(publisher, "alpha")
     publish(replica, "gamma")
-    snapshots.push(bucket, publisher, 0, base)
+    snapshots.push(bucket, publisher, base)
     with pytest.raises(ConflictError):
-        snapshots.push(bucket, replica, 0, base)
-    base = snapshots.pull(bucket, replica, 0)
+        snapshots.push(bucket, replica, base)
+    base = snapshots.pull(bucket, replica)
     assert found(replica) == ["alpha reads a file", "beta writes a file"]
     assert files(replica) == files(publisher)
     publish(replica, "delta")
-    snapshots.push(bucket, replica, 0, base)
-    snapshots.pull(bucket, publisher, 0)
+    snapshots.push(bucket, replica, base)
+    snapshots.pull(bucket, publisher)
     assert found(publisher) == ["beta writes a file", "delta reads a file"]
 
 
 def test_a_publication_that_was_not_pushed_is_undone(bucket: Bucket, publisher: Layout) -> None:
     publish(publisher, "alpha")
-    snapshots.push(bucket, publisher, 0, snapshots.Manifest())
+    snapshots.push(bucket, publisher, snapshots.Manifest())
     publish(publisher, "gamma")
-    snapshots.pull(bucket, publisher, 0)
+    snapshots.pull(bucket, publisher)
     assert found(publisher) == ["alpha reads a file", "beta writes a file"]
 
 
 def test_a_rollback_gives_the_manifest_a_number_of_its_own(bucket: Bucket, publisher: Layout, replica: Layout) -> None:
     publish(publisher, "alpha")
-    first = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
+    first = snapshots.push(bucket, publisher, snapshots.Manifest())
     publish(publisher, "gamma")
-    second = snapshots.push(bucket, publisher, 0, first)
+    second = snapshots.push(bucket, publisher, first)
     roll_back(publisher)
-    third = snapshots.push(bucket, publisher, 0, second)
+    third = snapshots.push(bucket, publisher, second)
     assert [manifest.number for manifest in (first, second, third)] == [1, 2, 3]
     assert len({manifest.tag for manifest in (first, second, third)}) == 3
-    snapshots.pull(bucket, replica, 0)
+    snapshots.pull(bucket, replica)
     assert found(replica) == ["alpha reads a file", "beta writes a file"]
 
 
@@ -103,12 +103,12 @@ def test_a_reader_that_is_open_goes_on_while_its_home_follows(
     bucket: Bucket, publisher: Layout, replica: Layout
 ) -> None:
     publish(publisher, "alpha")
-    first = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
-    snapshots.pull(bucket, replica, 0)
+    first = snapshots.push(bucket, publisher, snapshots.Manifest())
+    snapshots.pull(bucket, replica)
     opened = open_reader(replica)
     publish(publisher, "gamma")
-    snapshots.push(bucket, publisher, 0, first)
-    snapshots.pull(bucket, replica, 0)
+    snapshots.push(bucket, publisher, first)
+    snapshots.pull(bucket, replica)
     assert opened.searcher.num_docs == 2
     assert opened.table.count_rows() == 2
     assert open_reader(replica).generation.number == 2
@@ -117,10 +117,10 @@ def test_a_reader_that_is_open_goes_on_while_its_home_follows(
 def test_a_removed_source_leaves_replicas(bucket: Bucket, publisher: Layout, replica: Layout) -> None:
     publish(publisher, "alpha")
     publish(publisher, "gamma", "library/other")
-    first = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
+    first = snapshots.push(bucket, publisher, snapshots.Manifest())
     withdraw(publisher, KEY)
-    snapshots.push(bucket, publisher, 0, first)
-    snapshots.pull(bucket, replica, 0)
+    snapshots.push(bucket, publisher, first)
+    snapshots.pull(bucket, replica)
     assert set(read_generation(replica).sources) == {"library/other"}
 
 
@@ -128,10 +128,10 @@ def test_current_is_the_last_file_that_comes(
     bucket: Bucket, publisher: Layout, replica: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(publisher, "alpha")
-    first = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
-    snapshots.pull(bucket, replica, 0)
+    first = snapshots.push(bucket, publisher, snapshots.Manifest())
+    snapshots.pull(bucket, replica)
     publish(publisher, "gamma")
-    snapshots.push(bucket, publisher, 0, first)
+    snapshots.push(bucket, publisher, first)
     left = 3
 
     def download(self: Bucket, name: str, size: int, file: Path) -> None:
@@ -144,32 +144,32 @@ def test_current_is_the_last_file_that_comes(
     download_all = Bucket.download
     monkeypatch.setattr(Bucket, "download", download)
     with pytest.raises(ObjectStoreError, match="network"):
-        snapshots.pull(bucket, replica, 0)
+        snapshots.pull(bucket, replica)
     assert found(replica) == ["alpha reads a file", "beta writes a file"]
     monkeypatch.setattr(Bucket, "download", download_all)
-    snapshots.pull(bucket, replica, 0)
+    snapshots.pull(bucket, replica)
     assert found(replica) == ["beta writes a file", "gamma reads a file"]
 
 
 def test_an_object_whose_bytes_changed_is_not_taken(bucket: Bucket, publisher: Layout, replica: Layout) -> None:
     publish(publisher, "alpha")
-    manifest = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
+    manifest = snapshots.push(bucket, publisher, snapshots.Manifest())
     content = max(manifest.files.values(), key=lambda content: content.size)
     bucket.replace(content.name, b"something else", bucket.get(content.name).tag)
     with pytest.raises(ObjectStoreError, match="its bytes are not those of its name"):
-        snapshots.pull(bucket, replica, 0)
+        snapshots.pull(bucket, replica)
     assert not replica.current.exists()
 
 
 def test_a_damaged_file_of_a_home_is_replaced_when_the_home_is_distrusted(bucket: Bucket, publisher: Layout) -> None:
     publish(publisher, "alpha")
-    manifest = snapshots.push(bucket, publisher, 0, snapshots.Manifest())
+    manifest = snapshots.push(bucket, publisher, snapshots.Manifest())
     file = publisher.stores / max(manifest.files, key=lambda path: manifest.files[path].size)
     data = file.read_bytes()
     file.unlink()
     file.write_bytes(bytes(len(data)))
     snapshots.distrust(publisher)
-    snapshots.pull(bucket, publisher, 0)
+    snapshots.pull(bucket, publisher)
     assert file.read_bytes() == data
 
 
@@ -180,6 +180,6 @@ def test_a_manifest_that_leads_out_of_the_stores_is_refused(
     publish(publisher, "alpha")
     honest = snapshots._encoded
     named = snapshots.Manifest(files={path: contents.Content("0", 1, "objects/x")}, pointers={"CURRENT": "{}"})
-    bucket.replace(snapshots.object_of(0), honest(named), None)
+    bucket.replace(snapshots.MANIFEST, honest(named), None)
     with pytest.raises(ObjectStoreError, match="which is none of the stores"):
-        snapshots.pull(bucket, replica, 0)
+        snapshots.pull(bucket, replica)

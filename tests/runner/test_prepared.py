@@ -13,12 +13,10 @@ from docindex_dagster.core.errors import ConflictError, LostLockError, SettingsE
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.objects import cell as cells
-from docindex_dagster.objects import prepared, snapshots
+from docindex_dagster.objects import prepared, shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.objects.cell import OpenCell
-from docindex_dagster.objects.cells import cell_of
 from docindex_dagster.objects.prepared import Prepared
+from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.runner.prepared import Published, publish_prepared
@@ -37,7 +35,7 @@ NAMES = ("one", "two")
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:
     shared = Bucket("memory", MemoryStore())
-    monkeypatch.setattr(cells, "bucket_of", lambda _: shared)
+    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: shared)
     return shared
 
 
@@ -67,14 +65,14 @@ def prepare(settings: Settings, bucket: Bucket, key: str, *, full: bool = False)
 
 
 @contextmanager
-def opened(settings: Settings, number: int = 0) -> Iterator[OpenCell]:
-    with cells.opened(settings, number, None, "a publisher", pytest.fail) as cell:
-        yield cell
+def opened(settings: Settings) -> Iterator[SharedStores]:
+    with shared_stores.opened(settings, None, "a publisher", pytest.fail) as stores:
+        yield stores
 
 
-def published(settings: Settings, number: int = 0) -> list[Published]:
-    with opened(settings, number) as cell:
-        return [each for batch in publish_prepared(settings, cell, StaticEmbedder) for each in batch]
+def published(settings: Settings) -> list[Published]:
+    with opened(settings) as stores:
+        return [each for batch in publish_prepared(settings, stores, StaticEmbedder) for each in batch]
 
 
 def sources(settings: Settings) -> Mapping[str, PublishedSource]:
@@ -117,11 +115,11 @@ def test_nothing_is_published_twice(settings: Settings, bucket: Bucket) -> None:
     publisher = at(settings, "publisher")
     prepare(at(settings, "w1"), bucket, "library/one")
     assert len(published(publisher)) == 1
-    with opened(publisher) as cell:
-        number = cell.manifest.number
+    with opened(publisher) as stores:
+        number = stores.manifest.number
     assert published(publisher) == []
-    with opened(publisher) as cell:
-        assert cell.manifest.number == number
+    with opened(publisher) as stores:
+        assert stores.manifest.number == number
 
 
 def test_a_publisher_with_an_empty_disk_goes_on_from_what_is_published(settings: Settings, bucket: Bucket) -> None:
@@ -192,8 +190,8 @@ def test_a_source_that_nobody_declares_is_refused(settings: Settings, bucket: Bu
 def test_a_publisher_that_was_overtaken_publishes_nothing(settings: Settings, bucket: Bucket) -> None:
     slow, quick = at(settings, "slow"), at(settings, "quick")
     prepare(at(settings, "w1"), bucket, "library/one")
-    with opened(slow) as cell:
-        batches = publish_prepared(slow, cell, StaticEmbedder)
+    with opened(slow) as stores:
+        batches = publish_prepared(slow, stores, StaticEmbedder)
         published(quick)
         with pytest.raises(ConflictError):
             list(batches)
@@ -211,11 +209,11 @@ def test_a_publisher_that_lost_its_lock_publishes_nothing(settings: Settings, bu
 
     publisher = at(settings, "publisher")
     prepare(at(settings, "w1"), bucket, "library/one")
-    with opened(publisher) as cell:
-        cell.lock = Lost()
+    with opened(publisher) as stores:
+        stores.lock = Lost()
         with pytest.raises(LostLockError):
-            list(publish_prepared(publisher, cell, StaticEmbedder))
-    assert snapshots.read(bucket, 0) is None
+            list(publish_prepared(publisher, stores, StaticEmbedder))
+    assert snapshots.read(bucket) is None
     assert [each.pointer.source for each in published(publisher)] == ["library/one"]
 
 
@@ -244,63 +242,19 @@ def test_what_was_stored_and_not_published_before_a_damage_was_met_is_published_
         (settings.root / name / "page.md").write_text("# Marmots\n\nThey hibernate.\n")
         prepare(at(settings, "w1"), bucket, f"library/{name}")
     before = sources(publisher)
-    note = OpenCell.note
+    note = SharedStores.note
 
-    def note_and_damage(cell: OpenCell, pointer: Prepared, **options: bool) -> None:
-        note(cell, pointer, **options)
+    def note_and_damage(stores: SharedStores, pointer: Prepared, **options: bool) -> None:
+        note(stores, pointer, **options)
         monkeypatch.undo()
         shutil.rmtree(publisher.home / "stores" / "lance")
 
-    with opened(publisher) as cell:
-        monkeypatch.setattr(OpenCell, "note", note_and_damage)
-        done = [each for batch in publish_prepared(publisher, cell, StaticEmbedder) for each in batch]
+    with opened(publisher) as stores:
+        monkeypatch.setattr(SharedStores, "note", note_and_damage)
+        done = [each for batch in publish_prepared(publisher, stores, StaticEmbedder) for each in batch]
     assert [each.pointer.source for each in done] == ["library/one", "library/two"]
     assert all(entry.version != before[key].version for key, entry in sources(publisher).items())
     assert list(examine(Layout(publisher.home))) == []
-
-
-def test_each_cell_publishes_its_own_repositories(settings: Settings, bucket: Bucket) -> None:
-    keys = [f"library/{name}" for name in NAMES]
-    number = next(number for number in range(2, 100) if len({cell_of(key, number) for key in keys}) == len(keys))
-    several = settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": number})})
-    publisher = at(several, "publisher")
-    for key in keys:
-        prepare(at(several, "w1"), bucket, key)
-    for key in keys:
-        cell = cell_of(key, number)
-        assert [each.pointer.source for each in published(publisher, cell)] == [key]
-        assert set(read_generation(Layout(publisher.home / "cells" / str(cell))).sources) == {key}
-
-
-def test_a_cell_reads_no_pointers_of_other_cells(
-    settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    several = settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": 2})})
-    key = "library/one"
-    prepare(at(several, "w1"), bucket, key)
-    with opened(at(several, "publisher"), 1 - cell_of(key, 2)) as cell:
-        monkeypatch.setattr(prepared, "read", pytest.fail)
-        assert list(cell.pending()) == []
-
-
-def test_a_further_cell_takes_its_sources_from_the_others_and_gives_them_back(
-    settings: Settings, bucket: Bucket
-) -> None:
-    keys = [f"library/{name}" for name in NAMES]
-    number = next(number for number in range(2, 100) if len({cell_of(key, number) for key in keys} - {0}) == len(keys))
-    publisher = at(settings, "publisher")
-    for key in keys:
-        prepare(at(settings, "w1"), bucket, key)
-    published(publisher)
-    several = at(
-        settings.model_copy(update={"storage": settings.storage.model_copy(update={"cells": number})}), "cells"
-    )
-    for cell in {0, *(cell_of(key, number) for key in keys)}:
-        published(several, cell)
-        found = read_generation(Layout(several.home / "cells" / str(cell)))
-        assert [*found.sources] == [key for key in keys if cell_of(key, number) == cell]
-    published(publisher)
-    assert set(sources(publisher)) == set(keys)  # with fewer cells, they come back
 
 
 def test_the_stores_are_maintained_for_all_machines(
@@ -313,7 +267,7 @@ def test_the_stores_are_maintained_for_all_machines(
         prepare(at(settings, "w1"), bucket, "library/one")
         published(publisher)
     replica = Layout(settings.root / "replica")
-    snapshots.pull(bucket, replica, 0)
+    snapshots.pull(bucket, replica)
     generation = read_generation(replica)
     assert generation == read_generation(Layout(publisher.home))
     assert generation.optimized_version > 0

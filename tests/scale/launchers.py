@@ -71,7 +71,7 @@ def docker(project: Path) -> Iterator[Launcher]:
         options = instance["run_launcher"]["config"]["container_kwargs"]
         own = [volume.replace("/srv/docindex:", f"{project}:", 1) for volume in options["volumes"]]
         options["volumes"] = [*own, *service.volumes]
-        variables = {"DOCINDEX_IMAGE": IMAGE, "DOCINDEX_DOCKER_NETWORK": NETWORK, "DOCINDEX_STORAGE__CELLS": "1"}
+        variables = {"DOCINDEX_IMAGE": IMAGE, "DOCINDEX_DOCKER_NETWORK": NETWORK}
         yield Launcher(instance, {**service.environment, **variables})
 
 

@@ -189,7 +189,7 @@ def test_braces_and_classes_mean_the_same_to_each_store(layout, glob, matched, o
     filters = Filters(path_glob=glob)
     filters.check(reader.index.schema)
 
-    in_lance = reader.tables[0].search().where(filters.to_sql()).to_arrow()["path"].to_pylist()
+    in_lance = reader.table.search().where(filters.to_sql()).to_arrow()["path"].to_pylist()
     masked = chunks.filter(pa.array(filters.to_mask(chunks)))["path"].to_pylist()
     hits = search(reader, "open the pump", StaticEmbedder, mode=Mode.BM25, top_k=NEVER, filters=filters)
 

@@ -14,16 +14,14 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.search import reading
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.cells import Cells, LocalCell
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.literals import necessary, quoted
-from docindex_dagster.search.lookup import AskFile
+from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.matches import Matches, find_matches, pieces_of
 from docindex_dagster.search.patience import until
 from docindex_dagster.search.scan import Pattern, holding
 from docindex_dagster.stores import text_files
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.together import open_together
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.samples import chunks_of
 
@@ -96,7 +94,7 @@ def all_places(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple
     rows = reader.table.search().where(filters.to_sql()).limit(None).to_arrow().to_pylist()
     found = set()
     for source, path in {(row["source"], row["path"]) for row in rows}:
-        held = [row for row in AskFile(path).of(reader) if row["source"] == source]
+        held = [row for row in rows_at(reader, path) if row["source"] == source]
         of_file = [row for row in rows if (row["source"], row["path"]) == (source, path)]
         is_other = any(row["end_byte"] is None or not _is_span(row) for row in of_file)
         last = max((row["end_byte"] or 0) for row in of_file)
@@ -212,20 +210,6 @@ def test_the_table_is_not_opened_where_there_are_texts(reader, monkeypatch):
     pool = Pool(fresh, Filters(), 10)
     assert holding(pool, Pattern("->>", is_regex=False))
     assert find_matches(pool, Pattern("->>", is_regex=False)).total
-
-
-def test_several_homes_are_read_as_one(reader, tmp_path):
-    homes = [Layout(tmp_path / "one"), Layout(tmp_path / "two")]
-    publish_files(homes[0], A, EDITED)
-    publish_files(homes[1], B, OTHERS)
-    together = open_together(homes)
-    cells = Cells(tuple(LocalCell(open_reader(home)) for home in homes), together.generation)
-    for index in (together, cells):
-        for pattern in (Pattern("first", is_regex=False), Pattern(r"\w+\(", is_regex=True)):
-            for limit in (2, 100):
-                found, expected = Pool(index, Filters(), limit), Pool(reader, Filters(), limit)
-                assert holding(found, pattern) == holding(expected, pattern)
-                assert find_matches(found, pattern) == find_matches(expected, pattern)
 
 
 @pytest.mark.parametrize("search", [holding, find_matches])

@@ -12,8 +12,6 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import COMMITS
-from docindex_dagster.core.settings import check_settings
-from docindex_dagster.objects.cells import home_of
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, to_json
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import generation
@@ -24,16 +22,6 @@ SOURCE = PublishedSource("v1", None, None, 1, 2, 3, 0, 0, {"python": 2}, "2026-0
 FIRST = Generation(1, "model", "table", 1, "00000001", dict.fromkeys(KEYS, SOURCE))
 FIGURES = RepositoryFigures(7, 1, 0, "c0ffee", "2026-01-01T00:00:00+00:00", "Begin", is_shallow=False)
 PATIENCE_S = 10
-
-
-def test_the_catalogue_of_a_machine_with_several_cells_is_that_of_all(tmp_path: Path) -> None:
-    settings = check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix", "cells": 3}})
-    for cell, key in ((0, "git/b"), (2, "git/a")):
-        write_generation(home_of(settings, cell), replace(FIRST, sources={key: SOURCE}))
-
-    assert {entry.source for entry in catalog.entries_of(settings)} == {"git/a", "git/b"}
-    alone = check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix", "cells": 3, "replica_cells": [2]}})
-    assert [entry.source for entry in catalog.entries_of(alone)] == ["git/a"]
 
 
 def write_figures(layout: Layout, key: str, branches: int = 1) -> None:

@@ -286,11 +286,11 @@ class _Look:
 
         Those who prepare them have clones of their own, so what is checked out here plays no part.
         """
-        from docindex_dagster.objects import cell, prepared
+        from docindex_dagster.objects import prepared, shared_stores
 
         if self.source.remote is not None and self.commit is None:
             return True  # until it answers, there is nothing to compare with
-        pointer = prepared.read(cell.bucket_of(settings), prepared.object_of(self.source.key))
+        pointer = prepared.read(shared_stores.bucket_of(settings), prepared.object_of(self.source.key))
         if pointer is None or pointer.is_withdrawn:
             return False
         seen = of_commit(self.source, self.commit) if self.commit is not None else self.files

@@ -15,7 +15,6 @@ from docindex_dagster import __version__
 from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.http import (
     asking,
-    cell,
     collecting,
     completions,
     files,
@@ -56,7 +55,6 @@ _ROUTERS = (
     sources.router,
     jobs.router,
     memory.router,
-    cell.router,
 )
 
 

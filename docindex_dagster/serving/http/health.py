@@ -7,13 +7,12 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 
 from docindex_dagster import __version__
-from docindex_dagster.core.errors import NoCellError, SettingsError
+from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
-from docindex_dagster.serving.http.problems import ProblemError, documented
+from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.status import freshness, source_status
 from docindex_dagster.status.freshness import SourceStatus
-from docindex_dagster.stores.generation import Generation
 
 router = APIRouter(tags=["status"])
 _LOOK_S = 1.0  # for looking whether files have changed
@@ -32,23 +31,12 @@ class Health:
 
 @router.get("/health", responses=documented("no-index"))
 def health(project: Project) -> Health:
-    """Say that there is an index that can be read, and which generation of it is published; 503 where there is none.
-
-    Raises:
-        ProblemError: no cell of the index answers.
-    """
-    generation = _generation(project)
+    """Say that there is an index that can be read, and which generation of it is published; 503 where there is none."""
+    generation = project.reading(lambda reader: reader.generation)
     has_model: bool | None = None
     with suppress(SettingsError):
         has_model = project.settings.llm.provider != "none"
     return Health("ok", __version__, generation.number, len(generation.sources), has_model)
-
-
-def _generation(project: Project) -> Generation:
-    try:
-        return project.asking(lambda index: index.generation)
-    except NoCellError as error:  # it names sources, and this is answered without a token
-        raise ProblemError("no-index", "no cell of the index answers") from error
 
 
 @router.get("/status", responses=documented("no-index", "settings", "source"))

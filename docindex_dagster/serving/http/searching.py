@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.context import ContextPassage
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import Match
@@ -19,6 +18,7 @@ from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.paging import Page, cursor_at, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
 _PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
@@ -51,7 +51,7 @@ class Filtering(BaseModel):
     kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
     path: Name | None = Field(default=None, description="Only paths in this folder of a source, or that match a glob.")
 
-    def filters(self, project: Served, reader: Index) -> Filters:
+    def filters(self, project: Served, reader: Reader) -> Filters:
         """The filters that are meant; a path is always one in a source, never one on the disk of the server."""
         narrowing = Narrowing(
             sources=self.sources,
@@ -140,7 +140,7 @@ def search_by_body(project: Project, request: SearchRequest) -> Answer[Hit]:
 
 
 def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
-    def ask(reader: Index, most: int, warn: Callable[[str], None]) -> list[Hit]:
+    def ask(reader: Reader, most: int, warn: Callable[[str], None]) -> list[Hit]:
         granularity = Granularity(request.granularity)
         filters = request.filters(project, reader)
         asked = Request(request.query, Mode(request.mode), granularity, most, filters, request.rerank)
@@ -158,7 +158,7 @@ def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
 def similar(project: Project, request: Annotated[SimilarRequest, Query()]) -> Answer[Hit]:
     """Find what resembles an indexed place, by the cosine of their vectors; filters are of what is found."""
 
-    def ask(reader: Index, most: int, warn: Callable[[str], None]) -> list[Hit]:
+    def ask(reader: Reader, most: int, warn: Callable[[str], None]) -> list[Hit]:
         asked = Request(request.place, top_k=most, filters=request.filters(project, reader))
         settings = project.settings
         return similar_to(settings, reader, request.place, asked, warn, same_file=request.same_file)
@@ -167,14 +167,14 @@ def similar(project: Project, request: Annotated[SimilarRequest, Query()]) -> An
 
 
 def _listed(
-    project: Served, request: _Listing, ask: Callable[[Index, int, Callable[[str], None]], list[Hit]]
+    project: Served, request: _Listing, ask: Callable[[Reader, int, Callable[[str], None]], list[Hit]]
 ) -> Answer[Hit]:
     """A page of what is found, of one generation. `ask` gets how many results are wanted, those before included."""
     start = start_of(request.cursor, request.about())
     most = min(start + request.limit + 1, MOST_RESULTS)
     warnings: list[str] = []
 
-    def page(reader: Index) -> Answer[Hit]:
+    def page(reader: Reader) -> Answer[Hit]:
         found = ask(reader, most, warnings.append)
         end = start + request.limit
         return Answer(
@@ -184,7 +184,7 @@ def _listed(
             warnings=warnings,
         )
 
-    return project.asking(page)
+    return project.reading(page)
 
 
 @router.get("/matches", responses=_PROBLEMS)
@@ -194,7 +194,7 @@ def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> Ma
     end = start + request.limit
     warnings: list[str] = []
 
-    def page(reader: Index) -> MatchesAnswer:
+    def page(reader: Reader) -> MatchesAnswer:
         asked = Request(request.query, Mode(request.mode), top_k=end, filters=request.filters(project, reader))
         found = matches_of(project.settings, reader, asked, warnings.append)
         return MatchesAnswer(
@@ -206,7 +206,7 @@ def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> Ma
             files=found.files,
         )
 
-    return project.asking(page)
+    return project.reading(page)
 
 
 @router.get("/context", responses=_PROBLEMS)
@@ -224,10 +224,10 @@ def context_by_body(project: Project, request: ContextRequest) -> PackedContext:
 def _context(project: Served, request: ContextRequest) -> PackedContext:
     warnings: list[str] = []
 
-    def ask(reader: Index) -> PackedContext:
+    def ask(reader: Reader) -> PackedContext:
         asked = Request(request.query, filters=request.filters(project, reader))
         packed = context_of(project.settings, reader, asked, request.tokens, warnings.append)
         values = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
         return PackedContext(*values, generation=reader.generation.number, warnings=warnings)
 
-    return project.asking(ask)
+    return project.reading(ask)

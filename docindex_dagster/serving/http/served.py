@@ -8,7 +8,6 @@ from fastapi import Depends, Request
 
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.search.cells import Index
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.security import Access
@@ -49,14 +48,6 @@ class Served:
             StoreError: nothing is published, or it cannot be read.
         """
         return self.live.reading(ask)
-
-    def asking(self, ask: Callable[[Index], _Answer]) -> _Answer:
-        """An answer of one generation of the index, or of each of its cells.
-
-        Raises:
-            StoreError: nothing is published, or it cannot be read.
-        """
-        return self.live.asking(ask)
 
     def source(self, key: str) -> Source:
         """A declared source.

@@ -1,7 +1,6 @@
 """What is published, as metrics: the generation, its sources one by one as far as they are few, and the stores."""
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from prometheus_client.registry import Collector
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.objects.cells import homes
 from docindex_dagster.serving.telemetry.kept import Kept
 from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import SourceState, State
@@ -46,7 +44,7 @@ class Published(Collector):
     def __init__(self, served: "Served") -> None:
         self._served = served
         self._states = Kept(self._find_states, _STATES_S)
-        self._sizes = Kept(lambda: sizes(*homes(served.settings)), _SIZES_S)
+        self._sizes = Kept(lambda: sizes(Layout(served.settings.home)), _SIZES_S)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics; without samples where nothing can be read."""
@@ -54,7 +52,7 @@ class Published(Collector):
         states: list[SourceState] = []
         stores: dict[str, int] = {}
         with suppress(DocindexError, OSError):
-            generation = self._served.asking(lambda index: index.generation.number)
+            generation = self._served.reading(lambda reader: reader.generation.number)
             states, stores = self._states.get(), self._sizes.get()
         ready = "Whether questions can be answered: 1, or 0 where there is no index or the settings are wrong."
         yield _gauge("docindex_ready", ready, 0 if generation is None else 1)
@@ -145,13 +143,10 @@ def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | No
     return found
 
 
-def sizes(*layouts: Layout) -> dict[str, int]:
-    """Bytes on disk of the stores that are published, in one home or several, and of the tables they are made of."""
-    found: Counter[str] = Counter()
-    for layout in layouts:
-        stores = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links, layout.texts)
-        found.update({folder.name: _size(folder) for folder in (*stores, layout.home / "tables")})
-    return dict(found)
+def sizes(layout: Layout) -> dict[str, int]:
+    """Bytes on disk of the stores that are published, and of the tables they are made of."""
+    stores = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links, layout.texts)
+    return {folder.name: _size(folder) for folder in (*stores, layout.home / "tables")}
 
 
 def _size(folder: Path) -> int:

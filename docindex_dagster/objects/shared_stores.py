@@ -1,4 +1,4 @@
-"""One cell of a deployment, open for publishing: its stores in a home of this machine, and their manifest."""
+"""The stores that machines share, open for publishing: in a home of this machine, with their manifest."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,28 +11,23 @@ from docindex_dagster.core.locks import Held, Locks, exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, open_bucket
-from docindex_dagster.objects.cells import cell_of, home_of
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.snapshots import Manifest
 
 
 @dataclass(slots=True)
-class OpenCell:
-    """The stores of a cell in a home of this machine, as they are published until `push` publishes what became of them.
+class SharedStores:
+    """The shared stores in a home of this machine, as published until `push` publishes what became of them.
 
     Attributes:
         bucket: where all find them.
         layout: the home.
-        number: of the cell.
-        cells: how many there are.
         manifest: what was published last.
         lock: between machines, under which this is done; None where there is one machine.
     """
 
     bucket: Bucket
     layout: Layout
-    number: int
-    cells: int
     manifest: Manifest
     lock: Held | None = None
     _published: dict[str, str] = field(init=False)  # as the manifest has them, with what the next `push` says
@@ -47,7 +42,7 @@ class OpenCell:
         self._published, self._refused = dict(manifest.published), dict(manifest.refused)
 
     def pending(self) -> Iterator[Prepared]:
-        """The pointers of this cell's sources that are not published, and were not refused; oldest first.
+        """The pointers that are not published, and were not refused; oldest first.
 
         Raises:
             ObjectStoreError: the store does not answer.
@@ -56,14 +51,9 @@ class OpenCell:
         for found in listed:
             if found.tag in {self._published.get(found.name), self._refused.get(found.name)}:
                 continue
-            key = prepared.source_of(found.name)
-            if key is None or self._holds(key):  # those of other cells, which are most, are not read
-                pointer = prepared.read(self.bucket, found.name)
-                if pointer is not None and self._holds(pointer.source):
-                    yield pointer
-
-    def _holds(self, key: str) -> bool:
-        return cell_of(key, self.cells) == self.number
+            pointer = prepared.read(self.bucket, found.name)
+            if pointer is not None:
+                yield pointer
 
     def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
         """Let the next `push` say that the stores hold what a pointer names, or that its tables broke a rule."""
@@ -74,11 +64,6 @@ class OpenCell:
             self._published[name] = pointer.tag
             self._refused.pop(name, None)
 
-    def forget(self, key: str) -> None:
-        """Let the next `push` say nothing of a source, which the stores do not hold any more."""
-        for tags in (self._published, self._refused):
-            tags.pop(prepared.object_of(key), None)
-
     def start_over(self) -> None:
         """Bring the published stores here again, and look at every file; what was not pushed is pending again.
 
@@ -87,7 +72,7 @@ class OpenCell:
             FullDiskError: there is no space for the stores.
         """
         snapshots.distrust(self.layout)
-        self._start_from(snapshots.pull(self.bucket, self.layout, self.number))
+        self._start_from(snapshots.pull(self.bucket, self.layout))
 
     def push(self) -> None:
         """Publish what the home holds.
@@ -100,18 +85,17 @@ class OpenCell:
         if self.lock is not None:
             self.lock.check()
         noted = replace(self.manifest, published=dict(self._published), refused=dict(self._refused))
-        self.manifest = snapshots.push(self.bucket, self.layout, self.number, self.manifest, noted)
+        self.manifest = snapshots.push(self.bucket, self.layout, self.manifest, noted)
 
 
 @contextmanager
 def opened(
-    settings: Settings, number: int, locks: Locks | None, owner: str, on_wait: Callable[[str], None]
-) -> Iterator[OpenCell]:
-    """Hold the lock of a cell, with what is published of it in a home of this machine; who changed that calls `push`.
+    settings: Settings, locks: Locks | None, owner: str, on_wait: Callable[[str], None]
+) -> Iterator[SharedStores]:
+    """Hold the lock of the shared stores, with what is published in the home; who changes that calls `push`.
 
     Args:
         settings: they have a `storage.url`.
-        number: of the cell, from 0.
         locks: between machines; None where there is one alone.
         owner: who holds it, for those who wait.
         on_wait: called with the owner of the lock before a wait.
@@ -122,15 +106,15 @@ def opened(
         FullDiskError: there is no space for the stores.
     """
     bucket = bucket_of(settings)
-    layout = home_of(settings, number)
+    layout = Layout(settings.home)
     with ExitStack() as held:
         held.enter_context(writing(settings))
-        lock = held.enter_context(locks.exclusive(f"publication {number}", owner, on_wait)) if locks else None
+        lock = held.enter_context(locks.exclusive("publication", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
-        manifest = snapshots.pull(bucket, layout, number)
+        manifest = snapshots.pull(bucket, layout)
         # If the block ends otherwise than by a push, readers of this home get what is published.
         snapshots.change(layout)
-        yield OpenCell(bucket, layout, number, settings.storage.cells, manifest, lock)
+        yield SharedStores(bucket, layout, manifest, lock)
 
 
 def bucket_of(settings: Settings) -> Bucket:
