@@ -1,7 +1,7 @@
-"""The process of a job of `docindex serve`: python -m docindex_dagster.cli.job ORDER.
+"""The process of a job of `docindex serve`: python -m docindex_dagster.cli.job RUN DESCRIPTOR.
 
-It does what `docindex index SOURCE` or `docindex source remove SOURCE` does, and says in the job's events what
-`docindex index --json` would. It is no command for users.
+It does what `docindex index SOURCE` or `docindex source remove SOURCE` does, and writes into the journal what
+`docindex index --json` would print. It is no command for users.
 """
 
 import gc
@@ -9,71 +9,67 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from docindex_dagster.cli import OBJECTS_BETWEEN_COLLECTIONS
 from docindex_dagster.core import events
-from docindex_dagster.core.errors import DocindexError, first_line
+from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.serving.jobs.child import Order, begin
-from docindex_dagster.serving.jobs.journal import BEGAN, FINISHED, Journal
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Run, State
+from docindex_dagster.runner.journal import Writer
+from docindex_dagster.runner.run import reason_of
+from docindex_dagster.runner.runs import INTERRUPTED
+from docindex_dagster.serving.jobs.events import Listener
 
 
 def main() -> None:
     """Do the job, and say how it ended."""
-    order = Order.of_json(sys.argv[1])
-    begin(order.lock)
+    descriptor = int(sys.argv[2])
+    writer = journal.inherited(descriptor)
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores the first
         signal.signal(number, signal.default_int_handler)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     settings = load_settings()
-    journal = Journal(Layout(settings.home).job(order.id, "events"))
-    journal.write(BEGAN, {"run_id": order.id, "pid": os.getpid()}, synced=True)
+    Layout(settings.home)  # refuses links
+    is_index = writer.run.kind == "index"
+    writer.begin(has_stages=is_index and settings.storage.url is None)
+    failures: tuple[str, ...] = ()
     try:
-        with events.listening(journal.hear):
-            summary = _indexed(settings, order) if order.request.kind == "index" else _removed(settings, order)
+        with events.listening(Listener(writer)):
+            summary = _indexed(settings, writer) if is_index else _removed(settings, writer.run)
+        writer.add(journal.SUMMARY, summary)
+        failures = tuple(summary["failures"])
     except KeyboardInterrupt:
-        end = _failed("it was stopped before its end")
-    except DocindexError as error:
-        end = _failed(str(error))
-    except OSError as error:
-        end = _failed(f"{error.filename or 'file system'}: {error.strerror or error}")
+        failures = (INTERRUPTED,)
     except Exception as error:
-        journal.write(FINISHED, _failed(f"{type(error).__name__}: {first_line(error)}"), synced=True)
-        raise
-    else:
-        outcome = "succeeded" if summary["succeeded"] else "failed"
-        end = {"outcome": outcome, "summary": summary, "failures": summary["failures"]}
-    journal.write(FINISHED, end, synced=True)
+        failures = (reason_of(error),)
+        if not isinstance(error, DocindexError | OSError):
+            raise
+    finally:
+        writer.end(State.FAILED if failures else State.SUCCEEDED, failures)
+        os.fsync(descriptor)
 
 
-def _failed(reason: str) -> Mapping[str, Any]:
-    return {"outcome": "failed", "summary": None, "failures": [reason]}
-
-
-def _indexed(settings: Settings, order: Order) -> dict[str, Any]:
+def _indexed(settings: Settings, writer: Writer) -> dict[str, Any]:
     from docindex_dagster.cli import launch
     from docindex_dagster.status.summary import summary_of
     from docindex_dagster.stores import link_files, maintenance
 
-    request, started = order.request, time.monotonic()
-    outcome = launch.index(
-        settings,
-        request.source,
-        mode=request.mode,
-        only=tuple(sorted(request.paths)),
-        run_id=order.id,
-        launched_by="serve",
-    )
+    run, started = writer.run, time.monotonic()
+    outcome = launch.index(settings, run.source, mode=run.mode, only=run.only, launched_by="serve", begun=writer)
     if settings.storage.url is None:
-        link_files.bring_up_to_date(Layout(settings.home))
-        maintenance.bring_up_to_date(Layout(settings.home))
-    return summary_of(request.source, outcome, time.monotonic() - started)
+        try:
+            link_files.bring_up_to_date(Layout(settings.home))
+            maintenance.bring_up_to_date(Layout(settings.home))
+        except DocindexError as error:  # what was indexed is searchable
+            outcome = replace(outcome, warnings=(*outcome.warnings, str(error)))
+    return summary_of(run.source, outcome, time.monotonic() - started)
 
 
-def _removed(settings: Settings, order: Order) -> dict[str, Any]:
+def _removed(settings: Settings, run: Run) -> dict[str, Any]:
     """Take the source out of the index, Dagster and docindex.toml, as `docindex source remove` does."""
     from docindex_dagster.cli import launch
     from docindex_dagster.cli.sources import undeclare
@@ -81,12 +77,12 @@ def _removed(settings: Settings, order: Order) -> dict[str, Any]:
     from docindex_dagster.sources import edit
     from docindex_dagster.status.summary import end_of
 
-    key, started = order.request.source, time.monotonic()
-    edit.check_removable(settings.root, key)
-    failures = launch.remove(settings, key, launched_by="serve")
-    was_declared = not failures and undeclare(settings, key)
+    started = time.monotonic()
+    edit.check_removable(settings.root, run.source)
+    failures = launch.remove(settings, run.source, launched_by="serve")
+    was_declared = not failures and undeclare(settings, run.source)
     return {
-        **end_of(key, RunOutcome(order.id, not failures, failures=failures)),
+        **end_of(run.source, RunOutcome(run.run_id, not failures, failures=failures)),
         "was_declared": was_declared,
         "seconds": round(time.monotonic() - started, 2),
     }

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from docindex_dagster.defs.requests import Request
     from docindex_dagster.runner.entries import Launcher, Mode
+    from docindex_dagster.runner.journal import Writer
     from docindex_dagster.runner.runs import RunOutcome
     from docindex_dagster.serving.jobs.model import Job
     from docindex_dagster.status.source_status import Runs
@@ -121,8 +122,8 @@ def index(
     *,
     mode: "Mode" = "changes",
     only: tuple[str, ...] = (),
-    run_id: str | None = None,
     launched_by: "Launcher" = "command line",
+    begun: "Writer | None" = None,
 ) -> "RunOutcome":
     """Bring a source up to date, see `runner.runs.index`, and list the project among those of the user.
 
@@ -138,7 +139,7 @@ def index(
             return followed(settings, ask_for_index(settings, key, opened, mode, only, launched_by), opened)
     from docindex_dagster.runner import runs
 
-    outcome = runs.index(settings, key, mode=mode, only=only, run_id=run_id, launched_by=launched_by)
+    outcome = runs.index(settings, key, mode=mode, only=only, launched_by=launched_by, begun=begun)
     return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 
@@ -267,36 +268,27 @@ def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]
 
 
 class RecordedRuns:
-    """The runs of a project as jobs: those in the journal, and those that Dagster has recorded.
+    """The runs of a project that Dagster has recorded, as jobs.
 
     Each call opens Dagster's instance, so that it never sees an old one.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._layout = Layout(settings.home)
 
     def newest(self, limit: int) -> "list[Job]":
         """The newest runs that index or remove a source, as jobs."""
-        from docindex_dagster.serving.jobs import journaled
+        if not has_record(Layout(self._settings.home)):
+            return []
+        from docindex_dagster.defs import recorded_runs
 
-        found = journaled.all_of(self._layout)
-        if has_record(self._layout):
-            from docindex_dagster.defs import recorded_runs
-
-            with instance(self._settings) as opened:
-                recorded = recorded_runs.newest(opened, self._settings, limit)
-            known = {job.id for job in found}
-            found += [job for job in recorded if job.id not in known]
-        return found[:limit]
+        with instance(self._settings) as opened:
+            return recorded_runs.newest(opened, self._settings, limit)
 
     def get(self, run_id: str) -> "Job | None":
         """One run as a job; None where there is none."""
-        from docindex_dagster.serving.jobs import journaled
-
-        job = journaled.get(self._layout, run_id)
-        if job is not None or not has_record(self._layout):
-            return job
+        if not has_record(Layout(self._settings.home)):
+            return None
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
@@ -309,18 +301,7 @@ class RecordedRuns:
             EndedJobError: it has ended.
             JobError: it is not known how to reach it.
         """
-        from docindex_dagster.serving.jobs import journaled
-
-        if journaled.get(self._layout, run_id) is not None:
-            journaled.cancel(self._layout, run_id)
-            return
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
             recorded_runs.cancel(opened, self._settings, run_id)
-
-    def mark_cancelling(self, run_id: str) -> None:
-        """Note that a run is about to be stopped on purpose, if there is one."""
-        from docindex_dagster.runner import journal
-
-        journal.mark_cancelling(self._layout, run_id)

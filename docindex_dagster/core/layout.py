@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
-from typing import Literal
 from urllib.parse import quote, unquote
 
 from docindex_dagster.core import confinement
@@ -291,17 +290,8 @@ class Layout:
 
     @property
     def journal(self) -> Path:
-        """The folder of the runs that are not recorded in Dagster yet, a file for each."""
+        """The folder of the runs that Dagster has not recorded yet, and of jobs; a file for each."""
         return self.home / "journal"
-
-    @property
-    def jobs(self) -> Path:
-        """The folder of the jobs that were asked for over HTTP."""
-        return self.home / "jobs"
-
-    def job(self, job: str, kind: Literal["json", "events", "lock", "log"]) -> Path:
-        """A file of a job: its record, its events, the lock that its process holds, or what that printed."""
-        return self.jobs / f"{file_name(job)}.{kind}"
 
     @property
     def feedback(self) -> Path:

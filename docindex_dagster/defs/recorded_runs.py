@@ -16,8 +16,9 @@ from docindex_dagster.defs.jobs import REMOVE_SOURCE
 from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
 from docindex_dagster.defs.sensors.declined import decline
 from docindex_dagster.memory import domains
+from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs import progress
-from docindex_dagster.serving.jobs.model import Job, JobRequest, State, iso_time
+from docindex_dagster.serving.jobs.model import Job, JobRequest, iso_time
 
 _STATES = {
     dg.DagsterRunStatus.QUEUED: State.QUEUED,
@@ -104,7 +105,7 @@ def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Non
     Raises:
         UnknownJobError: there is no such run.
         EndedJobError: it has ended.
-        JobError: it is one of `docindex watch`, or works where it cannot be reached.
+        JobError: it works where it cannot be reached.
     """
     run = instance.get_run_by_id(run_id)
     if run is None:
@@ -112,10 +113,9 @@ def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Non
     if run.is_finished:
         raise EndedJobError(f"run {run_id} has ended already: {run.status.value.lower()}")
     process = live_process(run)
-    if process is not None and launcher(run) == "watch":
-        raise JobError(f"run {run_id} belongs to process {process}, which watches the sources: stop that one")
     if process is not None:
-        mark_cancelling(instance, run_id)
+        if run.status is not dg.DagsterRunStatus.CANCELING:
+            instance.report_run_canceling(run)  # an interrupt then makes it CANCELED, else FAILURE
         decline(instance, settings, run)
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGINT)
@@ -123,10 +123,3 @@ def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Non
         decline(instance, settings, run)
     else:
         raise JobError(f"run {run_id} works in a process that cannot be reached from here; end it where it works")
-
-
-def mark_cancelling(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Note that a run is about to be stopped on purpose: an interrupt then makes it CANCELED, else FAILURE."""
-    run = instance.get_run_by_id(run_id)
-    if run is not None and not run.is_finished and run.status is not dg.DagsterRunStatus.CANCELING:
-        instance.report_run_canceling(run)

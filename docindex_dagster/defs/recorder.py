@@ -2,7 +2,7 @@
 
 It runs the job on what the journal says: the assets return what the stages reported, and nothing is indexed. The id of
 a run is chosen before it begins, so a recorder that was killed finds what it began: a run that has not ended is deleted
-and recorded again, and one that has is only taken out of the journal.
+and recorded again, and one that has is only settled in the journal.
 """
 
 import json
@@ -84,29 +84,30 @@ def record(instance: dg.DagsterInstance, settings: Settings, build: Build, budge
         return 0
     with exclusive_if_free(layout.recorder_lock, "recorder") as is_free:
         if is_free:
-            run = JournaledRun()
-            definitions = build({"run": run})
+            run, definitions = JournaledRun(), None
             for path, entry in journal.runs(layout):
                 if budget_s is not None and time.monotonic() - started > budget_s:
                     break
                 if entry.end is None:
                     continue
-                run.failures, run.stages = entry.end.failures, journal.stages(path)
-                _record(instance, settings, definitions, entry)
-                journal.remove(path)
-                count += 1
+                if entry.has_stages:
+                    definitions = definitions or build({"run": run})
+                    run.failures, run.stages = entry.end.failures, journal.stages(path)
+                    _record(instance, settings, definitions, entry)
+                    count += 1
+                journal.settle(path, entry)
     return count
 
 
 def _record(instance: dg.DagsterInstance, settings: Settings, definitions: dg.Definitions, entry: Entry) -> None:
-    known = instance.get_run_by_id(entry.begin.run_id)
+    known = instance.get_run_by_id(entry.run.run_id)
     if known is not None and known.is_finished:
         return
-    _forget(instance, entry.begin.run_id)
-    report_dead_runs(instance, settings, {PARTITION_TAG: entry.begin.source})  # this one made up for them
-    instance.add_dynamic_partitions(SOURCES_NAME, [entry.begin.source])
+    _forget(instance, entry.run.run_id)
+    report_dead_runs(instance, settings, {PARTITION_TAG: entry.run.source})  # this one made up for them
+    instance.add_dynamic_partitions(SOURCES_NAME, [entry.run.source])
     job = definitions.resolve_job_def(_INDEX_SOURCE)
-    key, run_id, tags = entry.begin.source, entry.begin.run_id, dict(_tags(entry))
+    key, run_id, tags = entry.run.source, entry.run.run_id, dict(_tags(entry))
     if entry.state is State.CANCELED:
         canceled = instance.create_run_for_job(job, run_id=run_id, tags={**tags, PARTITION_TAG: key})
         decline(instance, settings, canceled)
@@ -129,14 +130,14 @@ def _forget(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def _tags(entry: Entry) -> Iterator[tuple[str, str]]:
-    begin, end = entry.begin, entry.end
-    yield LAUNCHER_TAG, begin.launched_by
+    run, end = entry.run, entry.end
+    yield LAUNCHER_TAG, run.launched_by
     if end is not None:
         yield ENDED_AT_TAG, datetime.fromtimestamp(end.ended_at, UTC).isoformat(timespec="milliseconds")
-    if begin.mode != "changes":
-        yield (FULL_TAG if begin.mode == "full" else VERIFY_TAG), "true"
-    if begin.only:
-        yield ONLY_TAG, json.dumps(list(begin.only))
+    if run.mode != "changes":
+        yield (FULL_TAG if run.mode == "full" else VERIFY_TAG), "true"
+    if run.only:
+        yield ONLY_TAG, json.dumps(list(run.only))
     if entry.state is State.LOST:
         yield LOST_TAG, "true"
 

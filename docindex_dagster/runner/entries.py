@@ -1,4 +1,4 @@
-"""Entries of the journal: what a run is, what its stages reported, and how it ended.
+"""Entries of the journal: what was asked for, what the stages of the run reported, and how it ended.
 
 They are plain data that survive as JSON, so that Dagster can record a run that another process did.
 """
@@ -16,6 +16,7 @@ from docindex_dagster.pipeline.stage import CheckResult, Outcome, Report
 
 Launcher = Literal["command line", "watch", "serve"]
 Mode = Literal["changes", "full", "verify"]
+Kind = Literal["index", "remove"]
 Numbers = Mapping[str, int | float | str]
 _NO_NUMBERS: Numbers = MappingProxyType({})
 _SAMPLE_ROWS = 5
@@ -25,24 +26,38 @@ _SHOWN_ROWS = 20  # of the details of a check
 class State(StrEnum):
     """The state of a run."""
 
+    QUEUED = "queued"
     RUNNING = "running"
+    CANCELLING = "cancelling"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELED = "canceled"
     LOST = "lost"  # its process was killed
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the state is final."""
+        return self in _FINAL
+
+
+_FINAL = (State.SUCCEEDED, State.FAILED, State.CANCELED, State.LOST)
+
 
 @dataclass(frozen=True, slots=True)
-class Begin:
-    """A run of one source. `began_at` is in seconds since 1970; `only` names the files to look at, none for all."""
+class Run:
+    """What was asked for: to index one source, or to remove it.
+
+    `asked_at` is in seconds since 1970; `only` names the files to look at, none for all; `key` is the idempotency key.
+    """
 
     run_id: str
     source: str
     launched_by: Launcher
-    began_at: float
-    pid: int
+    asked_at: float
     mode: Mode = "changes"
     only: tuple[str, ...] = ()
+    kind: Kind = "index"
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +119,34 @@ class End:
     failures: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A run in the journal."""
 
-    begin: Begin
-    end: End | None  # None while the run goes on
+    run: Run
+    is_alive: bool  # whether its process is
+    attempts: int = 0  # to start its process
+    started_at: float | None = None  # when its process was started last
+    pid: int = 0  # of its process; 0 if unknown
+    has_begun: bool = False
+    has_stages: bool = False  # whether Dagster records the run; false for removals, and for runs on other machines
+    is_cancelled: bool = False
+    summary: dict[str, Any] | None = None  # what `docindex index --json` prints
+    end: End | None = None
 
     @property
     def state(self) -> State:
         """The state of the run."""
-        return self.end.state if self.end else State.RUNNING
+        if self.end:
+            return self.end.state
+        if not self.is_alive:
+            return State.QUEUED
+        return State.CANCELLING if self.is_cancelled else State.RUNNING
 
-    @property
-    def looked_at_all(self) -> bool:
-        """Whether the run looked at all files of its source."""
-        return not self.begin.only
 
-
-def begin_of(values: Mapping[str, Any]) -> Begin:
+def run_of(values: Mapping[str, Any]) -> Run:
     """Read the first line of an entry."""
-    return Begin(**{**values, "only": tuple(values["only"])})
+    return Run(**{**values, "only": tuple(values["only"])})
 
 
 def end_of(values: Mapping[str, Any]) -> End:

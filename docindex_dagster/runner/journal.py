@@ -1,7 +1,10 @@
-"""The journal: runs that Dagster does not know yet, a file for each, which their processes write.
+"""The journal: every run from the moment it is asked for, a file for each, which its process writes.
 
-A process holds the kernel's lock on the file of its run. A file without an end that no process has locked belongs to a
-run that was killed. Lines are appended and never changed; a line that a kill cut off is ignored.
+A process holds the kernel's lock on the file of its run. A file without a lock belongs to a run that is queued, has
+ended, or was killed; its lines tell which. Lines are appended and never changed; a line that a kill cut off is ignored.
+
+A run that Dagster has recorded leaves the journal. A run that `docindex serve` was asked for is then kept without the
+reports of its stages (`.settled`), so that clients still see what became of it.
 """
 
 import fcntl
@@ -13,195 +16,367 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO
 
 from docindex_dagster.core import locks
 from docindex_dagster.core.confinement import open_file
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import replacing, sync
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import entries
-from docindex_dagster.runner.entries import Begin, End, Entry, StageEntry, State
+from docindex_dagster.runner.entries import End, Entry, Run, StageEntry, State
 from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 Report = Callable[[StageEntry], None]
 """Takes what a stage did."""
-_BEGIN, _STAGE, _CANCEL, _END = "begin", "stage", "cancel", "end"
-_STAGE_LINE = b'{"name": "stage"'
+PROGRESS, WAITING, WARNING = "progress", "waiting", "warning"
+BEGIN, SUMMARY = "begin", "summary"
+_RUN, _START, _PROCESS, _STAGE, _CANCEL, _END = "run", "start", "process", "stage", "cancel", "end"
 _OUTCOMES: Mapping[State, Outcome] = {
     State.SUCCEEDED: "succeeded",
     State.FAILED: "failed",
     State.LOST: "failed",
     State.CANCELED: "canceled",
     State.RUNNING: "running",
+    State.CANCELLING: "running",
 }
-_SUFFIX, _NEW = ".jsonl", ".new"
-_MOST_KEPT = 1000  # runs of a user who never starts Dagster
-_LOST = "process {} of this run is gone"
+_SUFFIX, _NEW, _SETTLED, _LOG = ".jsonl", ".new", ".settled", ".log"
+_MOST_KEPT = 1000  # runs of a user who never starts Dagster, and settled ones
+_KEPT_S = 7 * 24 * 3600.0  # a settled run
+_KEY_HOLDS_S = 24 * 3600.0
+_MOST_ATTEMPTS = 3
+_TAIL_BYTES = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
     """Appends to the file of one run; threads share it."""
 
+    run: Run
     _descriptor: int
     _lock: Lock
 
+    def begin(self, *, has_stages: bool) -> None:
+        """Append that this process begins the run, before it does anything else.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        _write(self._descriptor, _begin_line(self.run, has_stages=has_stages))
+        os.fsync(self._descriptor)
+
     def stage(self, entry: StageEntry) -> None:
         """Append what a stage did."""
-        self._append(_STAGE, entries.stage_as_json(entry))
+        self.add(_STAGE, entries.stage_as_json(entry))
 
     def end(self, state: State, failures: tuple[str, ...] = ()) -> None:
-        """Append how the run ended."""
-        self._append(_END, asdict(End(state, time.time(), failures)))
+        """Append how the run ended; the first end counts."""
+        self.add(_END, asdict(End(state, time.time(), failures)))
 
-    def _append(self, name: str, values: Mapping[str, Any]) -> None:
-        # An own line first: the one before may have been cut off by a full disk.
-        with self._lock, suppress(OSError):  # a run does not fail because it cannot be recorded
-            _write(self._descriptor, b"\n" + _line(name, values))
+    def add(self, name: str, values: Mapping[str, Any]) -> None:
+        """Append a line. A run does not fail because it cannot be recorded."""
+        with self._lock, suppress(OSError):
+            _write(self._descriptor, _line(name, values))
 
 
 @contextmanager
-def writing(layout: Layout, begin: Begin) -> Iterator[Writer]:
+def writing(layout: Layout, run: Run) -> Iterator[Writer]:
     """Add a run to the journal; it counts as lost if its process is gone before the block wrote its end.
 
     Raises:
         OSError: the file cannot be written.
         LinkError: the home contains a symbolic link.
     """
+    with _added(layout, run, _begin_line(run, has_stages=True)) as (_, descriptor):
+        yield Writer(run, descriptor, Lock())
+
+
+def ask(layout: Layout, run: Run) -> None:
+    """Add a queued run to the journal; a power cut does not lose it.
+
+    Raises:
+        OSError: the file cannot be written.
+        LinkError: the home contains a symbolic link.
+    """
+    with _added(layout, run) as (path, _):
+        sync([path, layout.journal])
+
+
+@contextmanager
+def _added(layout: Layout, run: Run, begin: bytes = b"") -> Iterator[tuple[Path, int]]:
     layout.journal.mkdir(exist_ok=True)
-    path = layout.journal / f"{time.time_ns():020d}-{begin.run_id}{_NEW}"
+    path = layout.journal / f"{time.time_ns():020d}-{run.run_id}{_NEW}"
     descriptor = open_file(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        _write(descriptor, _line(_BEGIN, asdict(begin)))
-        path.rename(path.with_suffix(_SUFFIX))  # only now, so that readers see no run without its begin and its lock
-        yield Writer(descriptor, Lock())
+        _write(descriptor, _line(_RUN, asdict(run)) + begin)
+        path = path.rename(path.with_suffix(_SUFFIX))  # only now, so that readers see no part of it
+        yield path, descriptor
     finally:
         os.close(descriptor)
 
 
+@contextmanager
+def starting(path: Path) -> Iterator[tuple[int, Callable[[int], None]]]:
+    """Lock the file of a queued run, for a process that is started in the block and inherits the descriptor.
+
+    Yields:
+        The descriptor, and a function that notes the id of the process.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _write(descriptor, _line(_START, {"at": time.time()}))
+        yield descriptor, lambda pid: _write(descriptor, _line(_PROCESS, {"pid": pid}))
+    finally:
+        os.close(descriptor)
+
+
+def inherited(descriptor: int) -> Writer:
+    """Return the writer of the run for which this process was started; what it starts does not inherit the lock."""
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 it has no name
+    first = next(lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0)))
+    return Writer(entries.run_of(first[1]), descriptor, Lock())
+
+
+def cancel(path: Path) -> None:
+    """Note that a run is stopped on purpose: unless it succeeds, it was canceled.
+
+    Raises:
+        OSError: it cannot be noted.
+    """
+    descriptor = open_file(path, os.O_WRONLY | os.O_APPEND)
+    try:
+        _write(descriptor, _line(_CANCEL, {}))
+    finally:
+        os.close(descriptor)
+
+
+def files(layout: Layout) -> list[Path]:
+    """Return the files of all runs, the settled ones included, oldest first."""
+    found = {path.stem: path for path in layout.entries(layout.journal) if path.suffix in {_SUFFIX, _SETTLED}}
+    return list(found.values())
+
+
+def log_of(path: Path) -> Path:
+    """Return the file of what the process of a run prints, if `docindex serve` started it."""
+    return path.with_suffix(_LOG)
+
+
 def runs(layout: Layout) -> Iterator[tuple[Path, Entry]]:
-    """The runs of the journal with their files, oldest first. One that was killed has ended as lost."""
-    for path in layout.entries(layout.journal):
-        with suppress(FileNotFoundError):
-            if path.suffix == _SUFFIX and (entry := _read(path)) is not None:
-                yield path, entry
+    """Yield the runs that are not settled with their files, oldest first."""
+    for path in files(layout):
+        if path.suffix == _SUFFIX and (entry := read(path)) is not None:
+            yield path, entry
+
+
+def read(path: Path) -> Entry | None:
+    """Return the run in a file, or None if the file is gone or damaged."""
+    entry = _read(path)
+    if entry is not None and entry.attempts and not entry.is_alive:
+        return _read(path)  # it was queued, and its process may have begun between the looks at the lock and the lines
+    return entry
+
+
+def _read(path: Path) -> Entry | None:
+    is_alive = locks.holder(path) is not None  # asked first: a process that ends meanwhile has written the end before
+    entry: Entry | None = None
+    with suppress(FileNotFoundError, KeyError, TypeError, ValueError), opened(path) as file:
+        for name, values in lines(file.read(), skipped=(_STAGE, PROGRESS, WAITING, WARNING)):
+            if name == _RUN:
+                entry = Entry(entries.run_of(values), is_alive)
+            elif entry is not None:
+                _add(entry, name, values)
+        return None if entry is None else _completed(entry, path, os.fstat(file.fileno()).st_mtime)
+    return None
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open the file of a run, also if it was settled since it was found.
+
+    Raises:
+        FileNotFoundError: it is gone.
+    """
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return path.with_suffix(_SETTLED).open("rb")
+
+
+def _add(entry: Entry, name: str, values: Mapping[str, Any]) -> None:
+    if name == _START:
+        entry.attempts, entry.started_at, entry.pid = entry.attempts + 1, values["at"], 0
+    elif name == _PROCESS:
+        entry.pid = values["pid"]
+    elif name == BEGIN:
+        entry.pid, entry.has_begun, entry.has_stages = values["pid"], True, values["has_stages"]
+        entry.started_at = entry.started_at or values["at"]
+    elif name == _CANCEL:
+        entry.is_cancelled = True
+    elif name == SUMMARY:
+        entry.summary = dict(values)
+    elif name == _END and entry.end is None:
+        entry.end = entries.end_of(values)
+
+
+def _completed(entry: Entry, path: Path, changed_at: float) -> Entry:
+    """Work out the end of a run whose process is gone without having written it."""
+    if entry.end is None and not entry.is_alive:
+        entry.end = _presumed_end(entry, path, changed_at)
+    elif entry.is_alive and entry.attempts:  # the process of a job maintains the stores after its run
+        entry.end = None
+    if entry.end is not None and entry.is_cancelled and entry.end.state is not State.SUCCEEDED:
+        entry.end = replace(entry.end, state=State.CANCELED)
+    return entry
+
+
+def _presumed_end(entry: Entry, path: Path, changed_at: float) -> End | None:
+    """Return the end of a run whose process is gone; None if the run is queued.
+
+    A process first says that it begins, and only then does something. Before that nothing was done, and the run is
+    queued again; but not for ever, since what ends the process may do so each time.
+    """
+    ended_at = max(changed_at, entry.started_at or entry.run.asked_at)
+    if entry.has_begun:
+        what = f"its process is gone{_last_words(path)}"
+        return End(State.LOST, ended_at, (f"{what}; what was searchable still is, and the next run goes on from here",))
+    if entry.attempts >= _MOST_ATTEMPTS:
+        what = f"its process ended {entry.attempts} times before it began{_last_words(path)}"
+        return End(State.FAILED, ended_at, (what,))
+    return End(State.CANCELED, ended_at) if entry.is_cancelled else None
+
+
+def _last_words(path: Path) -> str:
+    """Return the last line that the process of a run printed, after a colon; empty if it printed nothing."""
+    try:
+        with log_of(path).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            printed = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return f": {printed[-1]}" if printed else ""
 
 
 def stages(path: Path) -> dict[str, StageEntry]:
     """What the stages of the run in a file did, by their names."""
-    return {values["stage"]: entries.stage_of(values) for name, values in _lines(path) if name == _STAGE}
+    found = (values for name, values in lines(path.read_bytes()) if name == _STAGE)
+    return {values["stage"]: entries.stage_of(values) for values in found}
 
 
-def find(layout: Layout, run_id: str) -> Entry | None:
-    """The run of an id, or None."""
-    return next((entry for _, entry in runs(layout) if entry.begin.run_id == run_id), None)
-
-
-def remove(path: Path) -> None:
-    """Take a run out of the journal, once it is recorded elsewhere."""
-    path.unlink(missing_ok=True)
-
-
-def mark_cancelling(layout: Layout, run_id: str) -> None:
-    """Note that a run is stopped on purpose: unless it succeeds, it was canceled."""
-    for path, entry in runs(layout):
-        if entry.begin.run_id == run_id:
-            descriptor = open_file(path, os.O_WRONLY | os.O_APPEND)
-            try:
-                _write(descriptor, b"\n" + _line(_CANCEL, {}))
-            finally:
-                os.close(descriptor)
+def settle(path: Path, entry: Entry) -> None:
+    """Take a run that has ended out of the journal; one that was asked for is kept without what its stages reported."""
+    if entry.run.launched_by != "serve":
+        _remove(path)
+        return
+    with suppress(FileNotFoundError):  # another process settled it
+        _rewrite(path, entry, lambda name, values: None if name == _STAGE else values)
+        path.rename(path.with_suffix(_SETTLED))
 
 
 def forget(layout: Layout, source: str) -> None:
-    """Take the runs of a source out of the journal that have ended."""
+    """Settle the runs of a source that have ended."""
     for path, entry in runs(layout):
-        if entry.begin.source == source and entry.end is not None:
-            remove(path)
+        if entry.run.source == source and entry.end is not None:
+            settle(path, entry)
 
 
 def drop_samples(layout: Layout) -> None:
     """Take the rows of sources out of the runs that have ended."""
     for path, entry in runs(layout):
-        if entry.end is None:
-            continue
-        lines = [
-            _line(name, entries.without_samples(values) if name == _STAGE else values) for name, values in _lines(path)
-        ]
-        with replacing(path, 0o600) as temporary:
-            temporary.write_bytes(b"".join(lines))
+        if entry.end is not None:
+            _rewrite(path, entry, lambda name, values: entries.without_samples(values) if name == _STAGE else values)
+
+
+def _rewrite(path: Path, entry: Entry, change: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> None:
+    """Change the lines of a run that has ended, and write down its end, which the age of its file no longer tells."""
+    found = ((name, change(name, values)) for name, values in lines(path.read_bytes()) if name != _END)
+    kept = [_line(name, values) for name, values in found if values is not None]
+    end = [] if entry.end is None else [_line(_END, asdict(entry.end))]
+    with replacing(path, 0o600) as temporary:
+        temporary.write_bytes(b"".join([*kept, *end]))
 
 
 def prune(layout: Layout) -> None:
-    """Remove the oldest runs where there are too many, but for the newest one of each source, and unfinished files."""
-    files = layout.entries(layout.journal)
-    for path in files:
+    """Settle the oldest runs where there are too many, but for the newest of each source; remove what is too old."""
+    found = layout.entries(layout.journal)
+    settled = [path for path in found if path.suffix == _SETTLED]
+    for place, path in enumerate(reversed(settled)):
+        with suppress(FileNotFoundError):  # another process prunes, too
+            if not _is_kept(path, place):
+                _remove(path)
+    for path in found:
         if path.suffix == _NEW and locks.holder(path) is None:
-            remove(path)
-    if len(files) <= _MOST_KEPT:
+            _remove(path)
+    if sum(path.suffix == _SUFFIX for path in found) <= _MOST_KEPT:
         return
-    found = [(path, entry.begin.source) for path, entry in runs(layout) if entry.end is not None]
-    newest = {source: path for path, source in found}
-    for path, source in found[: max(0, len(found) - _MOST_KEPT)]:
-        if newest[source] != path:
-            remove(path)
+    ended = [(path, entry) for path, entry in runs(layout) if entry.end is not None]
+    newest = {entry.run.source: path for path, entry in ended}
+    for path, entry in ended[: max(0, len(ended) - _MOST_KEPT)]:
+        if newest[entry.run.source] != path:
+            settle(path, entry)
+
+
+def _is_kept(path: Path, place: int) -> bool:
+    """Whether a settled run is still shown, by its place among them, the newest first."""
+    if place < _MOST_KEPT and time.time() - path.stat().st_mtime < _KEPT_S:
+        return True
+    entry = read(path)
+    return entry is not None and holds_key(entry.run)
+
+
+def holds_key(run: Run) -> bool:
+    """Whether a run can still be found by the key with which it was asked for."""
+    return run.key is not None and time.time() - run.asked_at < _KEY_HOLDS_S
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    log_of(path).unlink(missing_ok=True)
 
 
 def outcomes(layout: Layout, recorded: Mapping[str, Runs] | None) -> dict[str, Runs] | None:
     """Return how the runs of each source ended, by Dagster's record and the journal; None where both are empty."""
     found = dict(recorded or {})
     for _, entry in runs(layout):  # none is recorded yet, so they are newer
-        key = entry.begin.source
-        found[key] = _later(found.get(key, NO_RUNS), entry)
+        if entry.has_stages:
+            key = entry.run.source
+            found[key] = _later(found.get(key, NO_RUNS), entry)
     return found if found or recorded is not None else None
 
 
 def _later(known: Runs, entry: Entry) -> Runs:
-    known = replace(known, outcome=_OUTCOMES[entry.state], run_id=entry.begin.run_id)
+    known = replace(known, outcome=_OUTCOMES[entry.state], run_id=entry.run.run_id)
     if entry.end is None or entry.state is State.CANCELED:
         return known
     if entry.state is not State.SUCCEEDED:
-        return replace(known, failed_id=entry.begin.run_id, failure="; ".join(entry.end.failures))
-    if not entry.looked_at_all:
+        return replace(known, failed_id=entry.run.run_id, failure="; ".join(entry.end.failures))
+    if entry.run.only:  # it did not look at all files
         return known
     return replace(known, checked_at=entry.end.ended_at, failed_id=None, failure=None)
 
 
-def _read(path: Path) -> Entry | None:
-    """Return the run in a file, or None if the file is damaged."""
-    is_gone = locks.holder(path) is None  # asked first: a process that ends meanwhile has written the end before
-    begin: Begin | None = None
-    end: End | None = None
-    is_cancelled = False
-    for name, values in _lines(path, without_stages=True):
-        if name == _BEGIN:
-            begin = entries.begin_of(values)
-        elif name == _CANCEL:
-            is_cancelled = True
-        elif name == _END:
-            end = entries.end_of(values)
-    if begin is None:
-        return None
-    if end is None and is_gone:
-        end = End(State.LOST, path.stat().st_mtime, (_LOST.format(begin.pid),))
-    if end is not None and is_cancelled and end.state is not State.SUCCEEDED:
-        end = replace(end, state=State.CANCELED)
-    return Entry(begin, end)
-
-
-def _lines(path: Path, *, without_stages: bool = False) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the lines of a file; those of stages hold tables, which most readers do not need."""
-    for line in path.read_bytes().split(b"\n"):
-        if without_stages and line.startswith(_STAGE_LINE):
+def lines(data: bytes, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the lines of a file but for those of some names, which can be long, or many."""
+    starts = tuple(f'{{"name": "{name}"'.encode() for name in skipped)
+    for line in data.split(b"\n"):
+        if line.startswith(starts):
             continue
         with suppress(ValueError, KeyError, TypeError):
             values = json.loads(line)
             yield values["name"], values["data"]
 
 
+def _begin_line(run: Run, *, has_stages: bool) -> bytes:
+    values = {"run_id": run.run_id, "pid": os.getpid(), "at": time.time(), "has_stages": has_stages}
+    return _line(BEGIN, values)
+
+
 def _line(name: str, values: Mapping[str, Any]) -> bytes:
-    return json.dumps({"name": name, "data": values}, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    # On a line of its own: the one before may have been cut off by a full disk.
+    text = json.dumps({"name": name, "data": values}, ensure_ascii=False, default=str)
+    return b"\n" + text.encode("utf-8", "replace") + b"\n"
 
 
 def _write(descriptor: int, data: bytes) -> None:

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -18,8 +18,8 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner import journal
-from docindex_dagster.runner.entries import Begin, Launcher, Mode, StageEntry, State
-from docindex_dagster.runner.journal import Report
+from docindex_dagster.runner.entries import Launcher, Mode, Run, StageEntry, State
+from docindex_dagster.runner.journal import Report, Writer
 from docindex_dagster.runner.run import check_local, holding, reason_of, run_stages
 from docindex_dagster.sources import clone, registry, withdrawn
 from docindex_dagster.status import catalog
@@ -50,18 +50,18 @@ def index(
     *,
     mode: Mode = "changes",
     only: tuple[str, ...] = (),
-    run_id: str | None = None,
     launched_by: Launcher = "command line",
+    begun: Writer | None = None,
 ) -> RunOutcome:
-    """Bring a source up to date, waiting for another run of it, and add the run to the journal.
+    """Bring a source up to date, waiting for another run of it, and write into the journal what it does.
 
     Args:
         settings: as they are now.
         key: of a declared source.
         mode: look for changes; reuse nothing (`full`); or trust no time stamp and no store (`verify`).
         only: names of the files to look at, as tables have them; none for all.
-        run_id: chosen before, as that of a job is.
         launched_by: what started it.
+        begun: of a run that the journal has already; without it, the run is added.
 
     Raises:
         WorkerError: the script that calls it has no main guard.
@@ -70,10 +70,14 @@ def index(
         FullDiskError: the disk is full, so the journal cannot be written.
     """
     check_local(settings)
-    begin = Begin(run_id or str(uuid4()), key, launched_by, time.time(), os.getpid(), mode, only)
+    run = begun.run if begun else Run(str(uuid4()), key, launched_by, time.time(), mode, only)
     found: list[StageEntry] = []
     failures: tuple[str, ...] = ()
-    with reporting_full_disk(settings.home), writing(settings) as layout, journal.writing(layout, begin) as writer:
+    with (
+        reporting_full_disk(settings.home),
+        writing(settings) as layout,
+        nullcontext(begun) if begun else journal.writing(layout, run) as writer,
+    ):
         withdrawn.forget(layout, key)
 
         def report(entry: StageEntry) -> None:
@@ -81,7 +85,7 @@ def index(
             writer.stage(entry)
 
         try:
-            _do(settings, begin, report)
+            _do(settings, run, report)
         except KeyboardInterrupt:
             writer.end(State.FAILED, (INTERRUPTED,))
             raise
@@ -94,21 +98,21 @@ def index(
             writer.end(State.SUCCEEDED)
         journal.prune(layout)
     warnings = tuple(dict.fromkeys(line for entry in found for line in entry.warnings))
-    return RunOutcome(begin.run_id, not failures, dict(_numbers(found)), failures, warnings)
+    return RunOutcome(run.run_id, not failures, dict(_numbers(found)), failures, warnings)
 
 
-def _do(settings: Settings, begin: Begin, report: Report) -> None:
+def _do(settings: Settings, asked: Run, report: Report) -> None:
     with _before(stages()[0].name, report):
-        source = registry.find(settings, begin.source)
+        source = registry.find(settings, asked.source)
     run = SourceRun(
         settings,
         source,
         lambda: load_embedder(settings.embedding),
-        is_full=begin.mode == "full",
-        is_verifying=begin.mode == "verify",
-        only=begin.only,
+        is_full=asked.mode == "full",
+        is_verifying=asked.mode == "verify",
+        only=asked.only,
     )
-    owner = f"run {begin.run_id} of process {os.getpid()}"
+    owner = f"run {asked.run_id} of process {os.getpid()}"
     with holding(run, owner) as held:
         run_stages(held, report, is_complete=True)
     catalog.rebuild(held.layout, owner)

@@ -26,7 +26,18 @@ _MOST = 10  # failures, findings
 _MB = 1e6
 # What lies below the home folder, by the names that docindex gives; anything else counts together.
 _PARTS = (
-    *("tables", "stores", "vectors", "arrived", "summaries", "repositories", "checkouts", "memory", "dagster", "jobs"),
+    *(
+        "tables",
+        "stores",
+        "vectors",
+        "arrived",
+        "summaries",
+        "repositories",
+        "checkouts",
+        "memory",
+        "dagster",
+        "journal",
+    ),
     *("locks", "maintenance", "withdrawn"),
 )
 

@@ -1,6 +1,5 @@
 """A home that came with a checkout and contains links: what they lead to is never deleted, written, read or shown."""
 
-import os
 import shutil
 import socket
 import subprocess
@@ -18,9 +17,9 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Run
 from docindex_dagster.runner.run import index
-from docindex_dagster.serving.jobs import child
-from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.sources import registry
 from tests.defs.conftest import Project
 from tests.defs.daemon import Daemon
@@ -51,7 +50,7 @@ def _places() -> list[str]:
     named = [getattr(LAYOUT, name) for name, value in vars(Layout).items() if isinstance(value, property)]
     paths = {path for path in named if isinstance(path, Path)} | {
         *(LAYOUT.table(asset, KEY) for asset in ("discovered_files", "chunks", "embeddings", "fresh_references")),
-        *(LAYOUT.job("job", "json"), LAYOUT.job("job", "events"), LAYOUT.job("job", "lock"), LAYOUT.job("job", "log")),
+        *(LAYOUT.journal / name for name in ("0-run.jsonl", "0-run.log")),
         *(LAYOUT.cached_vectors(KEY, "model"), LAYOUT.spilled_vectors(KEY), LAYOUT.summaries(KEY)),
         *(LAYOUT.withdrawal(KEY), LAYOUT.previous("PREVIOUS-1"), LAYOUT.source_lock(KEY)),
         *(LAYOUT.repository(REPOSITORY), LAYOUT.checkout(REPOSITORY), LAYOUT.repository_lock(REPOSITORY)),
@@ -164,15 +163,16 @@ class TestEveryWayIn:
         assert "Traceback" not in ended.stderr.decode()
 
     def test_the_process_of_a_job(self, tmp_path):
-        lock = os.open(tmp_path / "lock", os.O_RDWR | os.O_CREAT)
-        order = child.Order("job", JobRequest("index", KEY), lock).to_json()
-        command = [sys.executable, "-P", "-m", "docindex_dagster.cli.job", order]
-
-        ended = subprocess.run(command, capture_output=True, timeout=60, check=False, pass_fds=[lock])
+        elsewhere = Layout(tmp_path / "home")
+        elsewhere.prepare()
+        journal.ask(elsewhere, Run("job", KEY, "serve", 0.0))
+        (path,) = journal.files(elsewhere)
+        with journal.starting(path) as (descriptor, _):
+            command = [sys.executable, "-P", "-m", "docindex_dagster.cli.job", path.stem, str(descriptor)]
+            ended = subprocess.run(command, capture_output=True, timeout=60, check=False, pass_fds=[descriptor])
 
         assert ended.returncode == 1
         assert REFUSED in ended.stderr.decode()
-        os.close(lock)
 
     def test_python_programs(self):
         with pytest.raises(LinkError, match=REFUSED):

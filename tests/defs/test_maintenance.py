@@ -12,8 +12,8 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import MAINTENANCE_TAG
 from docindex_dagster.defs.resources import REASON_TAG
 from docindex_dagster.defs.sensors import stores
-from docindex_dagster.serving.jobs.child import Order
-from docindex_dagster.serving.jobs.model import JobRequest
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Run
 from docindex_dagster.stores import compaction, maintenance
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import KEY, QUIET, Project, new_project
@@ -108,8 +108,8 @@ def test_after_a_failure_it_is_asked_for_again_later(project, daemon, monkeypatc
 
 
 def test_a_job_of_a_server_does_it_itself_since_no_daemon_need_be_there(project):
-    order = Order("5d0f0ae0-6b5c-4a7e-8a8f-0d3f4d0a7c11", JobRequest("index", KEY), lock=-1)
-
-    assert job._indexed(load_settings(project.root), order)["succeeded"]
+    project.layout.prepare()
+    with journal.writing(project.layout, Run("5d0f0ae0-6b5c-4a7e-8a8f-0d3f4d0a7c11", KEY, "serve", 0.0)) as writer:
+        assert job._indexed(load_settings(project.root), writer)["succeeded"]
 
     assert not maintenance.is_due(project.layout)

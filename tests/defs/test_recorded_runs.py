@@ -1,6 +1,5 @@
 """Runs of an instance as jobs, and cancelling them so that no sensor starts them again."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,8 @@ from docindex_dagster.defs import recorded_runs
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
 from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
-from docindex_dagster.serving.jobs.model import Job, JobRequest, State
+from docindex_dagster.runner.entries import State
+from docindex_dagster.serving.jobs.model import Job, JobRequest
 from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY, Project
 from tests.defs.daemon import GIT, Daemon, declare
 from tests.defs.quick_runs import quick_run
@@ -214,15 +214,6 @@ class TestCancelling:
 
             process.wait(30)
         assert status_of(project, run_id) is dg.DagsterRunStatus.CANCELING
-
-    def test_a_process_that_watches_is_not_interrupted(self, project, settings):
-        run_id = recorded(project, STARTED, {LAUNCHER_TAG: "watch"})
-        project.instance.add_run_tags(run_id, process_tags(run_id))
-
-        with pytest.raises(JobError, match=f"process {os.getpid()}, which watches"):
-            recorded_runs.cancel(project.instance, settings, run_id)
-
-        assert status_of(project, run_id) is STARTED
 
     def test_a_run_elsewhere_is_left_alone(self, project, settings):
         run_id = recorded(project, STARTED)

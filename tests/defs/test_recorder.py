@@ -22,7 +22,7 @@ from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner import journal
-from docindex_dagster.runner.entries import Begin, StageEntry, State
+from docindex_dagster.runner.entries import Run, StageEntry, State
 from tests.defs.conftest import KEY, Project, new_project
 from tests.recording import record_all
 
@@ -136,16 +136,21 @@ def test_a_run_that_failed_is_recorded_with_its_reason(project):
     assert "notes" in failures[0]
 
 
+def cancel(project: Project) -> None:
+    ((path, _),) = journal.runs(project.layout)
+    journal.cancel(path)
+
+
 def journaled(project: Project, *done: StageEntry, state: State | None, is_cancelled: bool = False) -> str:
-    begin = Begin("0c5b0b4e-6b5c-4a7e-8a8f-0d3f4d0a7c11", KEY, "serve", time.time(), os.getpid())
-    with journal.writing(project.layout, begin) as writer:
+    run = Run("0c5b0b4e-6b5c-4a7e-8a8f-0d3f4d0a7c11", KEY, "command line", time.time())
+    with journal.writing(project.layout, run) as writer:
         for entry in done:
             writer.stage(entry)
         if is_cancelled:
-            journal.mark_cancelling(project.layout, begin.run_id)
+            cancel(project)
         if state is not None:
             writer.end(state, ("it was stopped before its end",))
-    return begin.run_id
+    return run.run_id
 
 
 @pytest.mark.parametrize(
@@ -185,8 +190,7 @@ def test_a_rule_that_was_broken_is_a_failed_check(project):
 
 def test_a_run_that_goes_on_is_left_to_the_next_time(project):
     project.layout.prepare()
-    begin = Begin(str(uuid4()), KEY, "serve", time.time(), os.getpid())
-    with journal.writing(project.layout, begin):
+    with journal.writing(project.layout, Run(str(uuid4()), KEY, "watch", time.time())):
         assert record(project) == 0
     assert record(project) == 1
 

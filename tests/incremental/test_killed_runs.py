@@ -179,7 +179,7 @@ def repair(project: Project, how: How) -> None:
 
 def unfinished_runs(project: Project) -> list[str]:
     """Runs that the journal believes to be going on."""
-    return [entry.begin.run_id for _, entry in journal.runs(project.layout) if entry.state is entries.State.RUNNING]
+    return [entry.run.run_id for _, entry in journal.runs(project.layout) if entry.state is entries.State.RUNNING]
 
 
 def figures(how: str, killed: list[Killed]) -> str:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from uuid import uuid4
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.stage import CheckResult
 from docindex_dagster.runner import journal
-from docindex_dagster.runner.entries import Begin, Entry, ProductEntry, StageEntry, State
+from docindex_dagster.runner.entries import Entry, Launcher, ProductEntry, Run, StageEntry, State
 
 TABLE = pa.table({"path": ["a.md", "ü\udcff".encode("utf-8", "replace").decode()], "count": [1, None]})
 PRODUCT = ProductEntry("v1", {"files": 2, "share": 0.5, "model": "tiny"}, 2, TABLE.schema, TABLE, {"kinds": TABLE})
@@ -26,12 +27,12 @@ STAGE = StageEntry(
     {"bytes": 12, "table_rewritten": True},
 )
 KILLED = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import journal
-from docindex_dagster.runner.entries import Begin
-with journal.writing(Layout(Path(sys.argv[1])), Begin("killed", "library/a", "command line", 1.0, os.getpid())):
+from docindex_dagster.runner.entries import Run
+with journal.writing(Layout(Path(sys.argv[1])), Run("killed", "library/a", "command line", 1.0)):
     print("begun", flush=True)
     sys.stdin.read()
 """
@@ -44,8 +45,8 @@ def layout(tmp_path) -> Layout:
     return layout
 
 
-def begin(source: str = "library/a", **values) -> Begin:
-    return Begin(values.pop("run_id", str(uuid4())), source, "command line", time.time(), os.getpid(), **values)
+def run_of(source: str = "library/a", launched_by: Launcher = "command line", **values) -> Run:
+    return Run(str(uuid4()), source, launched_by, time.time(), **values)
 
 
 def entries_of(layout: Layout) -> list[Entry]:
@@ -53,14 +54,14 @@ def entries_of(layout: Layout) -> list[Entry]:
 
 
 def ended(layout: Layout, source: str = "library/a", state: State = State.SUCCEEDED) -> str:
-    started = begin(source)
+    started = run_of(source)
     with journal.writing(layout, started) as writer:
         writer.end(state)
     return started.run_id
 
 
 def test_a_run_is_read_as_it_was_written(layout):
-    started = begin(mode="full", only=("a.md", "b.md"))
+    started = run_of(mode="full", only=("a.md", "b.md"))
     with journal.writing(layout, started) as writer:
         writer.stage(STAGE)
         writer.stage(StageEntry("embeddings", broken={"vectors": "one is missing"}))
@@ -70,18 +71,17 @@ def test_a_run_is_read_as_it_was_written(layout):
         writer.end(State.FAILED, ("stores: the disk is full",))
 
     ((path, entry),) = journal.runs(layout)
-    assert entry.begin == started
+    assert entry.run == started
     done = journal.stages(path)
     assert done["chunks"] == STAGE
     assert [stage.has_ended_well for stage in done.values()] == [True, False, False]
     assert (entry.state, entry.end.failures) == (State.FAILED, ("stores: the disk is full",))
-    assert journal.find(layout, started.run_id) == entry
-    assert journal.find(layout, "another") is None
+    assert entry.pid == os.getpid()
 
 
 def test_runs_are_read_oldest_first(layout):
     ids = [ended(layout) for _ in range(5)]
-    assert [entry.begin.run_id for entry in entries_of(layout)] == ids
+    assert [entry.run.run_id for entry in entries_of(layout)] == ids
 
 
 def test_a_run_whose_process_was_killed_is_lost(layout):
@@ -95,21 +95,24 @@ def test_a_run_whose_process_was_killed_is_lost(layout):
     process.communicate()
 
     (entry,) = entries_of(layout)
-    assert (entry.state, entry.end.failures) == (State.LOST, (f"process {process.pid} of this run is gone",))
+    assert (entry.state, entry.pid) == (State.LOST, process.pid)
+    assert entry.end.failures[0].startswith("its process is gone; what was searchable still is")
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.SUCCEEDED])
 def test_a_run_that_is_cancelled_was_canceled_unless_it_succeeds(layout, state):
-    started = begin()
+    started = run_of()
     with journal.writing(layout, started) as writer:
-        journal.mark_cancelling(layout, started.run_id)
+        ((path, _),) = journal.runs(layout)
+        journal.cancel(path)
+        assert entries_of(layout)[0].state is State.CANCELLING
         writer.end(state)
 
     assert entries_of(layout)[0].state is (State.CANCELED if state is State.FAILED else state)
 
 
 def test_a_line_that_was_cut_off_counts_for_nothing(layout):
-    started = begin()
+    started = run_of()
     with journal.writing(layout, started) as writer:
         (path, _) = next(journal.runs(layout))
         with path.open("ab") as file:
@@ -139,12 +142,12 @@ def test_the_newest_run_of_each_source_outlives_too_many(layout, monkeypatch):
 
     journal.prune(layout)
 
-    assert [entry.begin.run_id for entry in entries_of(layout)] == [first, *others[-2:]]
+    assert [entry.run.run_id for entry in entries_of(layout)] == [first, *others[-2:]]
     assert not list(layout.journal.glob("*.new"))
 
 
 def test_rows_of_a_source_can_be_taken_out(layout):
-    with journal.writing(layout, begin()) as writer:
+    with journal.writing(layout, run_of()) as writer:
         writer.stage(STAGE)
         writer.end(State.SUCCEEDED)
 
@@ -161,7 +164,7 @@ def test_the_runs_of_a_source_can_be_forgotten(layout):
 
     journal.forget(layout, "library/a")
 
-    assert [entry.begin.run_id for entry in entries_of(layout)] == [kept]
+    assert [entry.run.run_id for entry in entries_of(layout)] == [kept]
 
 
 def test_a_journal_that_is_a_link_is_refused(layout, tmp_path):
@@ -169,3 +172,61 @@ def test_a_journal_that_is_a_link_is_refused(layout, tmp_path):
     layout.journal.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(LinkError):
         list(journal.runs(layout))
+
+
+class TestQueued:
+    """Runs that were asked for, and that no process has begun."""
+
+    @pytest.fixture
+    def path(self, layout) -> Path:
+        journal.ask(layout, run_of(launched_by="serve", kind="index", key="once"))
+        ((path, entry),) = journal.runs(layout)
+        assert (entry.state, entry.started_at, entry.run.key) == (State.QUEUED, None, "once")
+        return path
+
+    def test_a_process_that_is_started_takes_the_run_over(self, layout, path):
+        with journal.starting(path) as (descriptor, note):
+            note(17)
+            starting = journal.read(path)
+            assert (starting.state, starting.has_begun, starting.pid) == (State.RUNNING, False, 17)
+            writer = journal.inherited(descriptor)
+            writer.begin(has_stages=True)
+            writer.stage(STAGE)
+            writer.end(State.SUCCEEDED)
+            assert journal.read(path).state is State.RUNNING  # its process goes on
+
+        entry = journal.read(path)
+        assert (entry.state, entry.has_begun, entry.pid) == (State.SUCCEEDED, True, os.getpid())
+        assert journal.outcomes(layout, None)["library/a"].outcome == "succeeded"
+
+    def test_one_whose_process_never_begins_is_queued_again_but_not_for_ever(self, path):
+        for state in (State.QUEUED, State.QUEUED, State.FAILED):
+            with journal.starting(path):
+                journal.log_of(path).write_text("working\nno such module\n")
+            assert journal.read(path).state is state
+        assert journal.read(path).end.failures == ("its process ended 3 times before it began: no such module",)
+
+    def test_one_that_is_cancelled_has_ended(self, layout, path):
+        journal.cancel(path)
+
+        entry = journal.read(path)
+        assert (entry.state, entry.end.failures) == (State.CANCELED, ())
+        assert journal.outcomes(layout, None) is None  # its source was not looked at
+
+    def test_a_lost_one_is_settled_with_its_end(self, layout, path):
+        with journal.starting(path) as (descriptor, _):
+            journal.log_of(path).write_text("out of memory\n")
+            writer = journal.inherited(descriptor)
+            writer.begin(has_stages=True)
+            writer.stage(STAGE)
+        before = journal.read(path)
+        assert before is not None
+        assert before.state is State.LOST
+        assert "its process is gone: out of memory" in before.end.failures[0]
+
+        journal.settle(path, before)
+
+        assert list(journal.runs(layout)) == []
+        (settled,) = journal.files(layout)
+        assert journal.stages(settled) == {}
+        assert journal.read(settled) == before

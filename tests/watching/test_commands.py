@@ -331,7 +331,7 @@ def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
 def runs_of(root: Path) -> list[tuple[State, str, int]]:
     """The state, launcher and process of each run, the newest first."""
     found = [entry for _, entry in journal.runs(Layout(load_settings(root).home))]
-    return [(entry.state, entry.begin.launched_by, entry.begin.pid) for entry in reversed(found)]
+    return [(entry.state, entry.run.launched_by, entry.pid) for entry in reversed(found)]
 
 
 def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_for_it(root):

@@ -54,11 +54,11 @@ def cancel(project: Project, id: str) -> Job:  # noqa: A002 the name in the path
 async def events(project: Project, id: str, seen: _Seen) -> AsyncIterator[ServerSentEvent]:  # noqa: A002 as above
     """Follow a job as server-sent events, from its first one or from behind the last that was seen, to its end."""
     while True:
-        has_ended = await run_in_threadpool(project.jobs.has_ended, id)
+        is_over = (await run_in_threadpool(project.jobs.get, id)).state.has_ended
         for event in await run_in_threadpool(project.jobs.events, id, seen):
             seen = event.number
             yield _sent(event)
-        if has_ended:
+        if is_over:
             return
         await anyio.sleep(_POLL_S)
 

@@ -3,32 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 
-from docindex_dagster.runner.entries import Mode
+from docindex_dagster.runner.entries import Kind, Mode, State
 
-Kind = Literal["index", "remove"]
-
-
-class State(StrEnum):
-    """How a job does."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    CANCELLING = "cancelling"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELED = "canceled"
-    LOST = "lost"  # its process was gone before its end
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more will become of it."""
-        return self in _ENDED
-
-
-_ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELED, State.LOST)
+BEGAN, ENDED = "began", "ended"  # the first event of a job, and the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +41,13 @@ class Job:
     summary: Mapping[str, Any] | None  # what `docindex index --json` prints of a run
     failures: tuple[str, ...]
     launched_by: str  # "serve", "sensor", "schedule", "command line", …
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it worked; None where it did not, or has not ended."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (datetime.fromisoformat(self.ended_at) - datetime.fromisoformat(self.started_at)).total_seconds()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,45 +1,28 @@
 """How far a job is: its phases, each with a fixed share of the whole."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from docindex_dagster.core import work
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.serving.jobs.journal import BEGAN, PROGRESS
-from docindex_dagster.serving.jobs.model import JobEvent
+from docindex_dagster.runner.journal import PROGRESS
+from docindex_dagster.serving.jobs.model import BEGAN, JobEvent
 
-
-@dataclass(frozen=True, slots=True)
-class _Phase:
-    """A part of a job, which goes from one percentage to another."""
-
-    name: str
-    start: int
-    end: int
-
-
-_DISCOVERY = _Phase("discovery", 0, 10)
-_CHUNKS = _Phase("chunks", 10, 50)
-_EMBEDDINGS = _Phase("embeddings", 50, 75)
-_CONCEPTS = _Phase("graph", 75, 82)
-_GRAPH = _Phase("graph", 75, 90)
-_STORES = _Phase("stores", 90, 97)
-_CATALOGUE = _Phase("catalogue", 97, 100)
-# By the stages that runs report. One that counts what another phase is for, such as `summaries`, belongs to that.
-_PHASES: Mapping[str, _Phase] = {
-    "clone": _DISCOVERY,
-    "fetch contents": _DISCOVERY,
-    "discovered_files": _DISCOVERY,
-    "commits": _DISCOVERY,
-    "chunks": _CHUNKS,
-    "summaries": _CHUNKS,
-    "references": _CHUNKS,
-    "embeddings": _EMBEDDINGS,
-    "concepts": _CONCEPTS,
-    "knowledge_graph": _GRAPH,
-    "stores": _STORES,
-    "index_catalog": _CATALOGUE,
+# The phase of each stage that runs report, and the percentages between which it goes. A stage that counts what another
+# phase is for, such as `summaries`, belongs to that.
+_PHASES: Mapping[str, tuple[str, int, int]] = {
+    "clone": ("discovery", 0, 10),
+    "fetch contents": ("discovery", 0, 10),
+    "discovered_files": ("discovery", 0, 10),
+    "commits": ("discovery", 0, 10),
+    "chunks": ("chunks", 10, 50),
+    "summaries": ("chunks", 10, 50),
+    "references": ("chunks", 10, 50),
+    "embeddings": ("embeddings", 50, 75),
+    "concepts": ("graph", 75, 82),
+    "knowledge_graph": ("graph", 75, 90),
+    "stores": ("stores", 90, 97),
+    "index_catalog": ("catalogue", 97, 100),
 }
 
 
@@ -64,18 +47,18 @@ def of_events(events: Sequence[JobEvent]) -> Position:
         if event.name == BEGAN:
             position = Position("starting")
         elif event.name == PROGRESS:
-            position = _later(position, at(**_step(event.data)))
+            now = at(event.data["stage"], event.data["done"], event.data["total"])
+            position = replace(now, percent=max(position.percent, now.percent))
     return position
 
 
 def at(stage: str, done: int | None, total: int | None) -> Position:
     """Where a run is that does a stage."""
-    phase = _PHASES.get(stage)
-    if phase is None:  # of a package
+    if stage not in _PHASES:  # of a package
         return Position(stage, done, total, 0)
+    phase, start, end = _PHASES[stage]
     share = done / total if done is not None and total else 0.0
-    percent = int(phase.start + min(1.0, share) * (phase.end - phase.start))
-    return Position(phase.name, done, total, percent)
+    return Position(phase, done, total, int(start + min(1.0, share) * (end - start)))
 
 
 def of_run(layout: Layout, source: str | None, run_id: str) -> Position:
@@ -84,11 +67,3 @@ def of_run(layout: Layout, source: str | None, run_id: str) -> Position:
     if at_work is None or at_work.step is None or run_id not in at_work.owner:
         return NOT_BEGUN
     return at(at_work.step.stage, at_work.step.done, at_work.step.total)
-
-
-def _step(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: data[name] for name in ("stage", "done", "total")}
-
-
-def _later(before: Position, now: Position) -> Position:
-    return Position(now.phase, now.done, now.total, max(before.percent, now.percent))

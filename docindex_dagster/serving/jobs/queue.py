@@ -1,18 +1,20 @@
 """The jobs of a project: asked for, shown, followed and cancelled. One works at a time, the others wait in their order.
 
-Each step is in the job's record before it is done, so that a server that is started again goes on where one that was
-killed was. What of a job's process it does not know from the record, it sees from the job's lock and events.
+Jobs are runs in the journal, which `docindex serve` was asked for. Only their lines and locks say how they do, so a
+server that is started again goes on where one that was killed was.
 """
 
 import logging
+import os
+import signal
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from threading import Condition, Thread
-from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 from uuid import uuid4
 
 from docindex_dagster.core import access
@@ -20,6 +22,7 @@ from docindex_dagster.core.errors import (
     AccessError,
     EndedJobError,
     FullQueueError,
+    JobError,
     JobsOffError,
     UnknownJobError,
     UsedKeyError,
@@ -27,12 +30,11 @@ from docindex_dagster.core.errors import (
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free, holder
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.serving.jobs import child, journal, progress, requests
-from docindex_dagster.serving.jobs.ending import Ending, end_of
-from docindex_dagster.serving.jobs.journal import Tail
-from docindex_dagster.serving.jobs.model import Job, JobEvent, JobRequest, State
-from docindex_dagster.serving.jobs.recorded import RecordedRuns
-from docindex_dagster.serving.jobs.records import Record, Records, now
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Entry, Run, State
+from docindex_dagster.serving.jobs import child, progress, requests
+from docindex_dagster.serving.jobs.events import Tail
+from docindex_dagster.serving.jobs.model import ENDED, Job, JobEvent, JobRequest, iso_time
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1  # between two looks at a process that works
@@ -44,10 +46,41 @@ _AFTER_A_FAILURE_S = 5.0
 _USUAL_S = 30.0  # of a job, while none is known
 
 
-class Jobs:
-    """The jobs of one project. Threads may share it; between `open` and `close` it works on them.
+class RecordedRuns(Protocol):
+    """The runs of a project that Dagster has recorded."""
 
-    Runs that others started on the same Dagster instance are shown among them, by the ids of these runs.
+    def newest(self, limit: int) -> list[Job]:
+        """The newest runs that index or remove a source, as jobs."""
+
+    def get(self, run_id: str) -> Job | None:
+        """One run as a job; None where there is none."""
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run.
+
+        Raises:
+            EndedJobError: it has ended.
+            JobError: it is not known how to reach it.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A run in the journal, with its file and as a job."""
+
+    path: Path
+    entry: Entry
+    job: Job
+
+    @property
+    def is_ours(self) -> bool:
+        return self.entry.run.launched_by == "serve"
+
+
+class Jobs:
+    """The jobs of one project. Threads may share it; as a context it works on them.
+
+    Runs that others started are shown among them, by their ids: those in the journal, and those that Dagster recorded.
     """
 
     def __init__(
@@ -69,12 +102,12 @@ class Jobs:
         self._opened = ExitStack()
         self._changed = Condition()
         self._is_closing = False
-        self._records = Records(self._layout)
+        self._known: dict[Path, _Known] = {}
         self._tails: OrderedDict[str, Tail] = OrderedDict()
         self._runs: tuple[float, list[Job]] = (-_RUNS_AGE_S, [])
         self._worker = Thread(target=self._work, name="jobs", daemon=True)
 
-    def open(self) -> Self:
+    def __enter__(self) -> Self:
         """Take up the work where an earlier server left it.
 
         Raises:
@@ -83,14 +116,14 @@ class Jobs:
         if not self._is_on:
             return self
         with access.writing(self._settings):
-            self._layout.jobs.mkdir(exist_ok=True)
+            self._layout.journal.mkdir(exist_ok=True)
         lock = self._layout.jobs_lock
         if not self._opened.enter_context(exclusive_if_free(lock, "docindex serve")):
             other = holder(lock)
             self._opened.close()
             who = f"process {other.pid}" if other else "another process"
             raise AccessError(f"{who} serves this project already: stop it first, or give --no-jobs")
-        self._records.read().prune()
+        journal.prune(self._layout)
         self._worker.start()
         return self
 
@@ -103,17 +136,11 @@ class Jobs:
             self._worker.join(_LONGEST_END_S)
         self._opened.close()
 
-    def __enter__(self) -> Self:
-        """Open it."""
-        return self.open()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
 
-    def submit(self, request: JobRequest, idempotency_key: str | None = None) -> Job:
+    def submit(self, request: JobRequest, key: str | None = None) -> Job:
         """Ask for a job; with a key that was given within a day, it is the one that was asked for then.
 
         Raises:
@@ -124,28 +151,29 @@ class Jobs:
             JobError: the request asks for what excludes each other.
         """
         self._check_on()
-        if (first := self._first(request, idempotency_key)) is not None:
+        if (first := self._first(request, key)) is not None:
             return first
         requests.check(load_settings(self._settings.root), request)
         with self._changed:
-            if (first := self._first(request, idempotency_key)) is not None:  # another thread was quicker
+            if (first := self._first(request, key)) is not None:  # another thread was quicker
                 return first
             self._check_room()
-            number = self._records.next_number()
-            record = Record(str(uuid4()), number, request, State.QUEUED, idempotency_key, created_at=now())
-            self._records.write(record)
+            run = Run(
+                str(uuid4()), request.source, "serve", time.time(), request.mode, request.paths, request.kind, key
+            )
+            journal.ask(self._layout, run)
             self._changed.notify_all()
-            return self._job(record)
+            return self.get(run.run_id)
 
     def _first(self, request: JobRequest, key: str | None) -> Job | None:
-        with self._changed:
-            record = self._records.with_key(key) if key is not None else None
-            if record is not None and record.request != request:
-                raise UsedKeyError(f"the key {key!r} belongs to another request, job {record.id}: choose a new one")
-            return self._job(record) if record is not None else None
+        found = (known for known in self._ours() if key is not None and known.entry.run.key == key)
+        first = next((known for known in found if journal.holds_key(known.entry.run)), None)
+        if first is not None and first.job.request != request:
+            raise UsedKeyError(f"the key {key!r} belongs to another request, job {first.job.id}: choose a new one")
+        return None if first is None else first.job
 
     def _check_room(self) -> None:
-        waiting = sum(record.state is State.QUEUED for record in self._records.all())
+        waiting = sum(known.job.state is State.QUEUED for known in self._ours())
         most = self._settings.serve.queue
         if waiting >= most:
             seconds = max(1, round(self._usual_s()))
@@ -153,7 +181,7 @@ class Jobs:
 
     def _usual_s(self) -> float:
         """How long a job takes, by the last ones."""
-        took = [seconds for record in self._records.all() if (seconds := record.seconds) is not None][-10:]
+        took = [known.job.seconds for known in self._ours() if known.job.seconds is not None][-10:]
         return sum(took) / len(took) if took else _USUAL_S
 
     def get(self, id: str) -> Job:  # noqa: A002 the word of the interface
@@ -162,22 +190,42 @@ class Jobs:
         Raises:
             UnknownJobError: there is none.
         """
-        with self._changed:
-            record = self._records.get(id)
-            if record is not None:
-                return self._job(record)
-        run = self._recorded.get(id)
-        if run is None:
+        known = self._find(id)
+        job = self._recorded.get(id) if known is None else known.job
+        if job is None:
             raise UnknownJobError(f"there is no job {id!r}; jobs are kept for 7 days, and the newest 1,000")
-        return run
+        return job
 
     def all(self) -> list[Job]:
         """All jobs and the newest runs of others, the newest first."""
-        runs = self._newest_runs()
+        jobs = {known.job.id: known.job for known in self._journaled()}
+        recorded = [run for run in self._newest_runs() if run.id not in jobs]
+        return sorted([*reversed(jobs.values()), *recorded], key=lambda job: job.created_at, reverse=True)
+
+    def _journaled(self, id: str | None = None) -> list[_Known]:  # noqa: A002 as above
+        """The runs in the journal, oldest first; with an id, that one alone."""
         with self._changed:
-            ours = {record.id: self._job(record) for record in self._records.all()}
-        theirs = [run for run in runs if run.id not in ours]
-        return sorted([*reversed(ours.values()), *theirs], key=lambda job: job.created_at, reverse=True)
+            paths = journal.files(self._layout)
+            if gone := self._known.keys() - set(paths):
+                self._known = {path: known for path, known in self._known.items() if path not in gone}
+                self._runs = (-_RUNS_AGE_S, [])  # they may be recorded by now
+            wanted = paths if id is None else [path for path in paths if path.stem.partition("-")[2] == id]
+            return [known for path in wanted if (known := self._look(path)) is not None]
+
+    def _look(self, path: Path) -> _Known | None:
+        known = self._known.get(path)
+        if known is None or not known.job.state.has_ended:
+            entry = journal.read(path)
+            if entry is None:
+                return None
+            known = self._known[path] = _Known(path, entry, self._job(path, entry))
+        return known
+
+    def _ours(self) -> list[_Known]:
+        return [known for known in self._journaled() if known.is_ours]
+
+    def _find(self, id: str) -> _Known | None:  # noqa: A002 as above
+        return next(iter(self._journaled(id)), None)
 
     def _newest_runs(self) -> list[Job]:
         with self._changed:
@@ -200,57 +248,42 @@ class Jobs:
         """
         self._check_on()
         with self._changed:
-            record = self._records.get(id)
-            if record is not None:
-                return self._job(self._cancelled(record))
+            known = self._find(id)
+            if known is not None:
+                self._cancel(known)
+                self._changed.notify_all()
+                return self.get(id)
         self.get(id)
         self._recorded.cancel(id)
         with self._changed:
             self._runs = (-_RUNS_AGE_S, [])
         return self.get(id)
 
-    def _cancelled(self, record: Record) -> Record:
-        if record.state.has_ended:
-            raise EndedJobError(f"job {record.id} has ended already: {record.state}")
-        if record.state is State.QUEUED:
-            record = self._records.write(record.ended(State.CANCELED))
-        elif record.state is State.RUNNING:
-            record = self._records.write(replace(record, state=State.CANCELLING))
-        self._changed.notify_all()
-        return record
+    def _cancel(self, known: _Known) -> None:
+        entry = known.entry
+        if entry.state.has_ended:
+            raise EndedJobError(f"job {entry.run.run_id} has ended already: {entry.state}")
+        if entry.run.launched_by == "watch":
+            raise JobError(
+                f"run {entry.run.run_id} belongs to process {entry.pid}, which watches the sources: stop that one"
+            )
+        journal.cancel(known.path)
+        if not known.is_ours:  # or else the process of the job is ended by who follows it
+            with suppress(ProcessLookupError):
+                os.kill(entry.pid, signal.SIGINT)
 
-    def events(self, id: str, after: int = 0, wait_s: float = 0.0) -> list[JobEvent]:  # noqa: A002 as above
-        """The events of a job after the one with a number; waits so long for the first of them.
-
-        Raises:
-            UnknownJobError: there is no such job.
-        """
-        until = time.monotonic() + wait_s
-        with self._changed:
-            while (record := self._records.get(id)) is not None:
-                found = [event for event in self._reported(record) if event.number > after]
-                left = until - time.monotonic()
-                if found or left <= 0 or record.state.has_ended or self._is_closing:
-                    return found
-                self._changed.wait(left)
-        return self._events_of_run(id, after, until)
-
-    def _events_of_run(self, run_id: str, after: int, until: float) -> list[JobEvent]:
-        """Only that it has ended is known of a run of others."""
-        while not (job := self.get(run_id)).state.has_ended:
-            left = until - time.monotonic()
-            if left <= 0 or self._is_closing:
-                return []
-            time.sleep(min(left, _RUNS_AGE_S))
-        return [JobEvent(1, journal.ENDED, _end(job))] if after < 1 else []
-
-    def has_ended(self, id: str) -> bool:  # noqa: A002 as above
-        """Whether nothing more becomes of a job.
+    def events(self, id: str, after: int = 0) -> list[JobEvent]:  # noqa: A002 as above
+        """The events of a job after the one with a number; of a run of others, only that it has ended.
 
         Raises:
             UnknownJobError: there is no such job.
         """
-        return self.get(id).state.has_ended
+        known = self._find(id)
+        job = self.get(id) if known is None else known.job
+        events = list(self._events(known.path)) if known is not None and known.is_ours else []
+        if job.state.has_ended:
+            events.append(JobEvent(len(events) + 1, ENDED, _end(job)))
+        return events[after:]
 
     def _check_on(self) -> None:
         if not self._is_on:
@@ -258,46 +291,42 @@ class Jobs:
         if self._is_closing or not self._worker.is_alive():
             raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
 
-    def _reported(self, record: Record) -> list[JobEvent]:
-        """The events that others see: the last one is the server's."""
-        events = [event for event in self._tail(record.id).read() if event.name != journal.FINISHED]
-        if record.state.has_ended:
-            events.append(JobEvent(len(events) + 1, journal.ENDED, _end(self._job(record))))
-        return events
-
-    def _tail(self, job: str) -> Tail:
-        """What follows the events of a job; those that nobody looked at for long are forgotten."""
-        if job not in self._tails:
-            self._tails[job] = Tail(self._layout.job(job, "events"))
+    def _events(self, path: Path) -> Sequence[JobEvent]:
+        """The events in the file of a job; those that nobody looked at for long are read anew."""
+        with self._changed:
+            tail = self._tails.setdefault(path.stem, Tail())
+            self._tails.move_to_end(path.stem)
             if len(self._tails) > _MOST_TAILS:
                 self._tails.popitem(last=False)
-        self._tails.move_to_end(job)
-        return self._tails[job]
+            return tail.read(path)
 
-    def _job(self, record: Record) -> Job:
-        if record.state is State.QUEUED:
-            has_run, position = False, progress.NOT_BEGUN
-        elif record.state.has_ended:
-            has_run, position = record.has_run, record.position
-        else:
-            events = self._tail(record.id).read()
-            has_run, position = bool(events), progress.of_events(events)
+    def _job(self, path: Path, entry: Entry) -> Job:
+        run, end, state = entry.run, entry.end, entry.state
+        position = self._position(path, entry)
         return Job(
-            id=record.id,
-            request=record.request,
-            state=record.state,
+            id=run.run_id,
+            request=JobRequest(run.kind, run.source, run.mode, run.only),
+            state=state,
             phase=position.phase,
             done=position.done,
             total=position.total,
             percent=position.percent,
-            created_at=record.created_at,
-            started_at=record.started_at,
-            ended_at=record.ended_at,
-            run_id=record.id if has_run else None,
-            summary=record.summary,
-            failures=record.failures,
-            launched_by="serve",
+            created_at=iso_time(run.asked_at),
+            started_at=None if entry.started_at is None or state is State.QUEUED else iso_time(entry.started_at),
+            ended_at=iso_time(end.ended_at) if end is not None else None,
+            run_id=run.run_id if entry.has_begun else None,
+            summary=entry.summary,
+            failures=end.failures if end is not None and state is not State.CANCELED else (),
+            launched_by=run.launched_by,
         )
+
+    def _position(self, path: Path, entry: Entry) -> progress.Position:
+        run, state = entry.run, entry.state
+        if state is State.SUCCEEDED:
+            return progress.DONE
+        if run.launched_by == "serve":
+            return progress.of_events(self._events(path)) if entry.has_begun else progress.NOT_BEGUN
+        return progress.NOT_BEGUN if state.has_ended else progress.of_run(self._layout, run.source, run.run_id)
 
     def _work(self) -> None:
         """Do one job after the other, until it is closed."""
@@ -305,90 +334,49 @@ class Jobs:
             try:
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closing or self._next() is not None)
-                    record = None if self._is_closing else self._next()
-                if record is not None:
-                    self._do(record)
+                    known = None if self._is_closing else self._next()
+                if known is not None:
+                    self._do(known.path)
             except Exception:  # noqa: BLE001 it is logged, and a thread that ends would say nothing
                 # The jobs that wait are worth another attempt, whatever is wrong: a full disk will be freed.
                 _LOG.exception("the work on the jobs goes on in %s s", _AFTER_A_FAILURE_S)
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closing, _AFTER_A_FAILURE_S)
 
-    def _next(self) -> Record | None:
+    def _next(self) -> _Known | None:
         """The job that works or worked when the last server ended, else the one that waits longest."""
-        unfinished = [record for record in self._records.all() if not record.state.has_ended]
-        begun = [record for record in unfinished if record.state is not State.QUEUED]
+        unfinished = [known for known in self._ours() if not known.job.state.has_ended]
+        begun = [known for known in unfinished if known.job.state is not State.QUEUED]
         return next(iter(begun or unfinished), None)
 
-    def _do(self, record: Record) -> None:
+    def _do(self, path: Path) -> None:
         """Bring a job to its end, unless it is closed before."""
-        if record.state is State.QUEUED:
-            self._start(record)
-        if self._follow(record.id):
-            self._end(record.id)
-
-    def _start(self, record: Record) -> None:
-        """Start the process of a job, unless it has been cancelled meanwhile."""
         with self._changed:
-            record = self._records.get(record.id) or record
-            if record.state is not State.QUEUED:
-                return
-            started = replace(record, state=State.RUNNING, started_at=now(), attempts=record.attempts + 1)
-            self._records.write(started)
-            self._layout.job(record.id, "events").unlink(missing_ok=True)  # a line that an attempt before did not end
-            child.start(self._settings, self._command, record.id, record.request)
-
-    def _follow(self, job: str) -> bool:
-        """Watch the process of a job, and end it where it is cancelled; whether it has ended."""
-        ending: Ending | None = None
-        seen = 0
-        while child.is_alive(self._layout, job):
+            entry = journal.read(path)
+            if entry is not None and entry.state is State.QUEUED:  # else it was cancelled meanwhile, or works
+                child.start(self._settings, self._command, path)
+        if self._follow(path):
             with self._changed:
-                seen, before = len(self._tail(job).read()), seen
-                if seen > before:
-                    self._changed.notify_all()
-                record = self._records.get(job)
-            if record is not None and record.state is State.CANCELLING:
-                ending = ending or self._ending(job)
-                if ending is not None:
-                    ending.press()
+                entry = journal.read(path)
+                if entry is not None and entry.end is not None and not entry.has_stages:
+                    journal.settle(path, entry)  # Dagster will not record it
+                journal.prune(self._layout)
+                self._changed.notify_all()
+
+    def _follow(self, path: Path) -> bool:
+        """Watch the process of a job, and end it where it is cancelled; whether it has ended."""
+        signals, cancelled_at = list(child.SIGNALS), 0.0
+        while holder(path) is not None:
+            entry = journal.read(path)
+            if entry is not None and entry.is_cancelled and entry.pid:
+                cancelled_at = cancelled_at or time.monotonic()
+                if signals and time.monotonic() >= cancelled_at + signals[0][0]:
+                    child.send(entry.pid, signals.pop(0)[1])
             with self._changed:
                 if self._is_closing:
                     return False
                 self._changed.wait(_POLL_S)
         return True
-
-    def _ending(self, job: str) -> Ending | None:
-        """What ends the process of a job; None where that is not known yet."""
-        pid = child.process_of(self._layout, job)
-        if pid is None:
-            return None
-        self._recorded.mark_cancelling(job)  # before the signal, by which the run would be a failed one
-        return Ending(pid)
-
-    def _settled(self, ended: Record) -> Record:
-        """The record of a job whose run may have ended well at the last moment."""
-        run = self._recorded.get(ended.id)
-        has_succeeded = run is not None and run.state is State.SUCCEEDED
-        return replace(ended, state=State.SUCCEEDED, failures=(), position=progress.DONE) if has_succeeded else ended
-
-    def _end(self, job: str) -> None:
-        """Write down how a job ended whose process is gone, or that it waits again."""
-        with self._changed:
-            record = self._records.get(job)
-            if record is None or record.state.has_ended:
-                return
-            ended = end_of(record, self._tail(job).read(), child.last_words(self._layout.job(job, "log")))
-        if ended.state in {State.CANCELED, State.LOST} and ended.has_run:
-            ended = self._settled(ended)
-        with self._changed:
-            record = self._records.get(job) or record
-            if record.state is State.CANCELLING and ended.state is State.QUEUED:  # cancelled this very moment
-                ended = record.ended(State.CANCELED)
-            self._records.write(ended)
-            for old in self._records.prune():
-                self._tails.pop(old, None)
-            self._changed.notify_all()
 
 
 def _end(job: Job) -> dict[str, object]:

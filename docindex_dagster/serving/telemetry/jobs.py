@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
 from threading import Lock
 from typing import get_args
 
@@ -11,7 +10,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.serving.jobs.model import Job, Kind, State
+from docindex_dagster.runner.entries import Kind, State
+from docindex_dagster.serving.jobs.model import Job
 
 _JOBS_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 _KINDS: tuple[str, ...] = get_args(Kind)
@@ -70,9 +70,8 @@ class JobFigures(Collector):
             self._counted = frozenset(ended)
         for job in map(ended.__getitem__, fresh):
             self._ended.labels(job.request.kind, job.state.value).inc()
-            if job.started_at is not None and job.ended_at is not None:
-                begun, over = map(datetime.fromisoformat, (job.started_at, job.ended_at))
-                self._took.labels(job.request.kind).observe((over - begun).total_seconds())
+            if job.seconds is not None:
+                self._took.labels(job.request.kind).observe(job.seconds)
 
 
 def _number(jobs: Sequence[Job], kind: str, state: State) -> int:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from fastapi import APIRouter, Request
 from starlette.responses import HTMLResponse
 
+from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.jobs.model import Job, State
+from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.web.moments import seconds_between
 from docindex_dagster.serving.web.templating import page
 

@@ -73,17 +73,18 @@ def events_until(jobs: Jobs, job: Job, name: str) -> list[JobEvent]:
     while not found or found[-1].name != name:
         assert time.monotonic() < until, f"no {name}: {found}"
         assert found[-1:] == [] or found[-1].name != "ended", f"no {name}: {found}"
-        for event in jobs.events(job.id, found[-1].number if found else 0, wait_s=5.0):
+        for event in jobs.events(job.id, found[-1].number if found else 0):
             found.append(event)
             if event.name == name:
                 break
+        time.sleep(0.02)
     return found
 
 
 def ended(jobs: Jobs, job: Job) -> Job:
     """A job when it has ended."""
     until = time.monotonic() + LONGEST_S
-    while not jobs.has_ended(job.id):
+    while not jobs.get(job.id).state.has_ended:
         assert time.monotonic() < until, jobs.get(job.id)
         time.sleep(0.02)
     return jobs.get(job.id)

@@ -19,7 +19,7 @@ def main() -> None:
         say("open")
         job = jobs.submit(JobRequest("index", source), key)
         say(job.id)
-        while not jobs.has_ended(job.id):
+        while not jobs.get(job.id).state.has_ended:
             time.sleep(0.02)
         say(str(jobs.get(job.id).state))
 

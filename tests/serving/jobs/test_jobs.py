@@ -15,7 +15,8 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.dead_runs import LOST_TAG
-from docindex_dagster.serving.jobs.model import JobRequest, State
+from docindex_dagster.runner.entries import State
+from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import KEY, Project
@@ -151,7 +152,7 @@ def test_runs_of_the_command_line_are_shown_and_cancelled(opened, root, layout):
             time.sleep(0.1)
         (job,) = shown
         assert (job.launched_by, job.request) == ("command line", JobRequest("index", KEY, "full"))
-        assert jobs.events(job.id, wait_s=0.1) == []
+        assert jobs.events(job.id) == []
 
         jobs.cancel(job.id)
         assert command.wait(LONGEST_S) == 130

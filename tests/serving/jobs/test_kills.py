@@ -17,8 +17,9 @@ import pytest
 
 from docindex_dagster.cli import launch
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.serving.jobs.journal import Tail
-from docindex_dagster.serving.jobs.records import Record, Records
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Entry
+from docindex_dagster.serving.jobs.events import Tail
 from tests.incremental.conftest import folder, say  # noqa: F401 they are fixtures
 from tests.incremental.contents import difference, problems
 from tests.incremental.processes import CHECKOUT, anew, contents_of, ended
@@ -116,8 +117,8 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
     """Kill, and say where the job was then: its last stage, or what its process had not yet done."""
     if victim == "server":
         server.kill()
-    record = record_of(project.layout, key)
-    pid = process_of(record) if record is not None else None
+    path = file_of(project.layout, key)
+    pid = process_of(path) if path is not None else None
     if victim != "server" and pid is not None:
         os.killpg(pid, signal.SIGKILL)
     if victim == "both":
@@ -127,24 +128,29 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
             pass
     if pid is not None and victim != "server":
         assert ended(pid, _ORPHANS_END_WITHIN_S)
-    if record is None:
+    if path is None:
         return "before it was asked for"
     if pid is None and victim == "process":
         return "no process, so that nothing was killed"
-    events = Tail(project.layout.job(record.id, "events")).read()
+    events = Tail().read(path)
     return str(events[-1].data.get("stage", events[-1].name)) if events else "before it began"
 
 
-def record_of(layout: Layout, key: str) -> Record | None:
-    return next((record for record in Records(layout).read().all() if record.key == key), None)
+def jobs_of(layout: Layout) -> list[tuple[Path, Entry]]:
+    """The jobs of a project with their files."""
+    found = ((path, journal.read(path)) for path in journal.files(layout))
+    return [(path, entry) for path, entry in found if entry is not None]
 
 
-def process_of(record: Record) -> int | None:
+def file_of(layout: Layout, key: str) -> Path | None:
+    return next((path for path, entry in jobs_of(layout) if entry.run.key == key), None)
+
+
+def process_of(path: Path) -> int | None:
     """The process of a job, by its argument; None where it does not run."""
-    name = f'"id": "{record.id}"'
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if name in (process / "cmdline").read_text():
+            if f"\0{path.stem}\0" in (process / "cmdline").read_text():
                 return int(process.name)
         except OSError:
             continue
@@ -152,20 +158,20 @@ def process_of(record: Record) -> int | None:
 
 
 def check(project: Project, job: str, state: str, died_in: str, where: str) -> None:
-    """A job has one record, and one run if it began; both say the same, and there is no other run."""
-    records = Records(project.layout).read().all()
-    record = next(record for record in records if record.id == job)
-    assert (record.state, record.state.has_ended) == (state, True), where
-    assert len({each.key for each in records}) == len(records), where
+    """A job has one entry, and one run if it began; both say the same, and there is no other run."""
     with launch.instance(project.settings) as instance:
         record_all(project.settings, instance)
         runs = {run.run_id: run.status for run in instance.get_runs()}
-    assert runs.keys() == {each.id for each in records if each.has_run and each.id in runs}, where
+    entries = [entry for _, entry in jobs_of(project.layout)]
+    (entry,) = (each for each in entries if each.run.run_id == job)
+    assert (entry.state, entry.state.has_ended) == (state, True), where
+    assert len({each.run.key for each in entries}) == len(entries), where
+    assert runs.keys() == {each.run.run_id for each in entries if each.has_begun}, where
     if state == "succeeded":
         assert runs[job] is dg.DagsterRunStatus.SUCCESS, where
     else:
         assert state == "lost", where
-        assert record.failures, where
+        assert entry.end.failures, where
         assert died_in != "before it was asked for", where
         assert runs.get(job, dg.DagsterRunStatus.FAILURE) is dg.DagsterRunStatus.FAILURE, where
     assert problems(project.layout) == [], where
@@ -178,7 +184,7 @@ def _undisturbed(project: Project, source: str) -> float:
     job, state = server.says(), server.says()
     seconds = time.monotonic() - started
     server.close()
-    assert state == "succeeded", (job, record_of(project.layout, source))
+    assert state == "succeeded", (job, jobs_of(project.layout))
     return seconds
 
 

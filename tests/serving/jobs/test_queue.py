@@ -1,33 +1,31 @@
 """The queue: order, room, keys and restarts. A script stands for docindex where it does not matter what is done."""
 
-import json
 import os
 import time
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from docindex_dagster.cli.jobs import jobs_of
 from docindex_dagster.core import errors
+from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.serving.jobs import child
-from docindex_dagster.serving.jobs.model import JobRequest, State
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import State
+from docindex_dagster.serving.jobs.model import JobRequest
 from tests.defs.conftest import CONFIG, KEY
-from tests.serving.jobs.conftest import INDEX, ended
+from tests.serving.jobs.conftest import INDEX, LONGEST_S, ended
 
 SLEEPS = "import time; time.sleep(300)"
 # It does what the process of a job does: say that it begins, and how it ended.
 WORKS = """
-import json, os, sys
-from docindex_dagster.core.settings import load_settings
-from docindex_dagster.core.layout import Layout
-from docindex_dagster.serving.jobs.child import Order
-from docindex_dagster.serving.jobs.journal import Journal
-order = Order.of_json(sys.argv[1])
-journal = Journal(Layout(load_settings().home).job(order.id, "events"))
-journal.write("began", {"run_id": order.id, "pid": os.getpid()})
-journal.write("finished", {"outcome": "succeeded", "summary": {"files": 1}, "failures": []})
+import sys
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import State
+writer = journal.inherited(int(sys.argv[2]))
+writer.begin(has_stages=False)
+writer.add("summary", {"files": 1})
+writer.end(State.SUCCEEDED)
 """
 
 
@@ -71,21 +69,13 @@ class TestOrder:
             sleeping.cancel(second.id)
 
     def test_a_cancelled_job_that_overhears_an_interrupt_is_ended_all_the_same(self, opened, monkeypatch):
-        monkeypatch.setattr("docindex_dagster.serving.jobs.ending._SIGNALS", ((0.0, 2), (0.3, 15), (0.6, 9)))
+        monkeypatch.setattr("docindex_dagster.serving.jobs.child.SIGNALS", ((0.0, 2), (0.3, 15), (0.6, 9)))
         jobs = opened("import signal, time\nfor number in (2, 15): signal.signal(number, signal.SIG_IGN)\n" + SLEEPS)
         job = jobs.submit(INDEX)
 
         jobs.cancel(job.id)
 
         assert ended(jobs, job).state is State.CANCELED
-
-    def test_waiting_for_events_ends_with_the_time_or_with_the_first(self, sleeping):
-        second = sleeping.submit(INDEX)
-
-        assert sleeping.events(second.id, wait_s=0.1) == []
-        sleeping.cancel(second.id)
-        assert [event.name for event in sleeping.events(second.id, wait_s=60)] == ["ended"]
-        assert sleeping.events(second.id, after=1, wait_s=60) == []
 
 
 class TestRoom:
@@ -141,7 +131,9 @@ class TestKeys:
         first = jobs.submit(INDEX, "once")
         ended(jobs, first)
         jobs.close()
-        rewrite(layout, first.id, created_at=ago(hours=25))
+        path = file_of(layout, first)
+        asked_at = journal.read(path).run.asked_at
+        path.write_text(path.read_text().replace(str(asked_at), str(asked_at - 25 * 3600)))
 
         assert opened(WORKS).submit(INDEX, "once").id != first.id
 
@@ -167,7 +159,8 @@ class TestRestart:
         job = jobs.submit(INDEX)
         started(jobs, job)
         jobs.close()
-        layout.job(job.id, "events").write_text('{"name": "beg')  # it died while it wrote that it begins
+        with file_of(layout, job).open("a") as file:
+            file.write('{"name": "beg')  # it died while it wrote that it begins
         kill_sleeper(layout, job)
 
         again = opened(WORKS)
@@ -190,7 +183,7 @@ class TestRestart:
         started(jobs, job)
         jobs.close()
         kill_sleeper(layout, job)
-        rewrite(layout, job.id, state="cancelling")
+        journal.cancel(file_of(layout, job))
 
         assert ended(opened(WORKS), job).state is State.CANCELED
 
@@ -206,12 +199,13 @@ class TestRestart:
         assert ended(again, job).state is State.CANCELED
 
     def test_a_record_that_nobody_understands_is_left_alone(self, opened, layout):
-        layout.jobs.mkdir(parents=True)
-        for name, text in (("a", "{"), ("b", "[]"), ("c", '{"id": "c", "of": "a later version"}')):
-            layout.job(name, "json").write_text(text)
+        layout.journal.mkdir(parents=True)
+        later = '{"name": "run", "data": {"id": "c", "of": "a later version"}}'
+        for name, text in (("a", "{"), ("b", "[]"), ("c", later)):
+            (layout.journal / f"1-{name}.jsonl").write_text(text)
 
         assert opened(WORKS).all() == []
-        assert layout.job("c", "json").exists()
+        assert (layout.journal / "1-c.jsonl").exists()
 
     def test_only_one_server_works_on_a_project(self, opened, root):
         jobs = opened(WORKS)
@@ -271,7 +265,7 @@ class TestRequests:
     def test_there_is_no_job_without_a_record(self, opened):
         jobs = opened(WORKS)
 
-        for ask in (jobs.get, jobs.cancel, jobs.events, jobs.has_ended):
+        for ask in (jobs.get, jobs.cancel, jobs.events):
             with pytest.raises(errors.UnknownJobError, match="there is no job 'x'"):
                 ask("x")
 
@@ -307,41 +301,41 @@ class TestRetention:
             ended(jobs, job)
         jobs.close()
         for job in (old, keyed):
-            rewrite(layout, job.id, ended_at=ago(days=8))
+            week_ago = time.time() - 8 * 24 * 3600
+            os.utime(file_of(layout, job), (week_ago, week_ago))
 
         again = opened(WORKS)
         last = ended(again, again.submit(INDEX))
 
         kept = {keyed.id, new.id, last.id}  # the key of one holds still
         assert {job.id for job in again.all()} == kept
-        assert {file.name.partition(".")[0] for file in layout.jobs.iterdir()} == kept
+        assert {file.stem.partition("-")[2] for file in layout.journal.iterdir()} == kept
 
     def test_the_newest_thousand_are_kept(self, opened, layout):
         jobs = opened(WORKS)
         first = ended(jobs, jobs.submit(INDEX))
         jobs.close()
-        values = json.loads(layout.job(first.id, "json").read_text())
+        path = file_of(layout, first)
+        text, asked_at = path.read_text(), int(path.stem.partition("-")[0])
         for number in range(2, 1002):
-            values |= {"id": f"job{number}", "number": number}
-            layout.job(f"job{number}", "json").write_text(json.dumps(values))
+            job = path.with_stem(f"{asked_at + number:020d}-job{number}")
+            job.write_text(text.replace(first.id, f"job{number}"))
 
         again = opened(WORKS)
         last = ended(again, again.submit(INDEX))
 
-        shown = {job.id for job in again.all()}
+        until = time.monotonic() + LONGEST_S
+        while len(shown := {job.id for job in again.all()}) > 1000:
+            assert time.monotonic() < until
+            time.sleep(0.02)
         assert len(shown) == 1000
         assert {last.id, "job1001", "job3"} <= shown
         assert not shown & {first.id, "job2"}
 
 
-def rewrite(layout, job: str, **values: str) -> None:
-    """Change the record of a job, while no server is there."""
-    file = layout.job(job, "json")
-    file.write_text(json.dumps(json.loads(file.read_text()) | values))
-
-
-def ago(**age: int) -> str:
-    return (datetime.now(UTC) - timedelta(**age)).isoformat(timespec="milliseconds")
+def file_of(layout, job) -> Path:
+    """The file of a job in the journal."""
+    return next(path for path in journal.files(layout) if path.stem.endswith(job.id))
 
 
 def started(jobs, job) -> None:
@@ -352,8 +346,7 @@ def started(jobs, job) -> None:
 
 def kill_sleeper(layout, job) -> None:
     """Kill the process of a job, and wait until it is gone."""
-    pid = child.process_of(layout, job.id)
-    assert pid is not None
-    os.kill(pid, 9)
-    while child.is_alive(layout, job.id):
+    path = file_of(layout, job)
+    os.kill(journal.read(path).pid, 9)
+    while holder(path) is not None:
         time.sleep(0.01)

@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.traces import span
-from docindex_dagster.serving.jobs.model import Job, JobRequest, State
+from docindex_dagster.runner.entries import State
+from docindex_dagster.serving.jobs.model import Job, JobRequest
 from docindex_dagster.serving.telemetry.jobs import JobFigures
 from docindex_dagster.serving.telemetry.kept import Kept
 from docindex_dagster.serving.telemetry.metrics import Metrics
