@@ -2,12 +2,15 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, Self
 
 from docindex_dagster.core import events
 from docindex_dagster.runner.journal import BEGIN, PROGRESS, WAITING, WARNING, Writer, lines, opened
 from docindex_dagster.serving.jobs.model import BEGAN, JobEvent
+from docindex_dagster.serving.jobs.progress import NOT_BEGUN, after
 
 _PAUSE_S = 0.25  # between two lines that only say how far a stage is
 
@@ -45,26 +48,28 @@ class Tail:
     """Reads the events of one job as they come: the number of an event is its place among them."""
 
     def __init__(self) -> None:
+        self.events: list[JobEvent] = []
+        self.position = NOT_BEGUN
         self._inode = 0
         self._offset = 0
-        self._events: list[JobEvent] = []
 
-    def read(self, path: Path) -> Sequence[JobEvent]:
-        """Return all events so far in the file of the job, which is another file once it is settled."""
-        try:
-            with opened(path) as file:
-                if (inode := os.fstat(file.fileno()).st_ino) != self._inode:
-                    self._inode, self._offset, self._events = inode, 0, []
-                file.seek(self._offset)
-                new = file.read()
-        except FileNotFoundError:
-            return self._events
-        whole = new[: new.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for name, data in lines(whole, skipped=("stage",)):
-            if name == BEGIN:
-                began = {"run_id": data["run_id"], "pid": data["pid"]}
-                self._events.append(JobEvent(len(self._events) + 1, BEGAN, began))
-            elif name in {PROGRESS, WAITING, WARNING}:
-                self._events.append(JobEvent(len(self._events) + 1, name, data))
-        return self._events
+    def read(self, path: Path) -> Self:
+        """Read the events that are new in the file of the job, which is another file once it is settled."""
+        with suppress(FileNotFoundError), opened(path) as file:
+            if (inode := os.fstat(file.fileno()).st_ino) != self._inode:
+                self.events, self.position, self._inode, self._offset = [], NOT_BEGUN, inode, 0
+            file.seek(self._offset)
+            new = file.read()
+            whole = new[: new.rfind(b"\n") + 1]
+            self._offset += len(whole)
+            for name, data in lines(whole, skipped=("stage",)):
+                if name == BEGIN:
+                    self._add(BEGAN, {"run_id": data["run_id"], "pid": data["pid"]})
+                elif name in {PROGRESS, WAITING, WARNING}:
+                    self._add(name, data)
+        return self
+
+    def _add(self, name: str, data: Mapping[str, Any]) -> None:
+        event = JobEvent(len(self.events) + 1, name, data)
+        self.events.append(event)
+        self.position = after(self.position, event)

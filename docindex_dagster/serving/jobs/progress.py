@@ -1,6 +1,6 @@
 """How far a job is: its phases, each with a fixed share of the whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from docindex_dagster.core import work
@@ -40,16 +40,14 @@ NOT_BEGUN = Position()
 DONE = Position(percent=100)
 
 
-def of_events(events: Sequence[JobEvent]) -> Position:
-    """Where a job is by its events so far; it never goes back."""
-    position = NOT_BEGUN
-    for event in events:
-        if event.name == BEGAN:
-            position = Position("starting")
-        elif event.name == PROGRESS:
-            now = at(event.data["stage"], event.data["done"], event.data["total"])
-            position = replace(now, percent=max(position.percent, now.percent))
-    return position
+def after(before: Position, event: JobEvent) -> Position:
+    """Where a job is after an event; it never goes back."""
+    if event.name == BEGAN:
+        return Position("starting")
+    if event.name != PROGRESS:
+        return before
+    now = at(event.data["stage"], event.data["done"], event.data["total"])
+    return replace(now, percent=max(before.percent, now.percent))
 
 
 def at(stage: str, done: int | None, total: int | None) -> Position:

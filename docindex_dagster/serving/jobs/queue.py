@@ -280,7 +280,7 @@ class Jobs:
         """
         known = self._find(id)
         job = self.get(id) if known is None else known.job
-        events = list(self._events(known.path)) if known is not None and known.is_ours else []
+        events = list(self._tail(known.path).events) if known is not None and known.is_ours else []
         if job.state.has_ended:
             events.append(JobEvent(len(events) + 1, ENDED, _end(job)))
         return events[after:]
@@ -291,7 +291,7 @@ class Jobs:
         if self._is_closing or not self._worker.is_alive():
             raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
 
-    def _events(self, path: Path) -> Sequence[JobEvent]:
+    def _tail(self, path: Path) -> Tail:
         """The events in the file of a job; those that nobody looked at for long are read anew."""
         with self._changed:
             tail = self._tails.setdefault(path.stem, Tail())
@@ -325,7 +325,7 @@ class Jobs:
         if state is State.SUCCEEDED:
             return progress.DONE
         if run.launched_by == "serve":
-            return progress.of_events(self._events(path)) if entry.has_begun else progress.NOT_BEGUN
+            return self._tail(path).position if entry.has_begun else progress.NOT_BEGUN
         return progress.NOT_BEGUN if state.has_ended else progress.of_run(self._layout, run.source, run.run_id)
 
     def _work(self) -> None:

@@ -13,7 +13,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run, StageEntry, State
 from docindex_dagster.runner.journal import Writer
-from docindex_dagster.serving.jobs import progress
 from docindex_dagster.serving.jobs.events import Listener, Tail
 
 
@@ -40,38 +39,42 @@ def path(layout, writer) -> Path:
 def test_each_event_is_read_once_in_its_order(writer, path):
     listener, tail = Listener(writer), Tail()
 
-    first = list(tail.read(path))
+    first = list(tail.read(path).events)
     listener(events.Waiting("library/a", "another run"))
     listener(events.Notice("library/a", "half of \ud800 a character"))
 
     assert [(event.number, event.name) for event in first] == [(1, "began")]
-    assert [(event.number, event.name) for event in tail.read(path)] == [(1, "began"), (2, "waiting"), (3, "warning")]
+    assert [(event.number, event.name) for event in tail.read(path).events] == [
+        (1, "began"),
+        (2, "waiting"),
+        (3, "warning"),
+    ]
 
 
 def test_events_have_the_same_numbers_in_a_file_that_was_settled(layout, writer, path):
     tail = Tail()
     Listener(writer)(events.Waiting("library/a", "another run"))
     writer.stage(StageEntry("chunks"))
-    before = list(tail.read(path))
+    before = list(tail.read(path).events)
 
     writer.end(State.SUCCEEDED)
     journal.forget(layout, "git/a")
 
     (settled,) = journal.files(layout)
     assert settled != path
-    assert list(tail.read(settled)) == before == list(Tail().read(settled))
+    assert tail.read(settled).events == before == Tail().read(settled).events
 
 
 @pytest.mark.parametrize("length", range(0, 60, 7))
 def test_a_line_counts_once_it_is_whole(path, length):
     tail = Tail()
     line = b'{"name": "waiting", "data": {"reason": "a run of another process"}}\n'
-    assert len(tail.read(path)) == 1
+    assert len(tail.read(path).events) == 1
     with path.open("ab", buffering=0) as file:
         file.write(line[:length])
-        assert len(tail.read(path)) == 1
+        assert len(tail.read(path).events) == 1
         file.write(line[length:])
-        assert len(tail.read(path)) == 2
+        assert len(tail.read(path).events) == 2
 
 
 def test_a_full_disk_costs_the_events_that_it_has_no_room_for_alone(writer, path):
@@ -86,7 +89,7 @@ def test_a_full_disk_costs_the_events_that_it_has_no_room_for_alone(writer, path
         signal.signal(signal.SIGXFSZ, handler)
     listener(events.Notice("library/a", "what fits again"))
 
-    assert [event.data.get("text") for event in Tail().read(path)] == [None, "what fits again"]
+    assert [event.data.get("text") for event in Tail().read(path).events] == [None, "what fits again"]
 
 
 def test_the_percentage_never_goes_back_and_ends_below_the_whole(writer, path):
@@ -97,9 +100,9 @@ def test_the_percentage_never_goes_back_and_ends_below_the_whole(writer, path):
         listener(events.StageBegan("git/a", stage))
         for done in (0, 5, 10):
             listener(events.Progress("git/a", stage, done, 10, "files"))
-            percents.append(progress.of_events(tail.read(path)).percent)
+            percents.append(tail.read(path).position.percent)
     listener(events.StageEnded("git/a", "stores", 1.0))
-    position = progress.of_events(tail.read(path))
+    position = tail.read(path).position
 
     assert all(before <= after for before, after in pairwise(percents))
     assert (position.phase, position.percent) == ("catalogue", 97)
@@ -111,6 +114,6 @@ def test_what_only_says_how_far_a_stage_is_comes_a_few_times_a_second(writer, pa
     for done in range(10_001):
         listener(events.Progress("git/a", "chunks", done, 10_000, "files"))
 
-    found = [event for event in Tail().read(path) if event.name == "progress"]
+    found = [event for event in Tail().read(path).events if event.name == "progress"]
     assert len(found) < 30
     assert (found[0].data["done"], found[-1].data["done"]) == (0, 10_000)

@@ -132,7 +132,7 @@ def kill(project: Project, server: Server, victim: Victim, key: str) -> str:
         return "before it was asked for"
     if pid is None and victim == "process":
         return "no process, so that nothing was killed"
-    events = Tail().read(path)
+    events = Tail().read(path).events
     return str(events[-1].data.get("stage", events[-1].name)) if events else "before it began"
 
 
