@@ -44,7 +44,7 @@ def runs_of(root: Path) -> list[dg.DagsterRun]:
 def test_a_job_is_a_recorded_run_that_says_how_far_it_is_and_what_it_did(opened, root, layout):
     jobs = opened()
 
-    job = jobs.submit(INDEX)
+    job = jobs.submit(INDEX, "once")
     events = events_until(jobs, job, "ended")
 
     assert [event.number for event in events] == list(range(1, len(events) + 1))
@@ -62,6 +62,8 @@ def test_a_job_is_a_recorded_run_that_says_how_far_it_is_and_what_it_did(opened,
     assert list(read_generation(layout).sources) == [KEY]
     (run,) = runs_of(root)
     assert (run.run_id, run.status) == (job.id, dg.DagsterRunStatus.SUCCESS)
+    assert (jobs.get(job.id), jobs.events(job.id)) == (done, events)  # also after it was recorded
+    assert jobs.submit(INDEX, "once").id == job.id
     assert [(each.id, each.launched_by) for each in jobs.all()] == [(job.id, "serve")]
 
     (root / "notes" / "guide.md").write_text("# Guide\n\n## Valves\n\nAnother text of the same file, to be found.\n")
