@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
 
 # A repository's own settings must not run programs, read files elsewhere, nor change what is printed.
@@ -91,7 +92,11 @@ def _linked_work_trees(common: Path, _: tuple[int, ...] | None) -> tuple[Path, .
 
 
 def text_of(file: Path) -> str:
-    """Return the text of one of git's small files; empty where there is none. Never blocks on a FIFO."""
+    """Return the text of one of git's small files; empty where there is none. Never blocks on a FIFO.
+
+    Raises:
+        SourceError: It is longer than a path; git would read all of it.
+    """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, ValueError):
@@ -100,7 +105,10 @@ def text_of(file: Path) -> str:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ""
         # Git takes white space for a part of the path.
-        return os.fsdecode(opened.read(_LONGEST_TEXT)).rstrip("\r\n")
+        text = opened.read(_LONGEST_TEXT + 1)
+    if len(text) > _LONGEST_TEXT:
+        raise SourceError(f"{file} is longer than a path")
+    return os.fsdecode(text).rstrip("\r\n")
 
 
 def borrowed(root: Path) -> list[Path]:

@@ -12,9 +12,11 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git
 
 # The option that switches hooks off is always there: without any match git would report a failure.
-_ASKED = r"^(filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
+_ASKED = r"^(filter\..*|lfs\.extension\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
 _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
+_LFS = b"filter.lfs."
+_OF_LFS = (b"clean", b"process", b"required", b"smudge")
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -32,6 +34,9 @@ def options(root: bytes) -> tuple[bytes, ...]:
         key, _, value = setting.partition(b"\n")
         (own if scope in _OF_THE_REPOSITORY else users)[key] = value
     _check_place(os.fsdecode(root), os.fsdecode(own.pop(_WORK_TREE, b"")))
+    if extensions := {key for key in own if key.startswith(b"lfs.")}:  # programs, which the user's git-lfs would run
+        users = {key: value for key, value in users.items() if not key.startswith(_LFS)}
+        own = dict.fromkeys((own.keys() - extensions) | {_LFS + name for name in _OF_LFS}, b"")
     if any(b"=" in key for key in own):
         raise SourceError(f"{os.fsdecode(root)} has a git filter with '=' in its name; remove it from its settings")
     return tuple(part for key in own for part in (b"-c", b"%b=%b" % (key, users.get(key, b""))))

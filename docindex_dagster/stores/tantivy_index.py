@@ -51,7 +51,8 @@ FIELDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 )
 """Name, kind and options of each field."""
 _META = "meta.json"
-_MUTABLE = (_META, ".managed.json")
+_MANAGED = ".managed.json"
+_MUTABLE = (_META, _MANAGED)
 _LOCK = ".lock"
 _READ_AND_WRITE = 0o666
 _NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
@@ -93,9 +94,12 @@ def clone(published: Path, folder: Path) -> "Index":
 
 
 def open_index(folder: Path) -> "Index":
-    """Open an index that exists to write it; raises ValueError where there is none."""
+    """Open an index that exists to write it; raises ValueError where there is none, or it names files elsewhere."""
     import tantivy
 
+    managed = folder / _MANAGED  # Tantivy deletes those that are not used, wherever they are
+    if managed.exists() and any(Path(str(name)).name != name for name in json.loads(managed.read_bytes())):
+        raise ValueError(f"{managed} names files in other folders")
     return _with_stems(tantivy.Index.open(str(folder)))
 
 

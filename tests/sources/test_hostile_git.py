@@ -157,6 +157,19 @@ def test_filters_of_the_user_stay_in_use(repository, monkeypatch, tmp_path):
     assert not repository.discover()["b.txt"]["is_uncommitted"]
 
 
+def test_git_lfs_of_the_user_runs_no_extension_of_a_repository(repository, trap, monkeypatch, tmp_path):
+    prepared(repository)
+    user = tmp_path / "gitconfig"  # git-lfs itself reads its extensions from all settings
+    user.write_text('[filter "lfs"]\n\tclean = "$(git config lfs.extension.evil.clean); cat"\n\trequired = true\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
+    repository.write(".gitattributes", "* filter=lfs\n")
+    repository.git("config", "lfs.extension.evil.clean", str(trap))
+
+    look_at(repository)
+
+    assert not trap.is_sprung
+
+
 def test_hooks_are_not_run(repository, trap):
     for folder in (repository.root / ".git" / "hooks", repository.root / "hooks"):
         folder.mkdir(exist_ok=True)
@@ -229,6 +242,10 @@ def redirect(tree: Tree, outside: Path, how: str) -> None:
             (tree.root / ".git").mkdir()
             (tree.root / ".git/commondir").write_text(f"{outside}/.git\n")
             (tree.root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        case "long way to the common folder":
+            (tree.root / ".git").mkdir()
+            (tree.root / ".git/commondir").write_text(f"{'./' * 40_000}../../{outside.name}/.git\n")
+            (tree.root / ".git/HEAD").write_text("ref: refs/heads/main\n")
         case "common folder of an inner one":
             inner.mkdir()
             (inner / "commondir").write_text(f"{outside}/.git\n")
@@ -237,11 +254,14 @@ def redirect(tree: Tree, outside: Path, how: str) -> None:
             (tree.root / ".git").write_text("gitdir: inner\n")
 
 
-@pytest.mark.parametrize("how", ["file", "relative file", "link", "common folder", "common folder of an inner one"])
+WAYS = ["file", "relative file", "link", "common folder", "common folder of an inner one"]
+
+
+@pytest.mark.parametrize("how", [*WAYS, "long way to the common folder"])
 def test_the_repository_of_another_folder_is_not_read(repository, outside, how):
     redirect(repository, outside, how)
 
-    with pytest.raises(SourceError, match="is not the repository of this folder"):
+    with pytest.raises(SourceError, match=r"is not the repository of this folder|is longer than a path"):
         look_at(repository)
 
 

@@ -2,8 +2,10 @@
 
 import importlib
 import json
+import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -336,6 +338,22 @@ def test_the_doctor_names_the_store_that_lost_its_rows_and_a_full_run_mends_it(l
     assert {(finding.source, finding.store) for finding in findings} == {(KEY, "Tantivy")}
     publish_files(layout, FILES, force=True)
     assert list(examine(layout)) == []
+
+
+@pytest.mark.parametrize("place", ["../precious", "absolute"])
+def test_a_full_text_index_that_names_files_elsewhere_deletes_none(layout, tmp_path, place):
+    publish_files(layout, FILES)
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    folder = layout.tantivy / read_generation(layout).tantivy
+    name = str(precious) if place == "absolute" else os.path.relpath(precious, folder)
+    managed = json.loads((folder / ".managed.json").read_text())
+    (folder / ".managed.json").write_text(json.dumps([*managed, name]))
+
+    with suppress(DamagedStoreError):
+        publish_files(layout, {**FILES, "new.py": FILES["a.py"]})
+
+    assert precious.exists()
 
 
 def damage(path: Path) -> None:
