@@ -48,13 +48,21 @@ def environment(folder: str, kept: Collection[str] = _KEPT) -> dict[str, str]:
 
 
 def git_folder(root: Path) -> Path:
-    """Return the folder that the `.git` of a work tree is or leads to."""
+    """Return the folder that the `.git` of a work tree is or leads to.
+
+    Raises:
+        SourceError: The file is longer than a path.
+    """
     entry = root / ".git"
     return root / text_of(entry).removeprefix("gitdir: ") if entry.is_file() else entry
 
 
 def common_folder(root: Path) -> Path:
-    """Return the folder that all work trees of a repository have in common, without links."""
+    """Return the folder that all work trees of a repository have in common, without links.
+
+    Raises:
+        SourceError: A file that names it is longer than a path.
+    """
     folder = git_folder(root)
     return (folder / text_of(folder / "commondir")).resolve()
 
@@ -74,7 +82,7 @@ def earlier_work_tree(tree: Path, within: Path, is_entered: Callable[[Path], boo
     try:
         root, folder, common = tree.resolve(), within.resolve(), common_folder(tree)
         further = _linked_work_trees(common, stamp(common / "worktrees"))
-    except (OSError, ValueError, RuntimeError):  # what it leads to is no path, or a cycle
+    except (OSError, ValueError, RuntimeError, SourceError):  # what it leads to is no path, or a cycle
         return None
     if root not in further:
         return None
@@ -115,6 +123,9 @@ def borrowed(root: Path) -> list[Path]:
     """List what a repository in a folder takes from elsewhere: links in its git folders, and lists of other stores.
 
     Its git folders may lie outside of `root`, where an attacker may have prepared them as well.
+
+    Raises:
+        SourceError: One of its files is longer than a path.
     """
     now = time.monotonic()
     at, found = _looked_at.get(root, (-_MAX_AGE_S, []))
@@ -161,7 +172,10 @@ def is_tracked(folder: Path) -> bool:
     Every work tree counts: a pull of an outer one writes into a nested repository that it takes for plain files.
     """
     place = folder.parent.resolve() / folder.name
-    indexes = [(top, stamp(git_folder(top) / "index")) for top in place.parents if (top / ".git").exists()]
+    try:
+        indexes = [(top, stamp(git_folder(top) / "index")) for top in place.parents if (top / ".git").exists()]
+    except SourceError:
+        return True
     return any(_is_tracked(top, str(place.relative_to(top)), index) for top, index in indexes if index is not None)
 
 
