@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 # Raise it with every change of what is extracted from the same file, or of how a row holds it.
-REFERENCES_VERSION = "6"
+REFERENCES_VERSION = "7"
 # The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
 MADE_WITH = b"docindex.references"
 

@@ -10,7 +10,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.sources.memory import RULES
 
 # Raise it with every change that makes the same file give other chunks, or other symbols.
-EXTRACTOR_VERSION = "12"
+EXTRACTOR_VERSION = "13"
 # The packages that decide where a file is cut.
 _PARSERS = (
     "charset-normalizer",

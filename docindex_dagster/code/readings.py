@@ -260,6 +260,8 @@ def with_terminators(source: bytes, _: Spans) -> bytes:
 
 def with_stand_ins(source: bytes, broken: Spans) -> bytes:
     """SQL in batches with the names alone of broken tables, views and routines, and without other broken code."""
+    if _BATCH_END not in source:  # semicolons alone may mend nothing, as in a single routine of Oracle
+        source = with_terminators(source, broken)
     if _BATCH_END not in source:
         return source
     found, start = bytearray(source), 0

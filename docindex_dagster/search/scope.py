@@ -62,11 +62,12 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
     if tree is None:
         return Here()
     own = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
-    missing = [key for key in tree.own if key in generation.sources and key not in own]
     default = settings.search.default_source
     keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
+    missing = [key for key in keys if key in tree.own and key in generation.sources and key not in own]
+    names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
     note = (
-        f"you are in the work tree {tree.root}, but {' and '.join(missing)} is of another one, and so are the answers: "
+        f"you are in the work tree {tree.root}, but {names} of another one, and so are the answers: "
         f"{command('docindex', 'index', tree.root)} indexes this one"
     )
     sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()

@@ -23,7 +23,8 @@ _MAX_CONTROLS = 0.05  # random bytes hold 10 %, text in any encoding next to non
 _MAX_DAMAGED = 0.1  # of the characters beyond ASCII, in a file still taken for UTF-8
 _SAMPLE = 1 << 16  # bytes that decide
 _LIKELY = ("cp1252", "iso8859_2")  # the most common one goes first
-_MISREAD = re.compile("[A-Za-zÀ-ž][¡-©«-´¶¸¹»-¿×÷][A-Za-zÀ-ž]")  # a sign in the midst of a word  # noqa: RUF001
+# A sign in the midst of a word, a control character, or a byte that means nothing.
+_MISREAD = re.compile("[A-Za-zÀ-ž][¡-©«-´¶¸¹»-¿×÷][A-Za-zÀ-ž]|[\x80-\x9f\ufffd]")  # noqa: RUF001
 # Those in which text is found. Hardly anyone writes the others, which fit about as well.
 _COMMON = [
     *(
@@ -164,8 +165,8 @@ def _detect(data: bytes) -> str | None:
     sample = data[: data.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE] if len(data) > _SAMPLE else data
     matches = from_bytes(sample, cp_isolation=_COMMON)
     best = matches.best()
-    if best is None:
-        return None
+    if best is None:  # as of Polish, whose letters seem odd side by side
+        return next((encoding for encoding in _LIKELY if _is_read(sample, encoding)), None)
     fitting = {
         name
         for match in matches
@@ -173,6 +174,11 @@ def _detect(data: bytes) -> str | None:
         for name in (match.encoding, *match.could_be_from_charset)
     }
     for encoding in _LIKELY:  # code with three accents fits any code page
-        if encoding in fitting and not _MISREAD.search(sample.decode(encoding, "replace")):
+        if encoding in fitting and _is_read(sample, encoding):
             return encoding
     return best.encoding
+
+
+def _is_read(sample: bytes, encoding: str) -> bool:
+    """Whether bytes make sense in an encoding."""
+    return not _MISREAD.search(sample.decode(encoding, "replace"))

@@ -93,6 +93,14 @@ def test_once_it_is_indexed_answers_come_from_it(run: Run, tree):
     assert sources == {"git/service", "git/service@feature"}
 
 
+def test_the_warning_names_the_source_that_answers_and_no_other_tree(run: Run, tree, git, monkeypatch):
+    assert run("index", ".").code == 0
+    other = tree.parent / "other"
+    git(tree, "worktree", "add", "-q", "-b", "other", str(other))
+    monkeypatch.chdir(other)
+    assert "but git/service is of another one" in run("search", "prime_pump").err
+
+
 def test_the_main_checkout_and_folders_outside_answer_as_ever(run: Run, tree, monkeypatch, tmp_path):
     assert run("index", ".").code == 0
     root = tmp_path / "service"

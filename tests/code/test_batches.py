@@ -80,6 +80,18 @@ def test_a_slash_ends_what_oracle_reads():
     assert symbols(script) == ["struct pots 1-1", "function fire_kiln 2-6", "type hot 8-8", "function cool 10-10"]
 
 
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("CREATE OR REPLACE PROCEDURE fire IS\nBEGIN\n  UPDATE kilns SET heat = 1;\nEND;\n/\n", "function fire 1-4"),
+        ("CREATE PROCEDURE fire(n NUMBER) AS\nBEGIN\n  NULL;\nEND fire;\n/\n", "function fire 1-4"),
+        ("create function heat(n number) return number is\nbegin\n  return n * 2;\nend;\n/\n", "function heat 1-4"),
+    ],
+)
+def test_a_file_of_oracle_may_hold_one_routine_alone(script, found):
+    assert symbols(script) == [found]
+
+
 @pytest.mark.parametrize("delimiter", ["$$", "//", ";;", "|"])
 def test_mysql_sets_the_delimiter(delimiter):
     script = f"""

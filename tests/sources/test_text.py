@@ -61,6 +61,7 @@ def test_one_wrong_byte_among_many_right_ones_is_still_utf_8():
         ("資料庫索引設定\n這個檔案說明如何設定搜尋。請先安裝套件然後執行指令。\n", "big5"),
         ("# 設定檔\n", "big5"),
         ("Zażółć gęślą jaźń. Dokumentacja wyszukiwarki: ustawienia źródeł i łączy.\n", "iso8859-2"),
+        ("Użytkownik musi zmienić hasło co dziewięćdziesiąt dni, aby system był bezpieczny.\n", "iso8859-2"),
         ("Příliš žluťoučký kůň úpěl ďábelské ódy. Nastavení zdrojů.\n", "iso8859-2"),
         ("Příliš žluťoučký kůň úpěl ďábelské ódy. Nastavení zdrojů.\n", "cp1250"),
         ("# Główne ustawienia: ścieżka i łącze\ndef f():\n    return 1\n", "iso8859-2"),

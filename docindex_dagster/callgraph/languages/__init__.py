@@ -62,7 +62,7 @@ SYNTAX: Mapping[str, Syntax] = {
     "rust": rust.SYNTAX,
     "scala": scala.SYNTAX,
     "swift": swift.SYNTAX,
-    "tsx": ecmascript.TYPESCRIPT_SYNTAX,
+    "tsx": ecmascript.TSX_SYNTAX,
     "typescript": ecmascript.TYPESCRIPT_SYNTAX,
     "zig": zig.SYNTAX,
 }

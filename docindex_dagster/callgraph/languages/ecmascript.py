@@ -78,7 +78,7 @@ _NAMING = frozenset(
 
 
 JAVASCRIPT_SYNTAX = Syntax(
-    ("ecmascript", "javascript"),
+    ("ecmascript", "javascript", "jsx"),
     _EXPRESSIONS,
     _FUNCTIONS | _ANONYMOUS,
     _ANONYMOUS,
@@ -86,6 +86,7 @@ JAVASCRIPT_SYNTAX = Syntax(
     frozenset({"function_type"}),
 )
 TYPESCRIPT_SYNTAX = replace(JAVASCRIPT_SYNTAX, queries=("ecmascript", "typescript"))
+TSX_SYNTAX = replace(TYPESCRIPT_SYNTAX, queries=("ecmascript", "typescript", "jsx"))
 
 _BUILTINS = """
     Array ArrayBuffer BigInt Boolean Buffer DataView Date Error EvalError Float32Array Float64Array Function Infinity

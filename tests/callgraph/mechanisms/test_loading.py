@@ -67,6 +67,25 @@ def test_a_component_that_is_loaded_later_is_what_its_module_exports(calls, load
     assert {(caller, callee) for caller, callee, _ in calls(files)} == {("use.ts::run", "page.ts::Page")}
 
 
+@pytest.mark.parametrize("ending", ["tsx", "jsx", "js"])
+@pytest.mark.parametrize(
+    ("head", "used"),
+    [
+        ("import Page from './page';", "<Page />"),
+        ("import { Page as View } from './page';", "<main><View wide>text</View></main>"),
+        ("import * as pages from './page';", "<><pages.Page /></>"),
+        ("const Later = React.lazy(() => import('./page'));", "<Suspense><Later /></Suspense>"),
+    ],
+)
+def test_a_component_is_called_where_markup_uses_it(calls, ending, head, used):
+    files = {
+        f"use.{ending}": f"{head}\nexport function App() {{ return {used}; }}\n",
+        f"page.{ending}": "export function Page() { return <main />; }\nexport default Page;\n",
+    }
+
+    assert {(caller, callee) for caller, callee, _ in calls(files)} == {(f"use.{ending}::App", f"page.{ending}::Page")}
+
+
 def test_a_module_without_a_name_gives_none_to_the_file(calls):
     files = {"chart.js": "exports.draw = function () {};\n", "use.js": "import 'chart.js';\nchart.draw();\n"}
 
