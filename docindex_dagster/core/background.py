@@ -1,17 +1,21 @@
 """Calls in other threads, in the context of their caller."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from functools import cache
 from os import cpu_count
 from queue import SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 _T = TypeVar("_T")
 _Key = TypeVar("_Key", bound=Hashable)
+_LOOP_LOCK = Lock()
 
 
 def beside(call: Callable[[], _T]) -> Callable[[], _T]:
@@ -57,6 +61,28 @@ def within(seconds: float, call: Callable[[], _T]) -> _T:
         Exception: what the call raises.
     """
     return _started(call).result(timeout=seconds)
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of a coroutine, run by an event loop in another thread that all callers share.
+
+    Raises:
+        Exception: what the coroutine raises.
+    """
+    from asyncio import run_coroutine_threadsafe
+
+    with _LOOP_LOCK:
+        loop = _event_loop()
+    return run_coroutine_threadsafe(coroutine, loop).result()
+
+
+@cache
+def _event_loop() -> "AbstractEventLoop":
+    from asyncio import new_event_loop
+
+    loop = new_event_loop()
+    Thread(target=loop.run_forever, name="docindex-event-loop", daemon=True).start()
+    return loop
 
 
 class Attempts(Generic[_Key, _T]):

@@ -1,89 +1,171 @@
-"""The Messages API of Anthropic, and of gateways that speak it. It needs the extra."""
+"""Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it."""
 
-import atexit
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
 
-from pydantic import BaseModel, NonNegativeInt, SecretStr
+from pydantic import BaseModel, NonNegativeInt
 
-from docindex_dagster.core.errors import LLMError
-from docindex_dagster.core.installation import needs_extra
-from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.asking import Api, body_of
-from docindex_dagster.llm.protocol import Completion
-from docindex_dagster.llm.vendors import ANTHROPIC
+from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
+from docindex_dagster.llm.http import Http, body_of, events_of
+from docindex_dagster.llm.http_chat import HttpChat, Vendor
 
-if TYPE_CHECKING:
-    from anthropic import Anthropic
+_VERSION = "2023-06-01"  # of the API
+_CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
+
+
+class _Usage(BaseModel):
+    input_tokens: NonNegativeInt | None = None
+    cache_creation_input_tokens: NonNegativeInt | None = None
+    cache_read_input_tokens: NonNegativeInt | None = None
+    output_tokens: NonNegativeInt | None = None
+
+
+class _Started(BaseModel):
+    usage: _Usage | None = None
 
 
 class _Block(BaseModel):
     type: str
-    text: str = ""
+    id: str | None = None
+    name: str | None = None
+    text: str | None = None
 
 
-class _Usage(BaseModel):
-    input_tokens: NonNegativeInt = 0
-    output_tokens: NonNegativeInt = 0
+class _Delta(BaseModel):
+    text: str | None = None
+    partial_json: str | None = None
+    stop_reason: str | None = None
 
 
-class _Answer(BaseModel):
-    type: Literal["message"]
-    content: list[_Block]
-    usage: _Usage = _Usage()
+class _Event(BaseModel):
+    type: str
+    index: int | None = None
+    message: _Started | None = None
+    content_block: _Block | None = None
+    delta: _Delta | None = None
+    usage: _Usage | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AnthropicLLM:
-    """Asks one model. No temperature is sent: the present models take none."""
-
-    settings: LLMSettings
-
-    @property
-    def name(self) -> str:
-        """Of the model; where it runs plays no part."""
-        return f"anthropic/{self.settings.model}"
-
-    def complete(self, system: str, text: str, max_tokens: int) -> Completion:
-        """Answer a text.
-
-        Raises:
-            LLMError: the extra is not installed, or no attempt gave a completion.
-        """
-        try:
-            import anthropic
-        except ImportError:
-            raise LLMError(needs_extra("anthropic", "anthropic")) from None
-        own = self.settings
-        client = _client(own.base_url, ANTHROPIC.key(own), own.timeout_s)
-        api = Api(anthropic, ANTHROPIC.endpoint(own, client.base_url.host))
-        asked: dict[str, Any] = {
-            "model": own.model,
-            "system": system,
-            "max_tokens": max_tokens,
-            "messages": [{"role": "user", "content": text}],
-        }
-        return api.answer(lambda: _ask(client, asked))
+class _Model(BaseModel):
+    id: str
 
 
-def _ask(client: "Anthropic", asked: dict[str, Any]) -> Completion:
-    answer = _Answer.model_validate_json(body_of(client.messages.with_streaming_response.create(**asked)))
-    text = "".join(block.text for block in answer.content if block.type == "text")
-    return Completion(text, answer.usage.input_tokens, answer.usage.output_tokens)
+@dataclass(slots=True)
+class _Call:
+    """A call of a tool, as far as its fragments have come."""
+
+    id: str
+    name: str
+    arguments: str = ""
 
 
-@cache
-def _client(base_url: str | None, api_key: SecretStr, timeout_s: float) -> "Anthropic":
-    """One client an endpoint, whose connections its threads share; redirects could lead the key elsewhere."""
-    from anthropic import Anthropic, DefaultHttpxClient
+@dataclass(slots=True)
+class _Answer:
+    """An answer, as far as its events have come."""
 
-    client = Anthropic(
-        api_key=api_key.get_secret_value(),
-        base_url=base_url,
-        timeout=timeout_s,
-        max_retries=0,
-        http_client=DefaultHttpxClient(follow_redirects=False),
-    )
-    atexit.register(client.close)
-    return client
+    calls: dict[int | None, _Call] = field(default_factory=dict)  # by the index of their block
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    stop_reason: str | None = None
+    is_begun: bool = False
+    is_done: bool = False
+
+    def items(self, event: _Event) -> Iterator[Delta | ToolCall | Usage]:
+        """What an event adds."""
+        self.is_begun |= event.type == "message_start"
+        self._count(event.usage or (event.message.usage if event.message else None))
+        match event.type:
+            case "content_block_start" if event.content_block:
+                yield from self._opened(event.index, event.content_block)
+            case "content_block_delta" if event.delta:
+                if event.index in self.calls:
+                    self.calls[event.index].arguments += event.delta.partial_json or ""
+                if event.delta.text:
+                    yield Delta(event.delta.text)
+            case "content_block_stop" if event.index in self.calls:
+                call = self.calls.pop(event.index)
+                yield ToolCall(call.id, call.name, call.arguments or "{}")
+            case "message_delta" if event.delta:
+                self.stop_reason = event.delta.stop_reason or self.stop_reason
+            case "message_stop":
+                self.is_done = True
+                yield Usage(self.prompt_tokens, self.completion_tokens, is_answer_cut=self.stop_reason in _CUT)
+
+    def _opened(self, index: int | None, block: _Block) -> Iterator[Delta]:
+        if block.type == "tool_use":
+            self.calls[index] = _Call(block.id or "", block.name or "")
+        elif block.text:
+            yield Delta(block.text)
+
+    def _count(self, usage: _Usage | None) -> None:
+        """Each event tells the sums so far; what was cached is paid for, too."""
+        if usage is None:
+            return
+        prompt = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
+        self.prompt_tokens = max(self.prompt_tokens, sum(count or 0 for count in prompt))
+        self.completion_tokens = max(self.completion_tokens, usage.output_tokens or 0)
+
+
+class AnthropicChat(HttpChat):
+    """Chats with one model. No temperature is sent: the present models take none."""
+
+    vendor = Vendor("Anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+
+    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+        asked = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _asked(messages, tools)
+        answer = _Answer()
+        async with http.asked("POST", "/v1/messages", asked) as response:
+            http.accept(response)
+            async with aclosing(events_of(response)) as events:
+                async for data in events:
+                    event = _Event.model_validate_json(data)
+                    if event.type == "error":
+                        raise http.endpoint.broken("it reports an error")
+                    for item in answer.items(event):
+                        yield item
+        if not answer.is_begun:
+            raise http.endpoint.nonsense()
+        if not answer.is_done:
+            raise http.endpoint.broken("it has no end")
+
+    async def _probe(self, http: Http) -> tuple[str | None, str]:
+        async with http.asked("GET", f"/v1/models/{self.settings.model}") as response:
+            http.accept(response)
+            _Model.model_validate_json(await body_of(response))
+        return _VERSION, ""
+
+    def _headers(self, key: str) -> dict[str, str]:
+        return {"X-Api-Key": key, "Anthropic-Version": _VERSION}
+
+
+def _asked(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
+    """A conversation as the API wants it: the system apart, and what tools gave as a turn of the user."""
+    system = "\n\n".join(message.content for message in messages if message.role == "system")
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        if turns and turns[-1]["role"] == role:
+            turns[-1]["content"] += _blocks(message)
+        else:
+            turns.append({"role": role, "content": _blocks(message)})
+    for turn in turns:
+        match turn["content"]:
+            case [{"type": "text", "text": text}]:
+                turn["content"] = text
+    offered = [
+        {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)} for tool in tools
+    ]
+    return {"messages": turns} | ({"system": system} if system else {}) | ({"tools": offered} if offered else {})
+
+
+def _blocks(message: Message) -> list[dict[str, Any]]:
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]
+    text = [{"type": "text", "text": message.content}] if message.content else []
+    return text + [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.values()} for call in message.tool_calls
+    ]

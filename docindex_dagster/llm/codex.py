@@ -24,9 +24,8 @@ from docindex_dagster.core.errors import LLMError, LLMFailedError, LLMKeyError, 
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, Usage
 from docindex_dagster.llm.checking import LONGEST_S, unset
-from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint
 from docindex_dagster.llm.streaming import streamed
-from docindex_dagster.llm.vendors import OUR_KEY
 
 _PROGRAM = "codex"
 _ITS_KEY = "CODEX_API_KEY"

@@ -5,7 +5,6 @@ What a client or server says may repeat what was sent, and the key, so nothing o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import ModuleType
 
 from docindex_dagster.core.errors import (
     LLMBrokenError,
@@ -19,6 +18,7 @@ from docindex_dagster.core.errors import (
 )
 from docindex_dagster.core.retry import Retry, retry_after_s
 
+OUR_KEY = "DOCINDEX_LLM__API_KEY"
 _LONGEST_WAIT_S = 8.0
 _LONGEST_ASKED_S = 60.0  # a server that asks for a longer wait is not waited for
 _PASSING_ERRORS = (LLMUnreachableError, LLMFailedError, LLMBrokenError)
@@ -40,6 +40,11 @@ def asked_s(error: BaseException) -> float | None:
     return error.retry_after_s if isinstance(error, LLMFailedError) else None
 
 
+def retry_policy(retries: int) -> Retry:
+    """Return how long to wait before each of so many retries."""
+    return Retry(retries, longest_wait_s=_LONGEST_WAIT_S, longest_asked_s=_LONGEST_ASKED_S)
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where a model is asked, and how patient to be with it.
@@ -55,26 +60,6 @@ class Endpoint:
     key_variable: str
     timeout_s: float
     retries: int
-
-    @property
-    def retry(self) -> Retry:
-        """How often to try again, and after which waits."""
-        return Retry(self.retries, longest_wait_s=_LONGEST_WAIT_S, longest_asked_s=_LONGEST_ASKED_S)
-
-    def explained(self, error: Exception, sdk: ModuleType) -> LLMError:
-        """What an error means that came before or instead of an answer.
-
-        Args:
-            error: of a vendor's client, or of what that stands on.
-            sdk: the client; both vendors' have errors of the same names.
-        """
-        if isinstance(error, (TimeoutError, sdk.APITimeoutError)):
-            return self.late()
-        if isinstance(error, sdk.APIConnectionError):
-            return self.unreachable()
-        if isinstance(error, sdk.APIStatusError):
-            return self.refusal(error.status_code, error.response.headers)
-        return self.unreadable(error)
 
     def unreadable(self, error: Exception) -> LLMError:
         """What an error means that came while an answer was read."""

@@ -1,7 +1,8 @@
 """Requests to an endpoint of a language model, whose answers are read as they come; no redirect is followed."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 OK, BAD_REQUEST, NOT_FOUND = 200, 400, 404
 MOST_BYTES = 4 << 20
 """Of a line or an event of an answer, or of one that is read whole."""
+_LONGEST_END_S = 0.5
 
 
 @dataclass(slots=True, eq=False)
@@ -120,15 +122,26 @@ async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
 
 
 async def events_of(response: "Response") -> AsyncGenerator[bytes, None]:
-    """The data of server-sent events, JSON most of them, as they come.
+    """Yield the data of server-sent events as they come, or the whole body of an answer of another type.
 
     Raises:
-        ValueError: it is no stream of events, or one is longer than any should be.
+        ValueError: invalid stream of events, or one of them is too long.
     """
     from httpx2 import EventSource, SSEError
 
+    if "text/event-stream" not in response.headers.get("Content-Type", "").lower():
+        yield well_formed_json(await body_of(response))
+        return
     try:
         async for event in EventSource(response, MOST_BYTES):
             yield well_formed_json(event.data.encode())
     except SSEError as error:
         raise ValueError(str(error)) from error
+
+
+async def drain(events: AsyncGenerator[bytes, None]) -> None:
+    """Read the rest of a stream for a moment, since a connection is reused only after its answer was read whole."""
+    with suppress(Exception):
+        async with asyncio.timeout(_LONGEST_END_S):
+            async for _ in events:
+                pass

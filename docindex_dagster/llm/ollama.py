@@ -3,27 +3,22 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.core.errors import LLMError
 from docindex_dagster.core.printable import command
-from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.llm.checking import checked
+from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
 from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, Http, body_of, lines_of
-from docindex_dagster.llm.streaming import streamed
-from docindex_dagster.llm.vendors import OUR_KEY
+from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
 
 if TYPE_CHECKING:
     from httpx2 import Response
 
-_HERE = "http://127.0.0.1:11434"
 # Enough for the passages of an answer and a few turns. Ollama's own choice, 4,096 on most machines, is not.
 _CONTEXT_TOKENS = 16_384
 
@@ -66,63 +61,18 @@ class _Version(BaseModel):
     version: str
 
 
-@dataclass(slots=True, eq=False)
-class OllamaChat:
+class OllamaChat(HttpChat):
     """Chats with one model of one server."""
 
-    settings: LLMSettings
-    _http: Http = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._http = _http(self.settings)
-
-    @property
-    def name(self) -> str:
-        """Of the provider and the model."""
-        return f"ollama/{self.settings.model}"
+    vendor = Vendor("Ollama", "http://127.0.0.1:11434")
 
     @property
     def context_tokens(self) -> int:
         """The window that is asked for; a model that has a smaller one takes what it has."""
         return self.settings.context_tokens or _CONTEXT_TOKENS
 
-    @property
-    def has_tools(self) -> bool:
-        """Most models do; one that does not refuses them."""
-        return True
-
-    async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
-        """Answer a conversation.
-
-        Raises:
-            LLMError: by what happened.
-        """
-        asked = self._asked(messages, tools, max_tokens)
-        estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
-        calls_so_far = sum(len(message.tool_calls) for message in messages)
-        async with aclosing(
-            streamed(lambda: self._attempt(asked, estimate, calls_so_far), self._http.endpoint)
-        ) as items:
-            async for item in items:
-                yield item
-
-    async def check(self) -> Availability:
-        """Ask for the version, and for the list of models."""
-        return await checked(self._probe, self.settings.model)
-
-    def prepare(self) -> None:
-        """Load what asking needs."""
-        self._http.prepare()
-
-    async def aclose(self) -> None:
-        """Close its connections."""
-        await self._http.aclose()
-
     def _asked(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> dict[str, Any]:
         called = {call.id: call.name for message in messages for call in message.tool_calls}
-        offered = [
-            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
-        ]
         return {
             "model": self.settings.model,
             "messages": [_message(message, called) for message in messages],
@@ -131,55 +81,49 @@ class OllamaChat:
             "truncate": False,
             "shift": False,
             "options": {"num_ctx": self.context_tokens, "num_predict": max_tokens, "temperature": 0},
-            **({"tools": [{"type": "function", "function": function} for function in offered]} if offered else {}),
+            **functions_of(tools),
         }
 
-    async def _attempt(self, asked: dict[str, Any], estimate: int, calls_so_far: int) -> Stream:
-        endpoint = self._http.endpoint
-        answer = _Answer(self.context_tokens, estimate, calls_so_far)
-        async with self._http.asked("POST", "/api/chat", asked) as response:
-            await self._accept(response, estimate)
+    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+        asked = self._asked(messages, tools, max_tokens)
+        estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
+        answer = _Answer(self.context_tokens, estimate, calls_of(messages))
+        async with http.asked("POST", "/api/chat", asked) as response:
+            await self._accept(http, response, estimate)
             async with aclosing(lines_of(response)) as lines:
                 async for line in lines:
-                    for item in answer.items(_Line.model_validate_json(line), endpoint):
+                    for item in answer.items(_Line.model_validate_json(line), http.endpoint):
                         yield item
         if not answer.is_done:
-            raise endpoint.broken("it has no end")
+            raise http.endpoint.broken("it has no end")
 
-    async def _probe(self) -> tuple[str, str]:
-        version = await self._got("/api/version", _Version)
-        names = {model.name.removesuffix(":latest") for model in (await self._got("/api/tags", _Models)).models}
+    async def _probe(self, http: Http) -> tuple[str, str]:
+        version = await _got(http, "/api/version", _Version)
+        names = {model.name.removesuffix(":latest") for model in (await _got(http, "/api/tags", _Models)).models}
         is_there = str(self.settings.model).removesuffix(":latest") in names
-        return version.version, "" if is_there else self._no_model
+        return version.version, "" if is_there else self._no_model(http)
 
-    async def _got(self, path: str, kind: type[_Found]) -> _Found:
-        async with self._http.asked("GET", path) as response:
-            await self._accept(response)
-            return kind.model_validate_json(await body_of(response))
-
-    async def _accept(self, response: "Response", estimate: int = 0) -> None:
+    async def _accept(self, http: Http, response: "Response", estimate: int) -> None:
         """Refuse any other status than OK; a server that then names the context says that the prompt does not fit."""
-        status = response.status_code
-        if status == NOT_FOUND and estimate:
-            raise LLMError(self._no_model)
-        if status == BAD_REQUEST and b"context" in await body_of(response):
+        if response.status_code == NOT_FOUND:
+            raise LLMError(self._no_model(http))
+        if response.status_code == BAD_REQUEST and b"context" in await body_of(response):
             raise LLMError(
                 f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
                 f"{self.settings.model}; see llm.context_tokens"
             )
-        self._http.accept(response)
+        http.accept(response)
 
-    @property
-    def _no_model(self) -> str:
-        host, model = self._http.endpoint.host, self.settings.model
-        return f"{host} has no model {model!r}: run {command('ollama', 'pull', model)}, or see llm.base_url"
+    def _no_model(self, http: Http) -> str:
+        model = self.settings.model
+        run = command("ollama", "pull", model)
+        return f"{http.endpoint.host} has no model {model!r}: run {run}, or see llm.base_url"
 
 
-def _http(settings: LLMSettings) -> Http:
-    url, key = settings.base_url or _HERE, settings.api_key
-    headers = {"Authorization": f"Bearer {key.get_secret_value()}"} if key else {}
-    host = urlsplit(url).hostname or ""
-    return Http(url, headers, Endpoint(host, OUR_KEY, settings.timeout_s, settings.retries))
+async def _got(http: Http, path: str, kind: type[_Found]) -> _Found:
+    async with http.asked("GET", path) as response:
+        http.accept(response)
+        return kind.model_validate_json(await body_of(response))
 
 
 @dataclass(slots=True)

@@ -1,120 +1,211 @@
-"""Chat completions of OpenAI, and of every endpoint that speaks them: Ollama, vLLM, LM Studio, gateways."""
+"""Chatting by OpenAI's chat completions, of OpenAI or of any endpoint that speaks them."""
 
-import atexit
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, NonNegativeInt, SecretStr
+from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.core.settings import LLMSettings
-from docindex_dagster.llm.asking import Api, body_of
-from docindex_dagster.llm.protocol import Completion
-from docindex_dagster.llm.vendors import OPENAI
+from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
+from docindex_dagster.llm.endpoint import Endpoint
+from docindex_dagster.llm.http import BAD_REQUEST, OK, Http, body_of, drain, events_of
+from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from httpx2 import Response
 
+# The answer stopped, and the model was not done.
+_CUT = {"length", "content_filter"}
+_END = b"[DONE]"
 # How the API says that a model does not take a parameter.
 _NOT_TAKEN = {"unsupported_parameter", "unsupported_value"}
+_STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
-class _Message(BaseModel):
+class _Function(BaseModel):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _Fragment(BaseModel):
+    index: int | None = None
+    id: str | None = None
+    function: _Function | None = None
+
+
+class _Delta(BaseModel):
     content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[_Fragment] | None = None
 
 
 class _Choice(BaseModel):
-    message: _Message
+    delta: _Delta | None = None
+    message: _Delta | None = None  # instead of deltas, in an answer that is not streamed
+    finish_reason: str | None = None
 
 
 class _Usage(BaseModel):
-    prompt_tokens: NonNegativeInt = 0
-    completion_tokens: NonNegativeInt = 0
+    prompt_tokens: NonNegativeInt | None = None
+    completion_tokens: NonNegativeInt | None = None
 
 
-class _Answer(BaseModel):
-    choices: list[_Choice] = Field(min_length=1)
+class _Chunk(BaseModel):
+    choices: list[_Choice] = []
     usage: _Usage | None = None
+    error: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of a request that some models do not take, as only their refusal says."""
-
-    refused: set[str] = field(default_factory=set)
-
-    def of(self, max_tokens: int) -> dict[str, Any]:
-        """What every server knows, but for what this one refused: newer models of OpenAI's want another name."""
-        limit = "max_completion_tokens" if "max_tokens" in self.refused else "max_tokens"
-        return {limit: max_tokens} | self.but_refused({"temperature": 0})
-
-    def but_refused(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Those of some options that were not refused."""
-        return {name: value for name, value in options.items() if name not in self.refused}
-
-    def learn(self, code: object, parameter: str | None, options: dict[str, Any]) -> bool:
-        """Note what a refusal says is not taken of these options; whether it is worth asking without it."""
-        if code not in _NOT_TAKEN or parameter not in options or parameter in self.refused:
-            return False
-        self.refused.add(parameter)
-        return True
+class _Model(BaseModel):
+    id: str
 
 
-@dataclass(frozen=True, slots=True)
-class OpenAILLM:
-    """Asks one model of one endpoint."""
+class _Models(BaseModel):
+    data: list[_Model]
 
-    settings: LLMSettings
-    parameters: Parameters = field(default_factory=Parameters, compare=False)
 
-    @property
-    def name(self) -> str:
-        """Of the model; where it runs plays no part."""
-        return f"openai/{self.settings.model}"
+class _Error(BaseModel):
+    """Why a request was refused."""
 
-    def complete(self, system: str, text: str, max_tokens: int) -> Completion:
-        """Answer a text.
+    code: str | int | None = None
+    param: str | None = None
 
-        Raises:
-            LLMError: no attempt gave a completion.
-        """
-        import openai
 
-        own = self.settings
-        client = _client(own.base_url, OPENAI.key(own), own.timeout_s)
-        api = Api(openai, OPENAI.endpoint(own, client.base_url.host))
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": text}]
-        return api.answer(lambda: self._ask(client.chat.completions, messages, max_tokens))
+class _Refusal(BaseModel):
+    error: _Error
 
-    def _ask(self, completions: Any, messages: list[dict[str, str]], max_tokens: int) -> Completion:
-        from openai import BadRequestError
 
+@dataclass(slots=True)
+class _Call:
+    """A call of a tool, as far as its fragments have come."""
+
+    index: int | None
+    id: str
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(slots=True)
+class _Answer:
+    """An answer, as far as its chunks have come."""
+
+    calls: list[_Call] = field(default_factory=list)
+    usage: _Usage = field(default_factory=_Usage)
+    finish: str | None = None
+
+    def texts(self, chunk: _Chunk) -> Iterator[Delta]:
+        """What a chunk adds to the text; what it adds to calls and usage is kept."""
+        self.usage = chunk.usage or self.usage
+        for choice in chunk.choices[:1]:
+            self.finish = choice.finish_reason or self.finish or ("stop" if choice.message else None)
+            delta = choice.delta or choice.message or _Delta()
+            for fragment in delta.tool_calls or []:
+                self._add(fragment)
+            yield from (Delta(text) for text in (delta.content, delta.refusal) if text)
+
+    def rest(self, calls_so_far: int) -> Iterator[ToolCall | Usage]:
+        """What is known when the last chunk has come."""
+        for number, call in enumerate(self.calls, calls_so_far):
+            yield ToolCall(call.id or f"call_{number}", call.name, call.arguments or "{}")
+        yield Usage(self.usage.prompt_tokens or 0, self.usage.completion_tokens or 0, is_answer_cut=self.finish in _CUT)
+
+    def _add(self, fragment: _Fragment) -> None:
+        call = self._call(fragment)
+        function = fragment.function or _Function()
+        call.name = call.name or function.name or ""
+        call.arguments += function.arguments or ""
+
+    def _call(self, fragment: _Fragment) -> _Call:
+        """The call of a fragment. Some servers leave out the index, others count every call as the first."""
+        of_index = [call for call in self.calls if fragment.index is None or call.index == fragment.index]
+        if of_index and (not fragment.id or fragment.id == of_index[-1].id):
+            return of_index[-1]
+        self.calls.append(_Call(fragment.index, fragment.id or ""))
+        return self.calls[-1]
+
+
+class OpenAIChat(HttpChat):
+    """Chats with one model of one endpoint."""
+
+    vendor = Vendor("OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+    def __init__(self, settings: LLMSettings) -> None:
+        """Nothing is asked yet."""
+        super().__init__(settings)
+        self._refused: set[str] = set()  # parameters; only its refusals tell which
+
+    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+        """Send a request without the parameters that the model is known to refuse, and read its answer."""
+        asked = {"model": self.settings.model, "messages": [_message(message) for message in messages]}
+        asked |= functions_of(tools)
         while True:
-            options = self.parameters.of(max_tokens)
-            try:
-                create: Callable[..., Any] = completions.with_streaming_response.create
-                body = body_of(create(model=self.settings.model, messages=messages, **options))
-            except BadRequestError as error:
-                if not self.parameters.learn(error.code, error.param, options):
-                    raise
-                continue
-            answer = _Answer.model_validate_json(body)
-            usage = answer.usage or _Usage()
-            return Completion(answer.choices[0].message.content or "", usage.prompt_tokens, usage.completion_tokens)
+            options = self._options(max_tokens)
+            async with http.asked("POST", "/chat/completions", asked | options) as response:
+                if response.status_code == OK:
+                    async with aclosing(_read(response, http.endpoint, calls_of(messages))) as items:
+                        async for item in items:
+                            yield item
+                    return
+                refusal = http.endpoint.refusal(response.status_code, response.headers)
+                error = _error(await body_of(response)) if response.status_code == BAD_REQUEST else _Error()
+            if error.code in _NOT_TAKEN and error.param in options:
+                self._refused.add(error.param)
+            if self._options(max_tokens) == options:
+                raise refusal
+
+    def _options(self, max_tokens: int) -> dict[str, Any]:
+        """Return the parameters that this model has not refused; newer models of OpenAI take another limit."""
+        limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
+        wanted = {"temperature": 0} | ({} if "stream" in self._refused else _STREAMED)
+        return {limit: max_tokens} | {name: value for name, value in wanted.items() if name not in self._refused}
+
+    async def _probe(self, http: Http) -> tuple[str | None, str]:
+        async with http.asked("GET", "/models") as response:
+            http.accept(response)
+            models = _Models.model_validate_json(await body_of(response))
+            version = response.headers.get("openai-version") or response.headers.get("Server")
+        names = {model.id.removesuffix(":latest") for model in models.data}
+        is_known = not names or str(self.settings.model).removesuffix(":latest") in names
+        host = http.endpoint.host
+        return version, "" if is_known else f"{host} lists no model {self.settings.model!r}; see llm.model"
 
 
-@cache
-def _client(base_url: str | None, api_key: SecretStr, timeout_s: float) -> "OpenAI":
-    """One client an endpoint, whose connections its threads share; redirects could lead the key elsewhere."""
-    from openai import DefaultHttpxClient, OpenAI
+async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> Stream:
+    """The items of an answer."""
+    answer = _Answer()
+    is_begun = False
+    async with aclosing(events_of(response)) as events:
+        async for data in events:
+            if data.strip() == _END:
+                await drain(events)
+                break
+            chunk = _Chunk.model_validate_json(data)
+            if chunk.error is not None:
+                raise endpoint.broken("it reports an error")
+            is_begun = is_begun or bool(chunk.choices)
+            for text in answer.texts(chunk):
+                yield text
+    if not is_begun:
+        raise endpoint.nonsense()
+    if answer.finish is None:
+        raise endpoint.broken("it has no end")
+    for item in answer.rest(calls_so_far):
+        yield item
 
-    client = OpenAI(
-        api_key=api_key.get_secret_value(),
-        base_url=base_url,
-        timeout=timeout_s,
-        max_retries=0,
-        http_client=DefaultHttpxClient(follow_redirects=False),
-    )
-    atexit.register(client.close)
-    return client
+
+def _error(body: bytes) -> _Error:
+    try:
+        return _Refusal.model_validate_json(body).error
+    except ValueError:
+        return _Error()
+
+
+def _message(message: Message) -> dict[str, Any]:
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in message.tool_calls
+    ]
+    answers = {"tool_call_id": message.tool_call_id} if message.role == "tool" else {}
+    return {"role": message.role, "content": message.content} | ({"tool_calls": calls} if calls else {}) | answers

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from docindex_dagster.core.errors import LLMNonsenseError
 from docindex_dagster.llm.chat import Delta, Item, Stream
-from docindex_dagster.llm.endpoint import Endpoint, asked_s, is_passing
+from docindex_dagster.llm.endpoint import Endpoint, asked_s, is_passing, retry_policy
 
 _MOST_CHARS = 4 << 20  # of an answer: a server may send for ever
 
@@ -33,7 +33,7 @@ async def streamed(attempt: Callable[[], Stream], endpoint: Endpoint) -> Stream:
             await items.aclose()
             raise
 
-    first, items = await endpoint.retry.call_async(begun, is_passing, asked_s)
+    first, items = await retry_policy(endpoint.retries).call_async(begun, is_passing, asked_s)
     async with aclosing(items):
         yield first
         async for item in items:

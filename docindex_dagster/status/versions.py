@@ -11,7 +11,7 @@ _PACKAGES = (
     *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
 )
 # Of extras: named where they are there.
-_FURTHER = ("anthropic", "dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
+_FURTHER = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
 def versions(docindex: str) -> dict[str, Any]:

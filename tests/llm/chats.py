@@ -15,8 +15,8 @@ from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import ChatModel, Delta, Item, ToolCall, Usage
 from docindex_dagster.llm.providers import chat_model
 from tests import loopback
-from tests.llm.server import KEY
 
+KEY = "K3Y-s3cr3t-0f-th3-llm"
 MODEL = "small-1"
 _FOREVER_S = 60.0
 

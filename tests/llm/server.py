@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from docindex_dagster.llm.chat import Delta, Usage
 from tests import loopback
+from tests.llm import chats
 
-KEY = "K3Y-s3cr3t-0f-th3-llm"
-_USAGE = {"prompt_tokens": 100, "completion_tokens": 20, "input_tokens": 100, "output_tokens": 20}
+KEY = chats.KEY
 _PIECE = re.compile(r"<piece (\w+)>\n(.*)\n</piece \1>", re.DOTALL)
 
 
@@ -34,17 +35,12 @@ class LlmServer:
     drip_s: float = 0.0
     fails: int = 0  # so many requests are answered 503 first
     refuses: dict[str, str] = field(default_factory=dict)  # parameters of requests, each with the code of its error
-    usage: dict[str, int] | None = field(
-        default_factory=lambda: {
-            "prompt_tokens": 100,
-            "completion_tokens": 20,
-            "input_tokens": 100,
-            "output_tokens": 20,
-        }
-    )
+    usage: dict[str, int] | None = field(default_factory=lambda: {"prompt_tokens": 100, "completion_tokens": 20})
     asked: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
+    clients: set[int] = field(default_factory=set)  # the ports of connections
+    left: threading.Event = field(default_factory=threading.Event)  # set by the first client that closed its connection
     concurrency: int = 0  # the most requests that were under way
     under_way: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -65,12 +61,17 @@ def _handler(llm: LlmServer) -> type[loopback.Handler]:
     class Handler(loopback.Handler):
         protocol_version = "HTTP/1.1"
 
+        def finish(self) -> None:
+            super().finish()
+            llm.left.set()
+
         def do_POST(self) -> None:
             asked = self.body()
             with llm.lock:
                 llm.asked.append(asked)
                 llm.keys.append(self.headers["Authorization"] or self.headers["X-Api-Key"])
                 llm.paths.append(self.path)
+                llm.clients.add(self.client_address[1])
                 llm.under_way += 1
                 llm.concurrency = max(llm.concurrency, llm.under_way)
                 status = 503 if llm.fails > 0 else llm.status
@@ -83,7 +84,9 @@ def _handler(llm: LlmServer) -> type[loopback.Handler]:
                 self.close_connection = True
                 return
             status, body = _answer(llm, asked, status, is_anthropic=self.path.endswith("/messages"))
-            self.answer(status, body, {"Location": "/elsewhere", **llm.headers}, llm.drip_s)
+            kind = "text/event-stream" if status == 200 and "stream" in asked else "application/json"
+            headers = {"Location": "/elsewhere", "Content-Type": kind, **llm.headers}
+            self.answer(status, body, headers, llm.drip_s)
 
     return Handler
 
@@ -99,12 +102,13 @@ def _answer(llm: LlmServer, asked: dict[str, Any], status: int, *, is_anthropic:
     if llm.reply is not None:
         return status, llm.reply
     text = llm.write(_piece(asked))
-    usage = {"usage": llm.usage} if llm.usage is not None else {}
-    if is_anthropic:
-        answer = {"type": "message", "role": "assistant", "content": [{"type": "text", "text": text}], **usage}
-    else:
-        answer = {"choices": [{"index": 0, "message": {"role": "assistant", "content": text}}], **usage}
-    return status, json.dumps(answer).encode()
+    usage = llm.usage or {}
+    if "stream" not in asked:
+        message = {"role": "assistant", "content": text}
+        return status, json.dumps({"choices": [{"index": 0, "message": message}], "usage": usage}).encode()
+    events = chats.anthropic_events if is_anthropic else chats.openai_events
+    counts = Usage(usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0))
+    return status, b"".join(events([Delta(text), counts]))
 
 
 @contextmanager

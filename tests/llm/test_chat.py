@@ -28,9 +28,10 @@ from docindex_dagster.core.errors import (
 )
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Tool, ToolCall, Usage, prepare
+from docindex_dagster.llm.protocol import LLM, Completion
 from docindex_dagster.llm.providers import chat_model, load_llm
 from tests import loopback
-from tests.llm.chats import ALL, ANTHROPIC, MODEL, OLLAMA, OPENAI, ChatServer, Reply, serving
+from tests.llm.chats import ALL, ANTHROPIC, MODEL, OLLAMA, OPENAI, ChatServer, Protocol, Reply, serving
 from tests.llm.server import KEY
 
 SEARCH = Tool("search", "Search the index.", {"type": "object", "properties": {"query": {"type": "string"}}})
@@ -611,16 +612,33 @@ def test_a_model_that_ollama_does_not_have_is_named_with_how_to_get_it(server):
         ask(OLLAMA.model(server))
 
 
-def test_ollama_writes_summaries_too_in_a_window_that_holds_them(server):
-    server.replies = [OLLAMA.reply(Delta("It moves "), Delta("water."), Usage(30, 4))]
-    llm = load_llm(LLMSettings(provider="ollama", model=MODEL, base_url=server.address))
-
-    answer = llm.complete("Say what it is.", "A pump.", 50)
-    assert (llm.name, answer.text, answer.input_tokens, answer.output_tokens) == (
-        *("ollama/small-1", "It moves water."),
-        *(30, 4),
+def writer(server: ChatServer, protocol: Protocol, **options: Any) -> LLM:
+    return load_llm(
+        LLMSettings(provider=protocol.provider, model=MODEL, base_url=server.address + protocol.prefix, **options)
     )
-    assert server.asked[0]["options"]["num_ctx"] == 16_384
+
+
+@ALL
+def test_who_chats_writes_summaries_too(server, protocol):
+    server.replies = [protocol.reply(Delta("It moves "), Delta("water."), Usage(30, 4))]
+    llm = writer(server, protocol)
+
+    assert llm.complete("Say what it is.", "A pump.", 50) == Completion("It moves water.", 30, 4)
+    assert llm.name == f"{protocol.provider}/small-1"
+    if protocol is OLLAMA:
+        assert server.asked[0]["options"]["num_ctx"] == 16_384
+
+
+@ALL
+def test_a_summary_that_breaks_off_is_asked_for_again_as_often_as_the_settings_say(server, protocol):
+    half = Reply(tuple(protocol.events([Delta("A pump ")])), ends=False)
+    server.replies = [half, half, protocol.reply(*ANSWER)]
+    assert writer(server, protocol, retries=2).complete("", "A pump.", 50).text == "A pump moves water [1]."
+
+    server.replies = [half]
+    with pytest.raises(LLMBrokenError):
+        writer(server, protocol, retries=1).complete("", "A pump.", 50)
+    assert len(server.asked) == 3 + 2
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from docindex_dagster.core.errors import LLMBrokenError, LLMError, LLMTimeoutError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Usage
-from docindex_dagster.llm.providers import availability, chat_model
+from docindex_dagster.llm.providers import availability, chat_model, load_llm
 from tests import offering
 
 ASKED = [Message("system", "Answer."), Message("user", "What is a pump?")]
@@ -63,6 +63,14 @@ def test_it_fails_as_ours_do(lines, script, kind):
         items_of(lines(script))
 
 
+def test_it_writes_summaries_too(lines):
+    model = lines("cat; echo; echo in $1 tokens")
+    llm = load_llm(LLMSettings(provider="lines", model=model.program))
+
+    assert llm.complete("Say what it is.", "A pump.", 50).text == "Say what it is.\n\nA pump.\nin 50 tokens\n"
+    assert llm.name == model.name
+
+
 def test_it_is_checked_as_ours_are(lines):
     lines("true")
 
@@ -86,6 +94,8 @@ def test_one_that_cannot_be_used_says_why(tmp_path, monkeypatch, edit, problem):
         chat_model(settings)
     found = asyncio.run(availability(settings))
     assert (found.is_configured, problem in found.problem) == (False, True)
+    with pytest.raises(LLMError, match="gives neither an LLM nor a ChatModel|" + problem):
+        load_llm(settings).complete("Say what it is.", "A pump.", 50)
 
 
 def test_a_check_that_fails_is_reported_without_what_it_says(tmp_path, monkeypatch):

@@ -1,8 +1,10 @@
 """Asking an LLM over HTTP: what is sent, and that whatever comes back is an answer or an error in a line."""
 
+import gc
 import json
 import logging
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,8 +16,7 @@ from docindex_dagster.llm.protocol import LLM, Completion
 from docindex_dagster.llm.providers import load_llm
 from tests.llm.server import KEY, LlmServer, unused_url
 
-ANTHROPIC = pytest.param("anthropic", marks=pytest.mark.extras)
-BOTH = pytest.mark.parametrize("provider", ["openai", ANTHROPIC])
+BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
 
 
 def of(llm: LlmServer, provider: str = "openai", **options: Any) -> LLM:
@@ -67,6 +68,52 @@ def test_a_refusal_for_another_reason_is_no_invitation_to_try_again(llm):
 
 def test_who_serves_the_model_plays_no_part_in_its_name(llm):
     assert of(llm).name == load_llm(LLMSettings(provider="openai", model="small-1")).name == "openai/small-1"
+
+
+def test_a_model_that_may_not_be_streamed_is_asked_for_all_at_once_from_then_on(llm):
+    llm.refuses = {"stream": "unsupported_value"}
+    model = of(llm)
+
+    assert [ask(model).text, ask(model).text] == ["It is about A pump.."] * 2
+    assert len(llm.asked) == 3
+    assert not {"stream", "stream_options"} & set(llm.asked[-1])
+
+
+def test_several_that_are_refused_together_are_all_asked_again(llm):
+    llm.refuses, llm.delay_s = {"max_tokens": "unsupported_parameter"}, 0.2
+    model = of(llm)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len([answer.text for answer in pool.map(lambda _: ask(model), range(4))]) == 4
+    assert llm.concurrency == 4
+
+
+def test_a_parameter_that_goes_by_no_name_is_not_asked_for_again(llm):
+    llm.refuses = dict.fromkeys(["max_tokens", "max_completion_tokens"], "unsupported_parameter")
+
+    with pytest.raises(LLMError, match="answered 400"):
+        ask(of(llm))
+    assert len(llm.asked) == 2
+
+
+@BOTH
+def test_questions_share_their_connections(llm, provider):
+    model = of(llm, provider)
+    for _ in range(3):
+        ask(model)
+
+    assert len(llm.clients) == 1
+
+
+@BOTH
+def test_connections_are_closed_with_their_model(llm, provider):
+    model = of(llm, provider)
+    ask(model)
+    assert not llm.left.is_set()
+
+    del model
+    gc.collect()
+    assert llm.left.wait(5)
 
 
 @BOTH
@@ -199,7 +246,7 @@ def test_an_unreachable_server_is_reported(provider):
 
 @pytest.mark.parametrize(
     ("provider", "variable"),
-    [("openai", "OPENAI_API_KEY"), pytest.param("anthropic", "ANTHROPIC_API_KEY", marks=pytest.mark.extras)],
+    [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")],
 )
 def test_the_key_of_a_vendor_is_for_the_vendor_alone(llm, monkeypatch, provider, variable):
     monkeypatch.setenv(variable, KEY)
@@ -212,7 +259,7 @@ def test_the_key_of_a_vendor_is_for_the_vendor_alone(llm, monkeypatch, provider,
 
 @pytest.mark.parametrize(
     ("provider", "variable"),
-    [("openai", "OPENAI_API_KEY"), pytest.param("anthropic", "ANTHROPIC_API_KEY", marks=pytest.mark.extras)],
+    [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")],
 )
 def test_the_vendor_wants_a_key_and_its_own_variable_will_do(llm, monkeypatch, provider, variable):
     model = load_llm(LLMSettings(provider=provider, model="small-1"))

@@ -414,11 +414,11 @@ def test_what_it_writes_cannot_steer_a_terminal_nor_fill_the_index(project):
 
 
 def test_a_model_that_cannot_be_loaded_stops_no_run(project, monkeypatch):
-    monkeypatch.setitem(sys.modules, "anthropic", None)
+    monkeypatch.setitem(sys.modules, "docindex_dagster.llm.anthropic", None)
     monkeypatch.setenv("DOCINDEX_LLM__PROVIDER", "anthropic")
     project.index()
 
-    assert "pip install '.[anthropic]'" in project.notices[0]
+    assert "the LLM provider 'anthropic' cannot be used: ModuleNotFoundError" in project.notices[0]
     assert index_is_complete(project)
 
 
