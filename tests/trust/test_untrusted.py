@@ -382,7 +382,7 @@ def test_a_job_of_the_server_does_no_more(hostile):
 def test_a_file_that_a_pull_brings_is_not_trusted_by_a_process_that_runs(hostile, monkeypatch):
     (hostile.root / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "."\n')
     (hostile.root / "dagster.yaml").unlink()
-    assert hostile.run("index").returncode == 0
+    assert hostile.run("index", "--run").returncode == 0
     monkeypatch.delenv("DOCINDEX_TRUST")
     for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, hostile.environment[name])
