@@ -583,6 +583,7 @@ def load_settings(root: Path | None = None) -> Settings:
     Raises:
         SettingsError: The file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
         OwnershipError: The project or its home belongs to another user, or other users may write it.
+        LinkError: A link stands in the place of the home.
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
@@ -640,7 +641,8 @@ def _at_home(settings: Settings, given: Trust) -> Settings:
             cached = settings.model_copy(update={"home": untrusted_home(root)})
             cached._ignored = ignored  # noqa: SLF001 our own
             return cached
-    return settings.model_copy(update={"home": own_home(root, home, given)})
+    opened = own_home(root, home, given)
+    return settings if opened == home else settings.model_copy(update={"home": opened})
 
 
 def own_home(root: Path, home: Path, given: Trust) -> Path:

@@ -207,8 +207,9 @@ def _changing() -> Iterator[dict[str, Any]]:
 
 def _stored() -> dict[str, Any]:
     """The content of the store, not to be changed; empty if there is none that this user can reach."""
-    found = stamp(store())
-    return {} if found is None else _stored_at(store(), found)
+    file = store()
+    found = stamp(file)
+    return {} if found is None else _stored_at(file, found)
 
 
 @lru_cache(maxsize=2)
@@ -223,4 +224,6 @@ def _read_store() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:
-        raise SettingsError(f"{store()} is damaged; remove it, and run `docindex trust` in your projects") from error
+        raise SettingsError(
+            f"{store()} is damaged; remove it, then run `docindex trust` and `docindex index` in your projects"
+        ) from error
