@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
-from docindex_dagster.core.settings import Settings, untrusted
+from docindex_dagster.core.settings import Settings, own_home, untrusted
+from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
@@ -49,7 +50,8 @@ def open_index(
         path: a folder of the project, one below it (`docindex.toml` is looked for from there upwards), or one that a
             known project indexes. None for what `DOCINDEX_ROOT` or `DOCINDEX_PROJECT` says, else the working
             directory, as on the command line.
-        home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`.
+        home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`. Inside
+            the project, that is a folder with a secret name in it, unless the project is fully trusted.
         warn: called with a sentence on what made an answer worse, such as a model that cannot be reached. None for
             Python's `warnings`, as a `DocindexWarning`.
 
@@ -76,7 +78,8 @@ def open_index(
     if note := untrusted(settings):
         report(note)
     if home is not None:
-        settings = settings.model_copy(update={"home": Path(home).expanduser().absolute()})
+        place = Path(home).expanduser().absolute()
+        settings = settings.model_copy(update={"home": own_home(settings.root, place, trust_in(settings.root))})
     if settings.storage.url is not None:
         from docindex_dagster.objects.replica import follow
 

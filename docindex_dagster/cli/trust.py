@@ -1,6 +1,5 @@
 """`docindex trust`: show what a project asks for beyond reading its own files, and grant it."""
 
-import os
 import shutil
 import sys
 import tomllib
@@ -13,10 +12,8 @@ from rich.text import Text
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen
-from docindex_dagster.core import confinement
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
-from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, INSTANCE_FILE, environment_privileges, privileges_of
@@ -25,7 +22,6 @@ from docindex_dagster.core.settings import (
     HOME_NAME,
     Settings,
     find_root,
-    is_trusted_home,
     link_privilege,
     untrusted_home,
 )
@@ -53,26 +49,15 @@ def trust(
         console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
         return
     asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root)]
-    if (root / CONFIG_NAME).is_symlink():
-        asked.append(link_privilege(root / CONFIG_NAME))
-    home, owner = root / HOME_NAME, root.stat().st_uid
-    has_foreign_home = os.path.lexists(home) and not is_trusted_home(home, trusted.Trust(owner=owner))
+    asked += [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
     rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
-    if has_foreign_home:
-        link = link_privilege(home)
-        rows.append((HOME_NAME, link.value if home.is_symlink() else "an index that docindex did not make for you"))
-        asked.append(link)
     for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
         console.err.print(f"{name}:")
         console.err.print(Text(visible((root / name).read_text(encoding="utf-8", errors="replace"))))
     _show(root, rows, json=json)  # last, so that no long file moves it out of sight
-    if has_foreign_home:
-        _check_home(home)
     if not rows or not _confirmed(yes=yes):
         return
-    trusted.grant(root, asked, owner=owner, replaces=True)
-    if has_foreign_home:
-        trusted.adopt_home(home)
+    trusted.grant(root, asked, owner=root.stat().st_uid, replaces=True)
     shutil.rmtree(untrusted_home(root), ignore_errors=True)
     console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
 
@@ -93,14 +78,6 @@ def _of_files(root: Path) -> list[tuple[str, str]]:
     except OwnershipError as error:
         return [("owner", str(error).partition(";")[0])]
     return []
-
-
-def _check_home(home: Path) -> None:
-    if is_tracked(home):
-        raise SettingsError(
-            f"git tracks files in {home}, or cannot tell, so anybody who pushes could change it: take them out of git"
-        )
-    confinement.check(home)
 
 
 def _show(root: Path, rows: list[tuple[str, str]], *, json: bool) -> None:

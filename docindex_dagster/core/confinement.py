@@ -23,7 +23,7 @@ from docindex_dagster.core.errors import AccessError, LinkError
 # A full scan takes 0.6 ms for 400 files and 11 ms for 10,000. Servers repeat it, since a `git pull` may bring links.
 _MAX_AGE_S = 10.0
 # Folders below a home that are not scanned: work trees, and the many folders of git's loose objects.
-_UNSCANNED = re.compile(r"/checkouts/([0-9a-f]+/)?git%2F[^/]+|/repositories(/[^/]+){1,2}/objects/[0-9a-f]{2}")
+_UNSCANNED = re.compile(r"/checkouts/[^/]+|/repositories/[^/]+/objects/[0-9a-f]{2}")
 # While git creates a repository, it makes such a link for a moment to probe for support of symbolic links.
 _GIT_PROBE, _PROBE_TARGET = re.compile(r"/repositories/.+/t[A-Za-z0-9]{6}", re.DOTALL), "testing"
 # Of a submodule that a pull put there; it stays when a later pull takes it out of git's index.

@@ -6,9 +6,10 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from docindex_dagster.core import confinement
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.git_folders import text_of
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
-from docindex_dagster.core.trust import adopt_home, hidden_name, is_new_home
 
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
@@ -44,22 +45,19 @@ class Layout:
         confinement.check(self.home)
 
     def prepare(self) -> None:
-        """Make the home folder, and remember that docindex made it.
-
-        It is kept out of git: an index is no part of the work tree that it lies in.
+        """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in.
 
         Raises:
             LinkError: The home contains a link by now.
-            OSError: It cannot be made, or not be remembered.
+            OSError: It cannot be made.
         """
         confinement.check(self.home, max_age_s=0)
-        self.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if is_new_home(self.home):
-            adopt_home(self.home)
+        self.home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # its names are nobody's business either
+        self.home.mkdir(mode=0o700, exist_ok=True)
         ignore = self.home / ".gitignore"
-        if not ignore.exists():
-            ignore.touch(mode=0o600)
-            ignore.write_text("*\n", encoding="utf-8")
+        if text_of(ignore) != "*":
+            with replacing(ignore, 0o600) as temporary:
+                temporary.write_text("*\n", encoding="utf-8")
 
     def entries(self, folder: Path) -> list[Path]:
         """List a folder of the home, sorted, without following links; empty if it does not exist.
@@ -106,8 +104,7 @@ class Layout:
             LinkError: the folder of the tables is a link.
         """
         tables = [self.home / "tables" / asset for asset in self.assets()]
-        clones = (self.repositories, self.checkouts)
-        return [*tables, *self.caches(), *clones, *(folder.parent for folder in clones if folder.parent != self.home)]
+        return [*tables, *self.caches(), self.repositories, self.checkouts]
 
     def caches(self) -> list[Path]:
         """The folders of what saves paying twice for a text, by source or repository."""
@@ -224,8 +221,8 @@ class Layout:
 
     @property
     def repositories(self) -> Path:
-        """The folder of the clones, whose settings git obeys: its name cannot be foreseen."""
-        return self.home / "repositories" / hidden_name(self.home)
+        """The folder of the clones."""
+        return self.home / "repositories"
 
     def repository(self, source: str) -> Path:
         """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
@@ -237,8 +234,8 @@ class Layout:
 
     @property
     def checkouts(self) -> Path:
-        """The folder of the checkouts, whose name cannot be foreseen either."""
-        return self.home / "checkouts" / hidden_name(self.home)
+        """The folder of the checkouts."""
+        return self.home / "checkouts"
 
     @property
     def memory(self) -> Path:

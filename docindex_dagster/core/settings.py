@@ -3,11 +3,10 @@
 `DOCINDEX_SECTION__NAME` sets any value (`DOCINDEX_SEARCH__TOP_K=20`), `DOCINDEX_HOME` says where the index lives.
 """
 
-import json
 import os
 import re
+import stat
 import tomllib
-from contextlib import suppress
 from functools import lru_cache
 from itertools import takewhile
 from pathlib import Path
@@ -31,7 +30,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
-from docindex_dagster.core import plugins, trust
+from docindex_dagster.core import confinement, plugins, trust
 from docindex_dagster.core.errors import OwnershipError, SettingsError, first_line
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
@@ -64,8 +63,8 @@ _LOCAL_RERANKERS = ("none", "mmr")
 _CHUNKERS = ("code", "markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf", "lines", "messages")
 _SHORTEST_TOKEN = 16
 _BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
-_LISTED = "projects.json"  # of the projects that the user indexed, beside the store of trust
 _MOST_PARSED = 8  # settings that are remembered, of one project or another
+_HIDDEN = re.compile(r"[0-9a-f]{32}")  # the name of a home in `.docindex`
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -584,11 +583,10 @@ def load_settings(root: Path | None = None) -> Settings:
     Raises:
         SettingsError: The file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
         OwnershipError: The project or its home belongs to another user, or other users may write it.
+        LinkError: A link stands in the place of the home.
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
-    if not trust.has_begun():
-        _trust_earlier_projects()
     given = trust_in(root)
     try:
         text = _text_of(root, given)
@@ -633,33 +631,73 @@ def _parsed(
 
 
 def _at_home(settings: Settings, given: Trust) -> Settings:
-    """The settings with a home that docindex may open: the project's if it made that, else one in the cache."""
-    home, ignored = settings.home, settings.ignored
+    """The settings with a home that docindex may open."""
+    home, root, ignored = settings.home, settings.root, settings.ignored
+    if not given.is_full and is_inside(root, home):
+        check_owner(home, given.owner)
+        if home.is_symlink() and not given.grants(link := link_privilege(home)):
+            ignored = (*ignored, link)
+        if ignored:
+            cached = settings.model_copy(update={"home": untrusted_home(root)})
+            cached._ignored = ignored  # noqa: SLF001 our own
+            return cached
+    opened = own_home(root, home, given)
+    return settings if opened == home else settings.model_copy(update={"home": opened})
+
+
+def own_home(root: Path, home: Path, given: Trust) -> Path:
+    """Return where the index of a project lies whose settings say `home`.
+
+    Inside a project, that is a folder of `home` whose name nobody but this user can know. A project that is fully
+    trusted needs no such folder; one that is there is used, so that `--trust` for one command finds the same index.
+
+    Raises:
+        LinkError: That folder is a link.
+        OwnershipError: It belongs to another user, or other users may write it.
+        SettingsError: As `hidden_name`.
+    """
+    if not is_inside(root, home):  # the user chose it
+        if not given.is_full:
+            check_owner(home, trust_in(home).owner)
+        return home
+    if given.owner not in {None, os.geteuid()} and (theirs := _home_of(given.owner, home)) is not None:
+        return theirs
+    name = trust.hidden_name(root, make=not given.is_full)
+    if name is None or home.name == name:  # the variables of a job name the folder itself
+        return home
+    hidden = home / name
+    confinement.check_path(home, hidden)
     if given.is_full:
-        return settings
-    if not home.is_relative_to(settings.root):  # the user chose it
-        check_owner(home, trust_in(home).owner)
-        return settings
-    check_owner(home, given.owner)
-    if os.path.lexists(home):
-        if is_trusted_home(home, given):
-            return settings
-        ignored = (*ignored, Privilege(home.name, "an index that docindex did not make for you", ""))
-    if not ignored:
-        return settings
-    cached = settings.model_copy(update={"home": untrusted_home(settings.root)})
-    cached._ignored = ignored  # noqa: SLF001 our own
-    return cached
+        return hidden if hidden.is_dir() else home
+    check_owner(hidden, given.owner)
+    return hidden
 
 
-def is_trusted_home(home: Path, given: Trust) -> bool:
-    """Whether docindex opens a home below a project: it made it for this user, or for another owner who is trusted."""
-    if is_tracked(home):  # whoever pushes could change it
-        return False
-    if home.is_symlink() and not given.grants(link_privilege(home)):
-        return False
-    is_theirs = given.owner not in {None, os.geteuid()} and home.exists() and home.stat().st_uid == given.owner
-    return is_theirs or trust.knows_home(home)
+def is_inside(root: Path, home: Path) -> bool:
+    """Whether a home lies in a project, by its name or by where links lead, so that the project may bring it along."""
+    return any(Path(place(home)).is_relative_to(place(root)) for place in (os.path.normpath, os.path.realpath))
+
+
+def _home_of(owner: int | None, home: Path) -> Path | None:
+    """Return the home that another owner of a project has there: the newest one, since its name is that user's secret.
+
+    None if there is none, or git tracks files in it, so that whoever pushes could change it.
+    """
+    if not home.is_dir() or is_tracked(home):
+        return None
+    try:
+        hidden = [folder for folder in confinement.entries(home, home) if _HIDDEN.fullmatch(folder.name)]
+        found = [(folder.lstat(), folder) for folder in hidden]
+    except OSError:  # whoever opens the home reports why
+        found = []
+    theirs = [(about.st_mtime_ns, folder) for about, folder in found if _is_folder_of(owner, about)]
+    if theirs:
+        return max(theirs)[1]
+    return home if home.stat().st_uid == owner else None
+
+
+def _is_folder_of(owner: int | None, about: os.stat_result) -> bool:
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == owner
 
 
 def link_privilege(link: Path) -> Privilege:
@@ -670,25 +708,6 @@ def link_privilege(link: Path) -> Privilege:
 def untrusted_home(root: Path) -> Path:
     """Where the index of a project lies while the user does not trust it."""
     return trust.cache() / "untrusted" / digest(os.fsencode(root))
-
-
-def _trust_earlier_projects() -> None:
-    """Trust the projects that this user indexed before there was trust, as they are now; once, and not those since."""
-    try:
-        listed = json.loads((trust.store().parent / _LISTED).read_bytes())["projects"]
-        roots = [Path(project["root"]) for project in listed]
-    except (OSError, ValueError, TypeError, KeyError):
-        roots = []
-    for root in roots:
-        with suppress(OSError, ValueError, OwnershipError):
-            check_owner(root)
-            values = _values((root / CONFIG_NAME).read_text(encoding="utf-8"))
-            trust.grant(root, privileges_of(Settings, root, values))
-            home = root / HOME_NAME
-            if home.is_dir() and not home.is_symlink():
-                trust.adopt_home(home)
-    with suppress(OSError):
-        trust.begin()
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:

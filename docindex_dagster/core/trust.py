@@ -18,7 +18,7 @@ from platformdirs import user_cache_path, user_config_path
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.files import replacing, stamp
-from docindex_dagster.core.hashing import digest, digest_parts
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.ownership import check_owner
 
@@ -28,8 +28,7 @@ VARIABLE = "DOCINDEX_TRUST"
 FOLDERS = "folders"
 """The folder in the cache whose folders are projects that docindex itself writes."""
 _EVERYTHING, _NOTHING = {"1", "true", "yes"}, {"", "0", "false", "no"}
-_FIRST = {".gitignore", "locks"}
-_ID, _ID_BYTES = "id", 16  # the file in a home that tells it from those that docindex did not make
+_SECRET, _SECRET_BYTES = "secret", 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ def trust_in(root: Path) -> Trust:
     _check_own(file.parent, file, own_cache)
     if str(place.parent) == os.path.realpath(own_cache / FOLDERS):
         return Trust(is_full=True)
-    entry = _stored_at(file, stamp(file)).get("projects", {}).get(str(place), {})
+    entry = _stored().get("projects", {}).get(str(place), {})
     return Trust(granted=frozenset(entry.get("granted", ())), owner=entry.get("owner"))
 
 
@@ -109,22 +108,6 @@ def check_project(root: Path) -> None:
     given = trust_in(root)
     if not given.is_full:
         check_owner(root, given.owner)
-
-
-def has_begun() -> bool:
-    """Whether there was ever a store, even if it was removed since."""
-    return store().exists() or _lock().exists()
-
-
-def begin() -> None:
-    """Make the store, if there is none.
-
-    Raises:
-        OSError: It cannot be written.
-        SettingsError: The store is damaged.
-    """
-    with _changing():
-        pass
 
 
 def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = None, replaces: bool = False) -> None:
@@ -159,85 +142,42 @@ def revoke(root: Path) -> bool:
         return stored.get("projects", {}).pop(os.path.realpath(root), None) is not None
 
 
-def knows_home(home: Path) -> bool:
-    """Whether docindex made a home for this user, or the user trusted it, or there is nothing in it to distrust.
+def hidden_name(root: Path, *, make: bool) -> str | None:
+    """Return the name of the folder in `.docindex` that holds this user's index of the project at `root`.
+
+    It follows from a secret of the user and from the identity of the project's folder. So nobody who puts files into
+    the project, as by a pull, can foresee it, and an index that was given away is not found in a copy of the project.
+
+    Args:
+        root: The folder of the project.
+        make: Whether to make the secret if there is none.
+
+    Returns:
+        The name; None if there is no secret.
 
     Raises:
-        OwnershipError: As `trust_in`.
-        SettingsError: As `trust_in`.
+        SettingsError: The secret cannot be stored, or the store is damaged.
     """
-    if trust_in(home).is_full:
-        return True
+    secret = _stored().get(_SECRET) or (_make_secret() if make else None)
+    if secret is None:
+        return None
+    place = Path(os.path.realpath(root))
     try:
-        return knows_secret(home, _read_id(home))
-    except OSError:
-        return is_new_home(home)
+        found = place.stat()
+    except OSError:  # the project is still to be made
+        return digest_parts(secret, str(place))
+    return digest_parts(secret, str(place), str(found.st_dev), str(found.st_ino))
 
 
-def is_new_home(home: Path) -> bool:
-    """Whether a folder holds nothing but what processes write first while they make a home of it."""
-    try:
-        return all(entry.name in _FIRST or entry.name.startswith(f".{_ID}.") for entry in home.iterdir())
-    except OSError:
-        return False
-
-
-def adopt_home(home: Path) -> None:
-    """Give a home a new secret id and remember it, so that this user's later processes open the home.
-
-    Raises:
-        OSError: The id cannot be stored.
-        OwnershipError: As `trust_in`.
-        SettingsError: The store is damaged.
-    """
-    secret = secrets.token_hex(_ID_BYTES)
-    remember_secret(home, secret)
-    with replacing(home / _ID, 0o600) as temporary:
-        temporary.write_text(secret, encoding="ascii")
-
-
-def hidden_name(home: Path) -> str:
-    """Return the name of a folder that nobody who puts files into a home, as by a pull, can foresee.
-
-    Empty for a home without an id, which holds nothing that docindex made, unless the user trusts whoever filled it.
-    """
-    return _hidden_name(home, stamp(home / _ID))
-
-
-@lru_cache(maxsize=16)
-def _hidden_name(home: Path, id_stamp: tuple[int, ...] | None) -> str:
-    try:
-        return "" if id_stamp is None else digest_parts("hidden", _read_id(home))[:_ID_BYTES]
-    except OSError:  # of a group that may only read what is published
-        return ""
-
-
-def remember_secret(home: Path, secret: str) -> None:
-    """Remember a secret that docindex is about to write to a home, so that `knows_secret` tells it from others.
-
-    Raises:
-        OSError: It cannot be stored.
-        SettingsError: The store is damaged.
-    """
-    if home.is_relative_to(cache()):
-        return
+def _make_secret() -> str:
     try:
         with _changing() as stored:
-            stored["homes"] = sorted({*stored.get("homes", ()), digest(secret.encode())})
-    except OSError:
-        if not trust_in(home).is_full:
-            raise
-
-
-def knows_secret(home: Path, secret: str) -> bool:
-    """Return whether docindex wrote this secret to a home for this user, rather than whoever filled the folder.
-
-    Raises:
-        OwnershipError: As `trust_in`.
-        SettingsError: As `trust_in`.
-    """
-    is_stored = digest(secret.encode()) in _stored_at(store(), stamp(store())).get("homes", ())
-    return is_stored or home.is_relative_to(cache()) or trust_in(home).is_full
+            return str(stored.setdefault(_SECRET, secrets.token_hex(_SECRET_BYTES)))
+    except OSError as error:
+        raise SettingsError(
+            f"cannot write {store()}, which says where indexes lie: {error.strerror or error}; "
+            "set DOCINDEX_HOME to a folder outside of the project"
+        ) from error
 
 
 @lru_cache(maxsize=4)
@@ -255,29 +195,26 @@ def _is_covered(place: Path) -> bool:
     return any(place.is_relative_to(os.path.realpath(folder)) for folder in text.split(os.pathsep) if folder)
 
 
-def _read_id(home: Path) -> str:
-    descriptor = os.open(home / _ID, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(2 * _ID_BYTES).decode("ascii", "replace")
-
-
-def _lock() -> Path:
-    return store().with_suffix(".lock")
-
-
 @contextmanager
 def _changing() -> Iterator[dict[str, Any]]:
     """The content of the store, to be changed; it is written when the block ends well."""
-    with exclusive(_lock(), f"process {os.getpid()}", on_wait=lambda _: None):
+    with exclusive(store().with_suffix(".lock"), f"process {os.getpid()}", on_wait=lambda _: None):
         stored = _read_store()
         yield stored
         with replacing(store(), 0o600) as temporary:
             temporary.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
+def _stored() -> dict[str, Any]:
+    """The content of the store, not to be changed; empty if there is none that this user can reach."""
+    file = store()
+    found = stamp(file)
+    return {} if found is None else _stored_at(file, found)
+
+
 @lru_cache(maxsize=2)
-def _stored_at(_file: Path, _stamp: tuple[int, ...] | None) -> dict[str, Any]:
-    """The content of the store, not to be changed; it is read anew when the file is another one."""
+def _stored_at(_file: Path, _stamp: tuple[int, ...]) -> dict[str, Any]:
+    """The content of the store, which is read anew when the file is another one."""
     return _read_store()
 
 
@@ -287,4 +224,6 @@ def _read_store() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:
-        raise SettingsError(f"{store()} is damaged; remove it, and run `docindex trust` in your projects") from error
+        raise SettingsError(
+            f"{store()} is damaged; remove it, then run `docindex trust` and `docindex index` in your projects"
+        ) from error

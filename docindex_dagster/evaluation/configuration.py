@@ -29,10 +29,9 @@ from pydantic import BaseModel, ValidationError
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import privileged_paths
-from docindex_dagster.core.settings import Settings, is_trusted_home
+from docindex_dagster.core.settings import Settings, is_inside, own_home
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.model import RETRIEVING, Mode
 from docindex_dagster.search.weights import WEIGHTS, Weights
@@ -72,7 +71,7 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
     _check_trust(file, values)
     settings = base.settings
     changed = {name: _section(file, name, getattr(settings, name), values) for name in _SECTIONS if name in values}
-    updates: dict[str, object] = {**changed, **_home(file, values)}
+    updates: dict[str, object] = {**changed, **_home(file, values, settings.root)}
     return Configuration(
         settings.model_copy(update=updates),
         _mode(file, values.get("mode", base.mode)),
@@ -138,20 +137,17 @@ def _absolute(file: Path, name: str, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _home(file: Path, values: Mapping[str, Any]) -> dict[str, Path]:
+def _home(file: Path, values: Mapping[str, Any], root: Path) -> dict[str, Path]:
     given = values.get("home")
     if given is None:
         return {}
-    home = (file.absolute().parent / Path(str(given)).expanduser()).absolute()
+    home = Path(os.path.normpath(file.absolute().parent / Path(str(given)).expanduser()))
+    # The file does not speak for the user: what lies elsewhere has to be this user's home of another project.
+    project = root if is_inside(root, home) else home.parent
+    home = own_home(project, home, trust_in(project))
     if not isinstance(given, str) or not Layout(home).current.exists():
         indexing = command("env", f"DOCINDEX_HOME={given}", "docindex", "index")
-        raise SettingsError(f"{file}: home: nothing is indexed in {given}; {indexing} makes an index there")
-    home = Path(os.path.normpath(home))
-    trust = trust_in(home)
-    if not trust.is_full:
-        check_owner(home, trust.owner)
-        if not is_trusted_home(home, trust):
-            raise SettingsError(f"{file}: home: docindex did not make the index in {given} for you")
+        raise SettingsError(f"{file}: home: nothing is indexed in {given} for you; {indexing} makes an index there")
     return {"home": home}
 
 

@@ -206,7 +206,9 @@ def _index_in(path: Path, home: Path) -> Iterator[str]:
     if not os.path.normpath(home).startswith(folder):  # as of nearly all
         return
     place = os.path.relpath(home, folder)
-    if place != "." and not place.startswith("..") and noise.folder_reason(os.fsencode(home.name)) is None:
+    names = os.fsencode(place).split(b"/")
+    is_left_out = noise.folder_reason(names[-1]) is not None or any(map(noise.is_never_entered, names))
+    if place != "." and names[0] != b".." and not is_left_out:
         yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", place) + "/"
 
 

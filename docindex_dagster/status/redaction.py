@@ -39,6 +39,7 @@ _SECRET_NAME = re.compile(
 )
 _FOLDERS = ("PWD", "OLDPWD")  # of a shell
 _PASSWORDS = (re.compile(r"://[^\s/:@]*:(\S+)@"), re.compile(r"(?:password|passwd|pwd)=([^\s;&]+)", re.IGNORECASE))
+_HOME_NAME = re.compile(r"(?<=/)[0-9a-f]{32}(?![^/\s])")  # of a home in a project, which is a secret
 _LONG = 8  # characters: what is shorter occurs within words by chance
 
 
@@ -85,7 +86,7 @@ def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
     """
     for value in _values(os.environ if environment is None else environment):
         text = _place_of(value).sub(HIDDEN, text)
-    cleaned = scrub(text)
+    cleaned = scrub(_HOME_NAME.sub(HIDDEN, text))
     return mask(cleaned, find_secrets(cleaned))
 
 

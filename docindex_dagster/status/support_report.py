@@ -118,7 +118,7 @@ def _project(settings: Settings) -> dict[str, Any]:
     default_home = settings.root / ".docindex"
     return {
         "has_file": settings.config_file.is_file(),
-        "home": "beside docindex.toml" if settings.home == default_home else "elsewhere",
+        "home": "beside docindex.toml" if default_home in {settings.home, settings.home.parent} else "elsewhere",
         "declared": shown_settings.declared(settings),
         "settings": shown_settings.changed(settings),
     }

@@ -106,7 +106,6 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
         *(layout.cached_vectors(key) for key in keys),
         *(layout.summaries(key) for key in keys),
         *(layout.spilled_vectors(key) for key in keys),
-        *(layout.repositories, layout.checkouts),
     }
     for folder in layout.folders_by_source():
         for path in layout.entries(folder):

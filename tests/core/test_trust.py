@@ -8,12 +8,12 @@ import threading
 import pytest
 
 from docindex_dagster.core import git_folders, trust
-from docindex_dagster.core.errors import OwnershipError, SettingsError
+from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.settings import link_privilege, load_settings
-from docindex_dagster.core.trust import Privilege, adopt_home, grant, knows_home, revoke, trust_in
+from docindex_dagster.core.trust import Privilege, grant, hidden_name, revoke, trust_in
 from docindex_dagster.sources import edit
 from docindex_dagster.sources.first_settings import write_first
 
@@ -91,53 +91,123 @@ def test_a_damaged_store_is_an_error_and_grants_nothing(tmp_path):
         trust_in(tmp_path)
 
 
-def test_a_home_is_known_by_the_secret_that_docindex_gave_it(tmp_path):
-    home = tmp_path / ".docindex"
-    Layout(home).prepare()
-    (home / "tables").mkdir()
+def test_a_home_lies_where_only_its_user_knows(tmp_path, monkeypatch):
+    home = load_settings(tmp_path).home
 
-    assert knows_home(home)
-    moved = home.rename(tmp_path / "moved")
-    assert knows_home(moved)
-    (moved / "id").write_text("0" * 32)
-    assert not knows_home(moved)
-    (moved / "id").unlink()
-    assert not knows_home(moved)
-    adopt_home(moved)
-    assert knows_home(moved)
+    assert home.parent == tmp_path / ".docindex"
+    assert len(home.name) == 32
+    assert load_settings(tmp_path).home == home
+    assert stat.S_IMODE(trust.store().stat().st_mode) == 0o600
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "another user"))
+    assert load_settings(tmp_path).home != home
 
 
-def test_a_link_in_the_place_of_the_secret_is_not_followed(tmp_path):
-    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
-    Layout(mine).prepare()
-    theirs.mkdir()
-    (theirs / "id").symlink_to(mine / "id")
+def test_a_home_differs_for_a_copy_of_the_project(tmp_path):
+    (root := tmp_path / "project").mkdir()
+    home = load_settings(root).home
+    root.rename(tmp_path / "aside")
+    root.mkdir()
 
-    assert not knows_home(theirs)
+    assert load_settings(root).home.parent == home.parent
+    assert load_settings(root).home != home
+    assert load_settings(tmp_path / "aside").home.name != home.name
 
 
-def test_several_processes_that_begin_a_home_at_once_know_it(tmp_path):
-    home = tmp_path / ".docindex"
-    threads = [threading.Thread(target=Layout(home).prepare) for _ in range(8)]
+def test_several_processes_that_begin_at_once_share_a_secret(tmp_path):
+    names = set[str | None]()
+    threads = [threading.Thread(target=lambda: names.add(hidden_name(tmp_path, make=True))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    (home / "tables").mkdir()
 
-    assert knows_home(home)
+    assert len(names) == 1
 
 
-def test_a_home_below_a_project_is_opened_only_if_it_is_known(tmp_path):
-    (tmp_path / ".docindex").mkdir()
+def test_full_trust_uses_the_plain_home_unless_there_is_a_hidden_one(tmp_path, monkeypatch):
+    monkeypatch.setenv("DOCINDEX_TRUST", "1")
     assert load_settings(tmp_path).home == tmp_path / ".docindex"
-    (tmp_path / ".docindex" / "catalog.json").write_text("{}")
+    assert not trust.store().exists()
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    hidden = load_settings(tmp_path).home
+    monkeypatch.setenv("DOCINDEX_TRUST", "1")
 
-    foreign = load_settings(tmp_path)
-    assert foreign.home.is_relative_to(trust.cache())
-    assert [privilege.name for privilege in foreign.ignored] == [".docindex"]
-    adopt_home(tmp_path / ".docindex")
     assert load_settings(tmp_path).home == tmp_path / ".docindex"
+    Layout(hidden).prepare()
+    assert load_settings(tmp_path).home == hidden
+
+
+@pytest.mark.parametrize("place", ["index", "{here}/project/index", "{here}/link/index", "../project/index"])
+def test_a_home_inside_the_project_is_hidden_wherever_it_is(tmp_path, monkeypatch, place):
+    (root := tmp_path / "project").mkdir()
+    (tmp_path / "link").symlink_to("project")
+    monkeypatch.setenv("DOCINDEX_HOME", place.format(here=tmp_path))
+
+    assert load_settings(root).home.name == hidden_name(root, make=False)
+
+
+def test_a_process_that_gets_the_home_from_another_one_keeps_it(tmp_path, monkeypatch):
+    home = load_settings(tmp_path).home
+    monkeypatch.setenv("DOCINDEX_HOME", str(home))
+
+    assert load_settings(tmp_path).home == home
+
+
+def test_a_link_in_the_place_of_a_home_is_not_followed(tmp_path):
+    (root := tmp_path / "project").mkdir()
+    home = load_settings(root).home
+    home.parent.mkdir()
+    home.symlink_to(tmp_path)
+
+    with pytest.raises(LinkError):
+        load_settings(root)
+
+
+def test_a_home_keeps_itself_out_of_git_and_from_other_users(tmp_path, git):
+    git(tmp_path, "init", "-q")
+    (tmp_path / ".gitignore").write_text("!.docindex\n")
+    home = load_settings(tmp_path).home
+    Layout(home).prepare()
+    (home / ".gitignore").write_text("!*\n")
+    Layout(home).prepare()
+    (home / "catalog.json").touch()
+
+    assert git(tmp_path, "status", "--porcelain") == "?? .gitignore\n"
+    assert stat.S_IMODE(home.parent.stat().st_mode) == stat.S_IMODE(home.stat().st_mode) == 0o700
+
+
+def test_without_a_place_for_the_secret_there_is_no_home_in_the_project(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
+
+    with pytest.raises(SettingsError, match=r"^cannot write "):
+        load_settings(tmp_path)
+    monkeypatch.setenv("DOCINDEX_HOME", str(tmp_path.with_name("elsewhere")))
+    load_settings(tmp_path)
+
+
+@needs_root
+@pytest.mark.parametrize("has", ["plain home", "hidden home", "no home", "home that git tracks"])
+def test_the_home_of_a_trusted_owner_is_found(tmp_path, git, has):
+    (root := tmp_path / "project").mkdir()
+    (home := root / ".docindex").mkdir()
+    hidden = [home / (letter * 32) for letter in ("abcd" if has == "hidden home" else "")]
+    for number, folder in enumerate(hidden):
+        folder.mkdir()
+        os.utime(folder, (number, number))
+    (home / ("e" * 32)).mkdir()  # this user's
+    if has == "home that git tracks":
+        (home / "catalog.json").touch()
+        git(root, "init", "-q")
+        git(root, "add", "-f", ".docindex")
+    theirs = {"hidden home": [root, *hidden[:3]], "no home": [root]}.get(has, [root, home])
+    for place in theirs:
+        os.chown(place, OTHER, -1)
+    grant(root, [], owner=OTHER)
+
+    own = home / str(hidden_name(root, make=True))
+    expected = {"plain home": home, "hidden home": home / ("c" * 32)}.get(has, own)
+    assert load_settings(root).home == expected
 
 
 def test_a_home_that_the_user_chose_elsewhere_is_opened(tmp_path, monkeypatch):
@@ -151,20 +221,18 @@ def test_a_home_that_the_user_chose_elsewhere_is_opened(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("options", [["--refresh"], ["--index-version", "4"], ["--split-index"]])
 @pytest.mark.parametrize("hashes", ["sha1", "sha256"])
-def test_a_home_that_git_tracks_is_not_opened(tmp_path, git, options, hashes):
-    root = tmp_path / "project"
-    Layout(root / ".docindex").prepare()
+def test_git_says_what_it_tracks(tmp_path, git, options, hashes):
+    home = tmp_path / "project/.docindex"
+    home.mkdir(parents=True)
     git(tmp_path, "init", "--object-format", hashes)
-    for name in (".dockerignore", "project/.docs", "project/a.md", "z.md"):
+    for name in (".dockerignore", "project/.docs", "project/a.md", "project/.docindex/x", "z.md"):
         (tmp_path / name).write_text("text\n")
-    git(tmp_path, "add", ".")
+    git(tmp_path, "add", ".dockerignore", "project/.docs", "project/a.md", "z.md")
     git(tmp_path, "update-index", *options)
 
-    assert not is_tracked(root / ".docindex")
-    assert load_settings(root).home == root / ".docindex"
-    git(tmp_path, "add", "--force", "project/.docindex/id")
-    assert is_tracked(root / ".docindex")
-    assert load_settings(root).home.is_relative_to(trust.cache())
+    assert not is_tracked(home)
+    git(tmp_path, "add", "--force", "project/.docindex/x")
+    assert is_tracked(home)
 
 
 @needs_root
@@ -201,16 +269,18 @@ def test_settings_that_are_a_link_are_refused_until_it_is_trusted(tmp_path, targ
     assert load_settings(file.parent).search.top_k == 3
 
 
-def test_a_store_that_was_removed_grants_nothing_again(tmp_path):
-    Layout(tmp_path / ".docindex").prepare()
-    (tmp_path / ".docindex" / "catalog.json").write_text("{}")
-    (tmp_path / "docindex.toml").write_text('[embedding]\nprovider = "openai"\n')
+def test_a_store_that_was_removed_grants_nothing(tmp_path):
+    trust.store().parent.mkdir(parents=True)
     (trust.store().parent / "projects.json").write_text(
         json.dumps({"projects": [{"root": str(tmp_path), "folders": [], "places": []}]})
     )
-    trust.store().unlink()
+    (tmp_path / "docindex.toml").write_text('[embedding]\nprovider = "openai"\n')
+    Layout(tmp_path / ".docindex").prepare()
 
-    assert len(load_settings(tmp_path).ignored) == 2
+    found = load_settings(tmp_path)
+
+    assert [privilege.name for privilege in found.ignored] == ["embedding.provider"]
+    assert found.home.is_relative_to(trust.cache())
 
 
 def test_a_key_of_pydantic_is_not_a_setting(tmp_path):
@@ -221,18 +291,14 @@ def test_a_key_of_pydantic_is_not_a_setting(tmp_path):
             load_settings(tmp_path)
 
 
-@pytest.mark.parametrize("target", ["another project's home", "an empty folder"])
-def test_a_home_that_is_a_link_needs_trust_in_where_it_leads(tmp_path, target):
+def test_a_home_that_is_a_link_needs_trust_in_where_it_leads(tmp_path):
     (root := tmp_path / "project").mkdir()
-    other = tmp_path / "other"
-    other.mkdir()
-    if target != "an empty folder":
-        Layout(other).prepare()
+    (tmp_path / "other").mkdir()
     (root / ".docindex").symlink_to("../other")
 
     assert load_settings(root).home.is_relative_to(trust.cache())
     grant(root, [link_privilege(root / ".docindex")])
-    assert load_settings(root).home == root / ".docindex"
+    assert load_settings(root).home.parent == root / ".docindex"
 
 
 def test_a_link_that_git_tracks_is_no_home(tmp_path, git):
@@ -324,9 +390,3 @@ def test_sudo_works_in_the_folders_of_its_caller(tmp_path, monkeypatch):
     monkeypatch.setenv("SUDO_UID", str(OTHER))
 
     check_owner(tmp_path)
-
-
-def test_the_store_names_no_secret(tmp_path):
-    Layout(tmp_path / "home").prepare()
-
-    assert (tmp_path / "home" / "id").read_text() not in json.dumps(json.loads(trust.store().read_text()))

@@ -5,7 +5,6 @@ from contextlib import suppress
 import pytest
 
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.evaluation.configuration import Configuration, read_configuration
 from docindex_dagster.search.model import Mode
@@ -75,13 +74,17 @@ def test_a_home_that_docindex_did_not_make_for_the_user_is_not_opened(read, tmp_
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (planted := tmp_path / "planted/stores").mkdir(parents=True)
     (planted / "CURRENT").write_text("{}")
-    Layout(tmp_path / "own").prepare()
-    (tmp_path / "own/stores").mkdir()
-    (tmp_path / "own/stores/CURRENT").write_text("{}")
+    monkeypatch.setenv("DOCINDEX_HOME", "own")
+    own = load_settings(tmp_path).home
+    (own / "stores").mkdir(parents=True)
+    (own / "stores/CURRENT").write_text("{}")
 
-    assert read('home = "own"').settings.home == tmp_path / "own"
-    with pytest.raises(SettingsError, match="docindex did not make the index in planted for you"):
+    assert read('home = "own"').settings.home == own
+    with pytest.raises(SettingsError, match="nothing is indexed in planted for you"):
         read('home = "planted"')
+    (tmp_path / "planted").rename(elsewhere := tmp_path.with_name(f"{tmp_path.name}-planted"))
+    with pytest.raises(SettingsError, match=r"nothing is indexed in .* for you"):
+        read(f'home = "{elsewhere}"')
 
 
 def test_a_key_goes_only_to_whom_it_was_given_for(tmp_path, monkeypatch):

@@ -49,8 +49,13 @@ def test_the_name_is_that_of_the_folder_where_a_path_is_not_plain(tmp_path, path
         ("code", "index", ()),
         ("code", "code-index/home", ()),
         ("code", "code", ()),
+        (".", ".docindex", ()),
+        (".", ".docindex/0123456789abcdef0123456789abcdef", ()),
     ],
-    ids=["below", "below a path with dots", "beside", "beside, with the same beginning", "the same"],
+    ids=[
+        *("below", "below a path with dots", "beside", "beside, with the same beginning", "the same"),
+        *("never entered", "below a folder that is never entered"),
+    ],
 )
 def test_an_index_that_lies_in_a_source_is_no_part_of_it(tmp_path, monkeypatch, path, home, left_out):
     monkeypatch.setenv("DOCINDEX_HOME", home)

@@ -85,3 +85,11 @@ def test_a_password_in_the_value_of_a_variable_is_hidden(name, value):
 
 def test_the_folder_of_a_shell_is_no_secret():
     assert masked("/srv/shop/manual", {"PWD": "/srv/shop", "OLDPWD": "/srv", "EMPTY_TOKEN": ""}) == "/srv/shop/manual"
+
+
+def test_the_secret_name_of_a_home_is_not_shown():
+    home = f"/srv/shop/.docindex/{'0a' * 16}"
+
+    assert masked(home, {}) == f"/srv/shop/.docindex/{HIDDEN}"
+    assert masked(f"no {home}/stores", {}) == f"no /srv/shop/.docindex/{HIDDEN}/stores"
+    assert masked("git/0a" + "0a" * 16, {}) == "git/0a" + "0a" * 16

@@ -13,6 +13,7 @@ from threading import Thread
 
 import pytest
 
+from docindex_dagster.core.trust import hidden_name
 from tests.cli.conftest import exit_code
 from tests.loopback import Handler
 
@@ -57,6 +58,13 @@ class Hostile:
             "DOCINDEX_EMBEDDING__API_KEY": "key-of-the-user",
             "DOCINDEX_LLM__API_KEY": "key-of-the-user",
         }
+
+    @property
+    def home(self) -> Path:
+        """Where the user's index of the checkout lies."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("XDG_CONFIG_HOME", self.environment["XDG_CONFIG_HOME"])
+            return self.root / ".docindex" / str(hidden_name(self.root, make=False))
 
     def run(self, *arguments: str, cwd: Path | None = None, **variables: str) -> "subprocess.CompletedProcess[str]":
         """Run `docindex ARGUMENTS` in the checkout, as the user: in this process, which takes a tenth of the time."""

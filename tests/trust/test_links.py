@@ -4,8 +4,6 @@ import os
 
 import pytest
 
-from docindex_dagster.serving.http.token_file import stored_token
-
 RC = "# mine\n"
 
 
@@ -98,7 +96,7 @@ def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
     assert "exclude" not in own.run("why", "marmot-1").stdout
 
 
-@pytest.mark.parametrize("target", [".git/config", ".git/hooks/post-commit", ".docindex/id"])
+@pytest.mark.parametrize("target", [".git/config", ".git/hooks/post-commit", ".docindex/.gitignore"])
 def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target):
     git(own.root, "init")
     before = (own.root / target).read_text() if (own.root / target).exists() else None
@@ -108,17 +106,3 @@ def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target)
     for agent in ("claude", "codex"):
         assert own.run("agents", "add", agent).returncode == 1
     assert ((own.root / target).read_text() if (own.root / target).exists() else None) == before
-
-
-def test_a_token_that_an_archive_brought_is_not_that_of_the_server(own, monkeypatch):
-    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, own.environment[name])
-    monkeypatch.delenv("DOCINDEX_TRUST")
-    file, lock = own.root / ".docindex/serve.token", own.root / ".docindex/locks/serve.lock"
-    file.write_text("known-to-the-attacker\n")
-    file.chmod(0o600)
-
-    token = stored_token(file, lock)
-
-    assert token != "known-to-the-attacker"
-    assert stored_token(file, lock) == token == file.read_text().strip()

@@ -1,18 +1,119 @@
-"""Files that a pull or a patch puts into a home that docindex made: git obeys none of them."""
+"""Files that a pull, a patch or an archive puts into `.docindex`: docindex opens none of them."""
 
 import os
 import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from docindex_dagster import open_index
 from docindex_dagster.core.git_folders import is_tracked
-from docindex_dagster.core.layout import Layout
+
+DECLARED = '[[source]]\nkind = "library"\npath = "."\nname = "own"\n'
+LONGER_THAN_A_LINK = 5000
 
 
 @pytest.fixture
-def followed(hostile, git):
-    """The checkout, whose user follows a repository in it; its home is trusted, and holds a clone."""
+def cloned(hostile, git):
+    """The checkout, a clone of the attacker's repository, that its user indexed."""
+    upstream = hostile.user / "upstream"
+    (hostile.root / "docindex.toml").write_text(DECLARED)
+    (hostile.root / "dagster.yaml").unlink()
+    git(hostile.root, "init", "-q", "-b", "main")
+    git(hostile.root, "add", ".")
+    git(hostile.root, "commit", "-qm", "one")
+    git(hostile.user, "clone", "-q", str(hostile.root), "upstream")
+    git(hostile.root, "remote", "add", "origin", str(upstream))
+    done = hostile.run("index")
+    assert done.returncode == 0, done.stderr
+    return hostile
+
+
+def plant(cloned) -> tuple[Path, Path]:
+    """Let the attacker make a home at a path that can be foreseen; returns it, and a file that it wants to delete."""
+    upstream = cloned.user / "upstream"
+    (upstream / "evil.md").write_text("# Evil\n\nMarmots whistle.\n")
+    assert cloned.run("index", cwd=upstream, DOCINDEX_TRUST="1").returncode == 0
+    (upstream / "evil.md").unlink()
+    home, wanted = upstream / ".docindex", cloned.user / "wanted"
+    wanted.touch()
+    (home / ".gitignore").unlink()
+    managed = next(home.glob("stores/tantivy/*/.managed.json"))
+    managed.write_text(f'["{os.path.relpath(wanted, cloned.root / managed.parent.relative_to(upstream))}"]')
+    shutil.rmtree(home / "locks")
+    return home, wanted
+
+
+def deliver(how: str, cloned, git) -> None:
+    upstream = cloned.user / "upstream"
+    if how == "archive":
+        with tarfile.open(cloned.user / "new.tar", "w") as archive:
+            archive.add(upstream / ".docindex", ".docindex")
+        with tarfile.open(cloned.user / "new.tar") as archive:
+            archive.extractall(cloned.root, filter="data")
+        return
+    git(upstream, "add", "--force", ".docindex")
+    if how == "patch":
+        git(upstream, "diff", "--cached", "--binary", "--output", str(cloned.user / "patch"))
+        git(cloned.root, "apply", str(cloned.user / "patch"))
+        return
+    (upstream / "target").write_text("x" * LONGER_THAN_A_LINK)
+    link = git(upstream, "hash-object", "-w", "target").strip()
+    git(upstream, "update-index", "--add", "--cacheinfo", f"120000,{link},zz")
+    git(upstream, "commit", "-qm", "two")
+    with pytest.raises(subprocess.CalledProcessError):
+        git(cloned.root, "pull", "-q", "origin", "main")
+    assert not is_tracked(cloned.root / ".docindex")
+
+
+@pytest.mark.parametrize("how", ["failed pull", "patch", "archive"])
+def test_a_home_at_a_path_that_can_be_foreseen_is_not_opened(cloned, git, monkeypatch, how):
+    for name in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, cloned.environment[name])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    running = open_index(cloned.root, warn=lambda _: None)
+    home, wanted = plant(cloned)
+    deliver(how, cloned, git)
+    planted = {file: file.read_bytes() for file in home.rglob("*") if file.is_file()}
+    (cloned.root / "valve.md").write_text("# Valves\n\nHow a valve is opened.\n")
+
+    for words in (("index",), ("index", "--full"), ("prune",), ("doctor",)):
+        done = cloned.run(*words)
+        assert done.returncode == 0, done.stderr
+
+    named = open_index(cloned.root, home=cloned.root / ".docindex", warn=lambda _: None)
+    assert "evil.md" not in cloned.run("search", "marmots whistle").stdout
+    for index in (running, named):
+        assert "evil.md" not in str(index.search("marmots whistle"))
+        assert "valve.md" in str(index.search("open a valve"))
+    assert "valve.md" in cloned.run("search", "open a valve").stdout
+    assert wanted.exists()
+    assert {cloned.root / ".docindex" / file.relative_to(home): data for file, data in planted.items()} == {
+        file: file.read_bytes()
+        for file in (cloned.root / ".docindex").rglob("*")
+        if file.is_file() and not file.is_relative_to(cloned.home)
+    }
+    cloned.check()
+
+
+@pytest.mark.parametrize("where", ["beside the project", "in its place"])
+def test_a_home_that_was_given_away_is_not_opened_when_it_comes_back(cloned, where):
+    back = cloned.root.with_name("back")
+    shutil.copytree(cloned.root, back)
+    if where == "in its place":
+        cloned.root.rename(cloned.root.with_name("aside"))
+        back.rename(cloned.root)
+        back = cloned.root
+
+    done = cloned.run("search", "pump", cwd=back)
+
+    assert done.returncode == 1
+    assert "nothing is indexed" in done.stderr
+
+
+def test_settings_of_a_clone_that_a_patch_brings_run_nothing(hostile, git):
     upstream = hostile.user / "upstream"
     upstream.mkdir()
     (upstream / "pump.md").write_text("# Pumps\n\nHow a pump is primed with water.\n")
@@ -21,46 +122,22 @@ def followed(hostile, git):
     git(upstream, "commit", "-qm", "one")
     for name in ("docindex.toml", "dagster.yaml"):
         (hostile.root / name).unlink()
-    done = hostile.run("index", upstream.as_uri())
-    assert done.returncode == 0, done.stderr
-    return hostile
-
-
-def commit(git, upstream: Path) -> None:
+    assert hostile.run("index", upstream.as_uri()).returncode == 0
+    planted = hostile.root / ".docindex/repositories/upstream.git"
+    shutil.copytree(hostile.home / "repositories/upstream.git", planted)
+    with (planted / "config").open("a") as config:
+        config.write(f'[filter "x"]\n\tsmudge = touch {hostile.pwned}; cat\n\trequired\n')
+    (planted / "info").mkdir(exist_ok=True)
+    (planted / "info/attributes").write_text("* filter=x\n")
     (upstream / "valve.md").write_text("# Valves\n\nHow a valve is opened.\n")
     git(upstream, "add", ".")
     git(upstream, "commit", "-qm", "two")
 
-
-def test_settings_of_a_clone_that_a_patch_brings_run_nothing(followed, git):
-    own = Layout(followed.root / ".docindex").repository("git/upstream")
-    planted = followed.root / ".docindex/repositories/upstream.git"
-    if planted != own:
-        shutil.copytree(own, planted)
-    with (planted / "config").open("a") as config:
-        config.write(f'[filter "x"]\n\tsmudge = touch {followed.pwned}; cat\n\trequired\n')
-    (planted / "info").mkdir(exist_ok=True)
-    (planted / "info/attributes").write_text("* filter=x\n")
-    commit(git, followed.user / "upstream")
-
-    done = followed.run("index")
+    done = hostile.run("index")
 
     assert done.returncode == 0, done.stderr
-    assert "valve.md" in followed.run("search", "valve").stdout
-    followed.check()
-    assert followed.run("prune").returncode == 0
-    assert not planted.exists()
-    assert own.is_dir()
-
-
-def test_a_new_home_has_its_clones_and_checkouts_where_nobody_can_foresee(followed):
-    layout = Layout(followed.root / ".docindex")
-    own, checkout = layout.repository("git/upstream"), layout.checkout("git/upstream")
-
-    assert (checkout / ".git").read_text().startswith(f"gitdir: {own.resolve()}/worktrees/")
-    assert own.parent.name == checkout.parent.name
-    assert len(own.parent.name) == 16
-    assert own.parent.name not in (layout.home / "id").read_text()
+    assert "valve.md" in hostile.run("search", "valve").stdout
+    hostile.check()
 
 
 def test_a_work_tree_around_a_nested_repository_counts(tmp_path, git):

@@ -8,7 +8,6 @@ from pathlib import Path
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.trust import knows_secret, remember_secret
 
 _PRIVATE = 0o600
 _OTHERS = 0o077
@@ -17,7 +16,7 @@ _OTHERS = 0o077
 def stored_token(path: Path, lock: Path) -> str:
     """Return the token in a file of this user, and make the file if there is none.
 
-    A file that other users could read, or that docindex did not write, is replaced, with a new token.
+    A file that other users could read is replaced, with a new token.
 
     Args:
         path: of the file.
@@ -28,11 +27,10 @@ def stored_token(path: Path, lock: Path) -> str:
     """
     try:
         with exclusive(lock, "docindex serve", lambda _: None):
-            if (token := _read(path)) is not None and knows_secret(path.parent, token):
+            if (token := _read(path)) is not None:
                 return token
             path.unlink(missing_ok=True)  # a replaced file would keep its permissions
             token = secrets.token_urlsafe(32)
-            remember_secret(path.parent, token)
             with replacing(path, _PRIVATE) as temporary:
                 temporary.write_text(f"{token}\n", encoding="ascii")
             return token
