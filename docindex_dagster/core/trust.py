@@ -163,10 +163,10 @@ def hidden_name(root: Path, *, make: bool) -> str | None:
         return None
     place = Path(os.path.realpath(root))
     try:
-        found = place.stat()
+        number = place.stat().st_ino  # not its device, whose number may change when the machine starts again
     except OSError:  # the project is still to be made
         return digest_parts(secret, str(place))
-    return digest_parts(secret, str(place), str(found.st_dev), str(found.st_ino))
+    return digest_parts(secret, str(place), str(number))
 
 
 def _make_secret() -> str:

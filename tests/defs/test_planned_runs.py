@@ -32,8 +32,8 @@ def test_a_run_cannot_lead_the_resources_of_its_project_elsewhere(project, tmp_p
     assert not project.layout.current.exists()
 
 
-def test_a_run_cannot_lead_the_tables_elsewhere(project, tmp_path):
-    config = {"resources": {"tables": {"config": {"home": str(tmp_path / "other")}}}}
+def test_a_run_cannot_be_of_another_project(project, tmp_path):
+    config = {"resources": {"run": {"config": {"root": str(tmp_path / "other")}}}}
 
     assert "cannot configure the resources" in failure(project, "index_source", config)
     assert not (tmp_path / "other").exists()
