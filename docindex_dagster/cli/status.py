@@ -62,7 +62,7 @@ def status(
         _show(found, freshness.described(found, change))
         if change is not None:
             console.out.print(overview.sentence(change))
-        console.out.print(in_line(f"the index lies in {layout.home}"), soft_wrap=True)
+        console.out.print(in_line(f"the index lies in {layout.home}"))
     others = work.on_stores(layout)
     if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
         console.out.print(f"the stores: {_at_work(others)}")

@@ -7,10 +7,10 @@ from urllib.parse import quote, unquote
 
 from docindex_dagster.core import confinement
 from docindex_dagster.core.files import replacing
-from docindex_dagster.core.git_folders import text_of
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.keys import base_key
 
+_EVERYTHING = b"*\n"  # in a `.gitignore`
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
 
 
@@ -52,12 +52,13 @@ class Layout:
             OSError: It cannot be made.
         """
         confinement.check(self.home, max_age_s=0)
-        self.home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # its names are nobody's business either
+        self.home.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # the name of a home may be secret
         self.home.mkdir(mode=0o700, exist_ok=True)
         ignore = self.home / ".gitignore"
-        if text_of(ignore) != "*":
+        size = len(_EVERYTHING)
+        if not ignore.is_file() or ignore.stat().st_size != size or ignore.read_bytes() != _EVERYTHING:
             with replacing(ignore, 0o600) as temporary:
-                temporary.write_text("*\n", encoding="utf-8")
+                temporary.write_bytes(_EVERYTHING)
 
     def entries(self, folder: Path) -> list[Path]:
         """List a folder of the home, sorted, without following links; empty if it does not exist.
