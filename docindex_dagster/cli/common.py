@@ -108,7 +108,7 @@ def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
     Raises:
         LinkError: As `check_way`.
-        FullDiskError: There is no space left.
+        FullDiskError: The disk is full.
     """
     check_way(path, is_output=True)
     with reporting_full_disk(path.parent), open(path, "wb", opener=partial(os.open, mode=mode)) as file:

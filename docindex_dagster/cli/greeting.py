@@ -9,7 +9,7 @@ from docindex_dagster.core.urls import is_url
 
 _WITH_VALUE = ("--project", "--wait")
 READY = "_DOCINDEX_READY"
-"""The variable that a process in the background has, which another one greeted for."""
+"""The environment variable of a background process, for which its parent has printed the greeting."""
 _SILENT = frozenset({"--json", "--help", "-h"})
 _MOST_NAMED = 3
 _LONGEST = 300  # characters of their names

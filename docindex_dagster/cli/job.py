@@ -1,7 +1,7 @@
 """The process of a job of `docindex serve`: python -m docindex_dagster.cli.job RUN DESCRIPTOR.
 
 It does what `docindex index SOURCE` or `docindex source remove SOURCE` does, and writes into the journal what
-`docindex index --json` would print. It is no command for users.
+`docindex index --json` would print. Users do not call it.
 """
 
 import gc
@@ -64,7 +64,7 @@ def _indexed(settings: Settings, writer: Writer) -> dict[str, Any]:
         try:
             link_files.bring_up_to_date(Layout(settings.home))
             maintenance.bring_up_to_date(Layout(settings.home))
-        except DocindexError as error:  # what was indexed is searchable
+        except DocindexError as error:  # the run itself succeeded
             outcome = replace(outcome, warnings=(*outcome.warnings, str(error)))
     return summary_of(run.source, outcome, time.monotonic() - started)
 

@@ -42,12 +42,12 @@ class Commands(TyperGroup):
             return super().make_context(*arguments, **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options in front of a command. A `--` there would end none of the command's own options."""
+        """Read the options before a command, and refuse a `--` there: it would not end the options of the command."""
         ends = args.count("--")
         rest = super().parse_args(ctx, args)
         is_before_another = rest[:1] == ["--"] and isinstance(self.get_command(ctx, ctx._protected_args[0]), TyperGroup)  # noqa: SLF001 typer's
         if rest.count("--") < ends or is_before_another:
-            ctx.fail("'--' ends the options of a command, so it stands behind that")
+            ctx.fail("put '--' after the command, not before it")
         return rest
 
     def invoke(self, *arguments: Any, **options: Any) -> Any:

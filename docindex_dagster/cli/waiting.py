@@ -22,7 +22,7 @@ class Wait(StrEnum):
 
 
 def hand_over(wait: Wait, *, json: bool) -> None:
-    """Where only search is waited for, run this command in another process until it leaves the terminal.
+    """With `--wait search`, run this command in another process, and end this one when that leaves the terminal.
 
     Raises:
         BadParameter: JSON is wanted, which says how runs end.
@@ -55,7 +55,7 @@ def _exit_code() -> int:
 
 
 def leaving(last: str) -> Callable[[events.Event], None]:
-    """Return a listener that leaves the terminal when the last source is searchable, and the other process waits."""
+    """Return a listener for the other process, which leaves the terminal once the last source is searchable."""
     ready = os.environ.pop(READY, None)
 
     def listen(event: events.Event) -> None:

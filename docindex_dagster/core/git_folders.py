@@ -82,7 +82,7 @@ def earlier_work_tree(tree: Path, within: Path, is_entered: Callable[[Path], boo
     try:
         root, folder, common = tree.resolve(), within.resolve(), common_folder(tree)
         further = _linked_work_trees(common, stamp(common / "worktrees"))
-    except (OSError, ValueError, RuntimeError, SourceError):  # what it leads to is no path, or a cycle
+    except (OSError, ValueError, RuntimeError, SourceError):  # it leads to a cycle, or is not a path
         return None
     if root not in further:
         return None

@@ -45,7 +45,7 @@ class Layout:
         confinement.check(self.home)
 
     def prepare(self) -> None:
-        """Make the home folder, and keep it out of git: an index is no part of the work tree that it lies in.
+        """Create the home folder, and make git ignore it.
 
         Raises:
             LinkError: The home contains a link by now.

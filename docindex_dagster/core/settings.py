@@ -583,7 +583,7 @@ def load_settings(root: Path | None = None) -> Settings:
     Raises:
         SettingsError: The file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
         OwnershipError: The project or its home belongs to another user, or other users may write it.
-        LinkError: A link stands in the place of the home.
+        LinkError: The home is a symbolic link.
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
@@ -646,13 +646,18 @@ def _at_home(settings: Settings, given: Trust) -> Settings:
 
 
 def own_home(root: Path, home: Path, given: Trust) -> Path:
-    """Return where the index of a project lies whose settings say `home`.
+    """Return the folder of a project's index.
 
-    Inside a project, that is a folder of `home` whose name nobody but this user can know. A project that is fully
-    trusted needs no such folder; one that is there is used, so that `--trust` for one command finds the same index.
+    If `home` is inside the project, the index is in a subfolder whose name only this user can derive. With full trust,
+    the index is in `home` itself, unless the subfolder exists: `--trust` for one command finds the same index.
+
+    Args:
+        root: The folder of the project.
+        home: The folder that its settings name.
+        given: What the user has granted to the project.
 
     Raises:
-        LinkError: That folder is a link.
+        LinkError: The subfolder is a symbolic link.
         OwnershipError: It belongs to another user, or other users may write it.
         SettingsError: As `hidden_name`.
     """

@@ -161,7 +161,7 @@ def files(layout: Layout) -> list[Path]:
 
 
 def log_of(path: Path) -> Path:
-    """Return the file of what the process of a run prints, if `docindex serve` started it."""
+    """Return the file for the output of a run that `docindex serve` started."""
     return path.with_suffix(_LOG)
 
 
@@ -260,7 +260,7 @@ def _last_words(path: Path) -> str:
 
 
 def stages(path: Path) -> dict[str, StageEntry]:
-    """What the stages of the run in a file did, by their names."""
+    """Return what the stages of the run in a file did, by stage name."""
     found = (values for name, values in lines(path.read_bytes()) if name == _STAGE)
     return {values["stage"]: entries.stage_of(values) for values in found}
 

@@ -1,6 +1,7 @@
 """`docindex index --wait search`, in processes of its own."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -57,6 +58,16 @@ def test_it_returns_when_all_is_searchable_and_the_graph_follows(code, run):
     assert "m7.py" in run("search", "f7_3").out
     until(lambda: has_ended(run))
     assert "f7_2" in run("graph", "callers", "f7_3").out
+
+
+def test_it_waits_for_the_last_source(code, run):
+    shutil.copytree(code, "more")
+
+    done = index(str(code), "more", "--wait", "search")
+
+    assert done.returncode == 0, done.stderr
+    assert "more/m7.py" in run("search", "f7_3", "--path", "more").out
+    until(lambda: has_ended(run))
 
 
 def test_where_nothing_changed_it_says_so(run_indexed):

@@ -10,6 +10,7 @@ from uuid import uuid4
 import pyarrow as pa
 import pytest
 
+from docindex_dagster.core import locks
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.stage import CheckResult
@@ -183,6 +184,14 @@ class TestQueued:
         ((path, entry),) = journal.runs(layout)
         assert (entry.state, entry.started_at, entry.run.key) == (State.QUEUED, None, "once")
         return path
+
+    def test_a_process_that_begins_between_two_looks_is_not_lost(self, path, monkeypatch):
+        holder, looks = locks.holder, iter([None])
+        with journal.starting(path) as (descriptor, _):
+            journal.inherited(os.dup(descriptor)).begin(has_stages=True)
+            monkeypatch.setattr(locks, "holder", lambda file: next(looks, holder(file)))
+
+            assert journal.read(path).state is State.RUNNING
 
     def test_a_process_that_is_started_takes_the_run_over(self, layout, path):
         with journal.starting(path) as (descriptor, note):

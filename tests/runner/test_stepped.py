@@ -1,5 +1,6 @@
 """A run whose stages are asked for one after the other, as Dagster's steps do."""
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -10,6 +11,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DocindexError, LostTableError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.pipeline import embedding, stages
+from docindex_dagster.pipeline.references import REFERENCES_OF_FILES
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Stage
 from docindex_dagster.runner import run as running
@@ -115,3 +117,21 @@ def test_a_table_that_cannot_be_written_fails_its_stage(project, monkeypatch):
 
     with stepped(project) as run, pytest.raises(DocindexError, match="the disk has gone"):
         run.entry("discovered_files")
+
+
+def test_closing_it_waits_for_the_stage_that_runs_beside(project, monkeypatch):
+    ended: list[str] = []
+
+    def slow(source: SourceRun, inputs: Inputs) -> Outcome:
+        time.sleep(0.3)
+        ended.append("references")
+        return REFERENCES_OF_FILES.run(source, inputs)
+
+    ours = tuple(replace(stage, run=slow) if stage is REFERENCES_OF_FILES else stage for stage in stages.OURS)
+    for module in (stages, running):
+        monkeypatch.setattr(module, "stages", lambda: ours)
+
+    with stepped(project) as run:
+        run.entry("chunks")
+
+    assert ended == ["references"]

@@ -268,7 +268,7 @@ class Jobs:
                 f"run {entry.run.run_id} belongs to process {entry.pid}, which watches the sources: stop that one"
             )
         journal.cancel(known.path)
-        if not known.is_ours:  # or else the process of the job is ended by who follows it
+        if not known.is_ours:  # the thread that follows a job ends its process
             with suppress(ProcessLookupError):
                 os.kill(entry.pid, signal.SIGINT)
 

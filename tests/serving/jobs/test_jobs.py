@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from docindex_dagster.cli import launch
+from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.dead_runs import LOST_TAG
-from docindex_dagster.runner.entries import State
+from docindex_dagster.runner import journal
+from docindex_dagster.runner.entries import Run, State
 from docindex_dagster.serving.jobs.model import JobRequest
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import read_generation
@@ -103,6 +106,15 @@ def test_a_cancelled_job_ends_its_run_as_canceled_and_no_sensor_starts_it_again(
         assert daemon.asks_for() == []
         (root / "notes" / "guide.md").write_text("# New\n\nA text that is worth a run again.\n")
         assert daemon.asks_for() == [KEY]
+
+
+def test_the_run_of_a_process_that_watches_is_not_stopped(opened, layout):
+    jobs = opened()
+    with journal.writing(layout, Run("watched", KEY, "watch", time.time())):
+        with pytest.raises(JobError, match=f"belongs to process {os.getpid()}, which watches the sources"):
+            jobs.cancel("watched")
+
+        assert jobs.get("watched").state is State.RUNNING
 
 
 def test_a_server_that_is_started_again_follows_the_job_that_works_meanwhile(opened, root, layout):
