@@ -67,5 +67,5 @@ def test_two_dashes_before_the_command_let_no_name_of_a_file_be_an_option(hostil
     done = hostile.run(*words, "--yes")
 
     assert done.returncode == 2
-    assert "stands behind that" in " ".join(done.stderr.replace("│", " ").split())
+    assert "'--' after the" in " ".join(done.stderr.replace("│", " ").split())
     assert "not trusted" in hostile.run("status").stderr
