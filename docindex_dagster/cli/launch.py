@@ -225,7 +225,7 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
             return RunOutcome(run.run_id, False, _numbers(metadata), (reason(opened, run.run_id),))  # noqa: FBT003
         events.emit(events.Waiting(request.source, "its publication"))
         is_published = wait_until_published(settings, request.source, check_interrupt)
-    metadata |= requests.published(opened, request.source)
+    metadata |= requests.published(opened, request.source, run.run_id)
     warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
     refused = () if is_published else ("its tables were refused: see the last run of publish_prepared in the UI",)
     return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))

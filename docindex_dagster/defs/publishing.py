@@ -17,6 +17,7 @@ from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
+from docindex_dagster.defs.requests import DATA_VERSION_TAG, PREPARED_VERSION_TAG
 from docindex_dagster.defs.resources import REFUSED_TAG, EmbeddingModel, Project, report_event
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
 from docindex_dagster.objects import shared_stores
@@ -37,8 +38,6 @@ PUBLISHER_TAGS = {
     "dagster-celery/queue": _PUBLISHER,
     "dagster-ray/config": json.dumps({"resources": {_PUBLISHER: 1}}),
 }
-# Dagster's own tags of an event.
-_DATA_VERSION, _INPUT_VERSION = "dagster/data_version", "dagster/input_data_version"
 
 
 class Publishing(dg.Config):
@@ -101,7 +100,7 @@ def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.
         asset,
         partition=key,
         metadata=event_metadata(product, entry),
-        tags={_DATA_VERSION: product.version, f"{_INPUT_VERSION}/{PREPARED.to_user_string()}": tables},
+        tags={DATA_VERSION_TAG: product.version, PREPARED_VERSION_TAG: tables},
     )
 
 

@@ -24,7 +24,11 @@ from docindex_dagster.pipeline.publication import STORES
 
 # Which request a run is for.
 REQUEST_TAG = "docindex/request"
+# Dagster's own tags of an event: the version of what was made, and of what it was made from.
+DATA_VERSION_TAG = "dagster/data_version"
+PREPARED_VERSION_TAG = "dagster/input_data_version/prepared_tables"
 _POLL_S = 0.5
+_LONGEST_REPORT_S = 10  # from the publication of a source to its events
 _PATIENCE_S = 60  # until it is said that no daemon seems to be at work
 # The database may be restarted while a command waits for its run: for a minute, together with Dagster's own attempts.
 _RETRY = Retry(retries=8, longest_wait_s=10.0)
@@ -122,21 +126,39 @@ def _is_of_database(error: BaseException) -> bool:
 
 def reported(instance: dg.DagsterInstance, run_id: str) -> dict[str, dict[str, Any]]:
     """What each asset that a run materialised reported."""
-    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
-    records = _read(lambda: instance.get_records_for_run(run_id, of_type=kind)).records
-    made = (record.event_log_entry.asset_materialization for record in records)
-    return {one.asset_key.to_user_string(): _values(one) for one in made if one is not None}
+    return {made.asset_key.to_user_string(): _values(made) for made in _made(instance, run_id)}
 
 
-def published(instance: dg.DagsterInstance, source: str) -> dict[str, dict[str, Any]]:
-    """What the stores reported when a source was published last."""
-    found = {}
+def published(instance: dg.DagsterInstance, source: str, run_id: str) -> dict[str, dict[str, Any]]:
+    """What the stores reported when they published what a run prepared, which they do soon after searches find it.
+
+    Where the tables of a later run were published in its place: what they reported last.
+    """
+    prepared = [made for made in _made(instance, run_id) if made.asset_key.to_user_string() == "prepared_tables"]
+    versions = {(made.tags or {}).get(DATA_VERSION_TAG) for made in prepared}
+    until = time.monotonic() + _LONGEST_REPORT_S
+    while True:
+        newest = list(_newest_publications(instance, source))
+        made_from = {(made.tags or {}).get(PREPARED_VERSION_TAG) for made in newest}
+        is_reported = len(newest) == len(STORES.products) and made_from == versions
+        if is_reported or not prepared or time.monotonic() > until:
+            return {made.asset_key.to_user_string(): _values(made) for made in newest}
+        time.sleep(_POLL_S)
+
+
+def _newest_publications(instance: dg.DagsterInstance, source: str) -> Iterator[dg.AssetMaterialization]:
     for product in STORES.products:
         wanted = dg.AssetRecordsFilter(dg.AssetKey(product.name), asset_partitions=[source])
-        records = _read(partial(instance.fetch_materializations, wanted, limit=1)).records
-        if records and records[0].asset_materialization is not None:
-            found[product.name] = _values(records[0].asset_materialization)
-    return found
+        for record in _read(partial(instance.fetch_materializations, wanted, limit=1)).records:
+            if record.asset_materialization is not None:
+                yield record.asset_materialization
+
+
+def _made(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetMaterialization]:
+    kind = dg.DagsterEventType.ASSET_MATERIALIZATION
+    records = _read(lambda: instance.get_records_for_run(run_id, of_type=kind)).records
+    found = (record.event_log_entry.asset_materialization for record in records)
+    return [made for made in found if made is not None]
 
 
 def _values(made: dg.AssetMaterialization) -> dict[str, Any]:

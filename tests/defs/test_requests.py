@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 from typing import Self
 
 import dagster as dg
@@ -12,6 +13,7 @@ from dagster._core.definitions.partitions.context import partition_loading_conte
 from docindex_dagster.cli import launch
 from docindex_dagster.core import events
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.defs import publishing
 from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.requests import Request, pending
 from docindex_dagster.defs.sensors.due import MOST_REQUESTS
@@ -79,6 +81,21 @@ def test_a_command_asks_for_a_run_follows_it_and_ends_when_what_it_made_can_be_s
     assert machines.did[0][1]["docindex/verify"] == "true"
     assert events.StageBegan(KEY, "chunks") in heard
     assert list(pending(deployment.instance)) == []
+
+
+def test_what_the_stores_report_long_after_searches_find_it_is_waited_for(deployment, monkeypatch):
+    reporting = publishing._events
+
+    def report_late(stores, done):
+        time.sleep(2)
+        yield from reporting(stores, done)
+
+    monkeypatch.setattr(publishing, "_events", report_late)
+
+    with Machines(deployment):
+        outcome = index(deployment)
+
+    assert outcome.number("lancedb_table", "added") > 0
 
 
 def test_a_run_that_fails_is_reported_with_its_reason(deployment):
