@@ -1,6 +1,7 @@
 """Handing files to the workers, and putting together what these give."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -40,7 +41,8 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
     """
     sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
     options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
-    jobs = tuple(_job(source, row, choice, wanted) for row in files.to_pylist())
+    anchor = source.anchor()
+    jobs = tuple(_job(source, anchor, row, choice, wanted) for row in files.to_pylist())
     found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(jobs)
     emit(Progress(source.key, wanted.stage, 0, total, "files"))
     for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
@@ -54,9 +56,9 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
     )
 
 
-def _job(source: Source, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
+def _job(source: Source, anchor: tuple[Path, bytes], row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
     return FileJob(
-        root=source.path,
+        root=anchor[0],
         source=source.key,
         source_kind=source.kind,
         path=str(row["path"]),
@@ -71,4 +73,5 @@ def _job(source: Source, row: dict[str, Any], choice: Choice, wanted: Wanted) ->
         max_file_bytes=source.most_bytes(name_to_path(str(row["path"]))),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,
+        below=anchor[1],
     )

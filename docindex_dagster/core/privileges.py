@@ -86,6 +86,12 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place)
 
 
+def granted_paths(root: Path, values: Mapping[str, Any], granted: Collection[Privilege]) -> frozenset[str]:
+    """Return the paths of the sources that may lead out of the project, since the user has granted that."""
+    tables = tables_of(values) if any(privilege.name == "source" for privilege in granted) else []
+    return frozenset(str(table.get("path")) for table in tables if source_privilege(root, table) in granted)
+
+
 def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The `[[source]]` tables of a `docindex.toml`."""
     declared = values.get("source")

@@ -36,7 +36,7 @@ from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import command
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, privileges_of, without
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, granted_paths, privileges_of, without
 from docindex_dagster.core.trust import Privilege, Trust, trust_in
 from docindex_dagster.core.urls import check_url, scrub
 
@@ -504,6 +504,7 @@ class Settings(BaseSettings):
     storage: Annotated[StorageSettings, Privileged()] = StorageSettings()
 
     _ignored: tuple[Privilege, ...] = PrivateAttr(default=())
+    _unconfined: frozenset[str] | None = PrivateAttr(default=None)
 
     @field_validator("summaries")
     @classmethod
@@ -550,6 +551,10 @@ class Settings(BaseSettings):
         """What the project asks for and does not get, since the user does not trust it."""
         return self._ignored
 
+    def confines(self, path: str | None) -> bool:
+        """Whether the source that a `[[source]]` table declares at a path may not lead out of the project."""
+        return self._unconfined is not None and path is not None and path not in self._unconfined
+
 
 def untrusted(settings: Settings) -> str:
     """Say what is ignored of a project, and how to trust it; empty if nothing is."""
@@ -592,7 +597,8 @@ def load_settings(root: Path | None = None) -> Settings:
         text = _text_of(root, given)
         asked = () if given.is_full else privileges_of(Settings, root, _values(text))
         ignored = tuple(privilege for privilege in asked if privilege.digest not in given.granted)
-        settings = _parsed(root, text, frozenset(os.environ.items()), ignored)
+        unconfined = None if given.is_full else granted_paths(root, _values(text), {*asked} - {*ignored})
+        settings = _parsed(root, text, frozenset(os.environ.items()), ignored, unconfined)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     return _at_home(settings, given)
@@ -623,10 +629,11 @@ def _parsed(
     text: str,
     environment: frozenset[tuple[str, str]],  # noqa: ARG001 it is read
     ignored: tuple[Privilege, ...],
+    unconfined: frozenset[str] | None,
 ) -> Settings:
     """The settings that the text of a file gives in this environment; each part of a run asks for them."""
     settings = check_settings(root, without(Settings, root, _values(text), ignored))
-    settings._ignored = ignored  # noqa: SLF001 our own
+    settings._ignored, settings._unconfined = ignored, unconfined  # noqa: SLF001 our own
     return settings
 
 

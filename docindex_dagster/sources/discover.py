@@ -162,7 +162,8 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    data = read_whole(os.fsencode(source.path), path, source.most_bytes(path))
+    folder, below = source.anchor()
+    data = read_whole(os.fsencode(folder), below + path, source.most_bytes(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 

@@ -197,7 +197,7 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
     # A checkout holds what is committed; files that are not belong to the work tree.
-    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False)
+    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False, confined_to=None)
 
 
 def _index_in(path: Path, home: Path) -> Iterator[str]:
@@ -228,6 +228,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         kind=declared.kind,
         name=name,
         path=path,
+        confined_to=settings.root.resolve() if settings.confines(declared.path) else None,
         submodules=declared.submodules,
         include=declared.include,
         exclude=(*declared.exclude, *_index_in(path, settings.home)),

@@ -1,8 +1,13 @@
 """Links and files that a checkout holds, where its user names a file to write or a folder to search."""
 
 import os
+import shutil
 
+import pyarrow.parquet as pq
 import pytest
+
+from docindex_dagster.core import events
+from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
 
@@ -83,6 +88,32 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
         assert done.returncode == 1
         assert done.stdout == ""
         assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("stage", ["discovered_files", "chunks", "embeddings"])
+@pytest.mark.parametrize("place", ["docs", "link", "{library}"])
+def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, stage, place):
+    docs = own.root / "docs"
+    docs.mkdir()
+    for number in range(30):
+        (docs / f"part-{number}.md").write_text(f"# Part {number}\n\nHow pump {number} is primed.\n")
+    (docs / own.private.name).write_text("# Nothing yet\n")
+    (own.root / "link").symlink_to("docs")
+    (own.root / "docindex.toml").write_text(f'[[source]]\nkind = "library"\npath = "{place}"\n')
+
+    def pull(event: events.Event) -> None:
+        if isinstance(event, events.Progress) and event.stage == stage and not docs.is_symlink():
+            shutil.rmtree(docs)
+            docs.symlink_to(own.private.parent)
+
+    with events.listening(pull):
+        done = own.run("index")
+
+    assert docs.is_symlink()
+    assert "out of the project" in " ".join(done.stderr.split())
+    assert done.returncode == 1
+    texts = [pq.read_table(table)["text"].to_pylist() for table in own.home.rglob("chunks/*.parquet")]
+    assert PRIVATE not in str(texts)
 
 
 def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
