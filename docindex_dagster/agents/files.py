@@ -13,7 +13,7 @@ from docindex_dagster.core.errors import AgentError
 from docindex_dagster.core.settings import HOME_NAME
 from docindex_dagster.sources.paths import read_regular
 
-_OBEYED = {".git", HOME_NAME}  # folders of a project whose files git and docindex obey
+_OBEYED = {".git", HOME_NAME}  # folders of a project whose files git and docindex obey, in any case on macOS
 _LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
 _PATIENCE_S = 10  # while other programs keep changing a file
 _LONGEST_PAUSE_S = 0.02  # between two tries
@@ -146,7 +146,8 @@ class Plan:
         if not path.is_relative_to(self.folder):
             return target
         root = self.folder.resolve()
-        if not target.is_relative_to(root) or _OBEYED.intersection(target.relative_to(root).parts):
+        is_obeyed = any(part.casefold() in _OBEYED for part in target.parts[len(root.parts) :])
+        if is_obeyed or not target.is_relative_to(root):
             raise AgentError(f"{path} is a link that leads out of the project, to {target}: nothing is written there")
         return target
 

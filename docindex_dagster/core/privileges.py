@@ -22,18 +22,28 @@ ENVIRONMENT_FILE = ".env"
 # The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
 LIBRARY_PLACEHOLDER = "{library}"
 _LONGEST_FILE = 1 << 20  # bytes
+# What decides, apart from its place, which texts of a source are read.
+_SELECTING = ("kind", "include", "exclude", "recursive", "include_code", "untracked")
 
 
 @dataclass(frozen=True, slots=True)
 class Privileged:
-    """Marks a setting that holds only if the user trusts the project, unless it has one of these values."""
+    """Marks a setting that holds only if the user trusts the project, unless its value is harmless.
+
+    Attributes:
+        unless: The values that are harmless.
+        most: The largest number that is.
+    """
 
     unless: Collection[Any] = ()
+    most: int | None = None
 
     def applies_to(self, value: Any) -> bool:
         """Whether a value, as the file has it, needs trust; of a table, whether one of its values does."""
         if isinstance(value, dict) and self.unless:
             return any(self.applies_to(one) for one in value.values())
+        if self.most is not None and type(value) is int:
+            return value > self.most
         return not any(type(value) is type(harmless) and value == harmless for harmless in self.unless)
 
 
@@ -83,7 +93,9 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     if not (outside or cloned or "url" in table):
         return None
     details = [*(f"reads {folder}" for folder in outside), *(f"{name} {value}" for name, value in cloned.items())]
-    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place)
+    selecting = {name: table[name] for name in _SELECTING if name in table}
+    identity = [json.dumps(selecting, sort_keys=True, default=str)] if selecting else []
+    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place, *identity)
 
 
 def granted_paths(root: Path, values: Mapping[str, Any], granted: Collection[Privilege]) -> frozenset[str]:

@@ -283,7 +283,8 @@ class LLMSettings(_Section):
     concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
     context_tokens: int | None = Field(default=None, ge=1024)  # the model's window; ollama makes it as large
     max_answer_tokens: int = Field(default=1500, ge=16)
-    question_tokens: int = Field(default=200_000, ge=0)  # that a question may cost, with all that its answer looks up
+    # That a question may cost, with all that its answer looks up.
+    question_tokens: Annotated[int, Privileged(most=200_000)] = Field(default=200_000, ge=0)
     question_dollars: float | None = Field(default=None, ge=0)  # that it may cost, by the two prices
     price_in: float | None = Field(default=None, ge=0)  # of a million tokens that are sent, in dollars
     price_out: float | None = Field(default=None, ge=0)  # of a million tokens that are answered, in dollars
@@ -308,7 +309,8 @@ class SummarySettings(_Section):
 
     enabled: Annotated[bool, Privileged(unless=[False])] = False
     max_tokens: int = Field(default=120, ge=16, le=1000)  # of a summary
-    budget_tokens: int = Field(default=1_000_000, ge=0)  # of a run of a source, in and out
+    # Of a run of a source, in and out.
+    budget_tokens: Annotated[int, Privileged(most=1_000_000)] = Field(default=1_000_000, ge=0)
     min_chars: int = Field(default=200, ge=0)  # a shorter chunk says itself what it is
     source_types: tuple[Literal["doc", "code", "test", "config"], ...] = ("doc", "code")
 

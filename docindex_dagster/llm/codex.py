@@ -123,8 +123,9 @@ class CodexChat:
 
     async def _output_of(self, *arguments: str) -> tuple[str, int]:
         """What the program says to some arguments, and its exit code."""
-        async with _running(self.settings, arguments, Path.cwd()) as process:
-            output, _ = await process.communicate()
+        with _empty_folder("") as (folder, _):
+            async with _running(self.settings, arguments, folder) as process:
+                output, _ = await process.communicate()
             return output.decode(errors="replace").strip()[:200], process.returncode or 0
 
 

@@ -127,7 +127,7 @@ def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
     assert "exclude" not in own.run("why", "marmot-1").stdout
 
 
-@pytest.mark.parametrize("target", [".git/config", ".git/hooks/post-commit", ".docindex/.gitignore"])
+@pytest.mark.parametrize("target", [".git/config", ".git/hooks/post-commit", ".GIT/config", ".docindex/.gitignore"])
 def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target):
     git(own.root, "init")
     before = (own.root / target).read_text() if (own.root / target).exists() else None

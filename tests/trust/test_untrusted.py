@@ -322,6 +322,19 @@ def test_what_changes_is_asked_for_again(hostile):
     assert "library/private" not in hostile.run("source", "list").stdout
 
 
+@pytest.mark.parametrize("more", ['include = ["**"]', "recursive = true", 'kind = "git"'])
+def test_a_source_of_which_more_is_read_is_asked_for_again(hostile, more):
+    settings = hostile.root / "docindex.toml"
+    settings.write_text(f'[[source]]\npath = "{hostile.private.parent}"\nkind = "library"\nname = "private"\n')
+    hostile.run("trust", "--yes")
+    assert "library/private" in hostile.run("source", "list").stdout
+
+    declared = settings.read_text()
+    settings.write_text(declared.replace('kind = "library"', more) if "kind" in more else f"{declared}{more}\n")
+
+    assert "/private" not in hostile.run("source", "list").stdout
+
+
 def test_trust_shows_what_is_asked_for_and_needs_an_answer(hostile):
     shown = hostile.run("trust")
 
