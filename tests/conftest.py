@@ -16,7 +16,7 @@ from hypothesis import settings
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.chunk_symbols import definitions_of
-from docindex_dagster.callgraph.table_files import as_table, referring
+from docindex_dagster.callgraph.table_reading import as_table, referring
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows

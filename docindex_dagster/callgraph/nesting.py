@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from docindex_dagster.callgraph.ir import Definition
-from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.languages.lua import TABLE
 
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 TYPES = CLASSES | {"type"}

@@ -28,7 +28,7 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     New,
 )
-from docindex_dagster.callgraph.languages.lua_tables import bases_named
+from docindex_dagster.callgraph.languages.lua import bases_named
 from docindex_dagster.callgraph.nesting import CLASSES
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit, grouped

@@ -28,8 +28,8 @@ from docindex_dagster.callgraph.ir import (
     whole,
 )
 from docindex_dagster.callgraph.languages import rules_of
-from docindex_dagster.callgraph.languages.bash_functions import called_name, with_parameters
-from docindex_dagster.callgraph.languages.lua_tables import assigned_fields, with_tables
+from docindex_dagster.callgraph.languages.bash import called_name, with_parameters
+from docindex_dagster.callgraph.languages.lua import assigned_fields, with_tables
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holder
 from docindex_dagster.callgraph.rules import Rules
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_files import as_table, of_files, referring, settled, usable, without
+from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
 from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core.settings import ChunkingSettings

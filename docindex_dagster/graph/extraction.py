@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_files import lacking
+from docindex_dagster.callgraph.table_reading import lacking
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts

@@ -21,7 +21,7 @@ from docindex_dagster.callgraph.ir import (
     NameOrCall,
     Parameter,
 )
-from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.languages.lua import TABLE
 from docindex_dagster.callgraph.nesting import CLASSES
 from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.queries import Queries

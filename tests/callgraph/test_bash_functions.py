@@ -3,7 +3,7 @@
 import pytest
 
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Assignment, CallSite, Definition, FileIR, Name, Union
-from docindex_dagster.callgraph.languages.bash_functions import REST, with_parameters
+from docindex_dagster.callgraph.languages.bash import REST, with_parameters
 
 RUN = Definition("run", "run", "function", "run", "", None, is_local=False, line=1, byte=0)
 LONG = "9" * 5000

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, FileIR, Instance, Name, TypeRef, walk
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_files import as_table, is_settled, lacking, usable
-from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.table_reading import References, as_table, is_settled, lacking, usable
 from docindex_dagster.callgraph.table_rows import MOST_DEEP, Extracted, reference_rows
 from docindex_dagster.core import tables
 from tests.graph.calls import PROGRAMS, cut, programs

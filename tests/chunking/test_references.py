@@ -8,8 +8,7 @@ import pytest
 
 from docindex_dagster.callgraph.ir import CallSite, Name
 from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_files import as_table
-from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.table_reading import References, as_table
 from docindex_dagster.chunking import names, worker
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes

@@ -4,7 +4,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.table_files import as_table, referring
+from docindex_dagster.callgraph.table_reading import as_table, referring
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
 from docindex_dagster.chunking.names import extracted
 from docindex_dagster.graph import build

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
 from docindex_dagster.callgraph.extract.places import Language, find_places
 from docindex_dagster.callgraph.extract.scopes import CALLABLE, Scoping
-from docindex_dagster.callgraph.extract.selves import with_this
 from docindex_dagster.callgraph.extract.shadows import with_unique_names
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -36,6 +35,15 @@ from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
+from collections.abc import Iterator
+
+from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
+from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
+    Expression,
+    scope_of,
+)
 
 _FIELDS = {
     "calls": CallSite,
@@ -116,3 +124,52 @@ def _stored(statement: Statement) -> Statement:
     if isinstance(statement, Assignment) and statement.role == "bind" and not isinstance(statement.target, Name):
         return statement._replace(role="store")
     return statement
+
+
+_SELVES = frozenset({"self", "cls"})
+
+
+def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements with `this` where the object itself, or its class, is meant."""
+    first, others = _named(statements)
+    classes = {scope.rpartition(".")[0] for scope, name in first.items() if name in _SELVES}
+
+    def is_this(scope: str, name: str) -> bool:
+        for around in _around(scope):
+            if (around, name) in others:
+                return around in classes and others[around, name] is UNKNOWN  # of a function without a name in it
+            if first.get(around) == name:
+                return True
+        return False
+
+    names_in = NamesIn(_SELVES)
+    renamings: dict[tuple[str, ...], Renaming] = {}  # by the names that are `this`
+    meant: dict[str, Renaming] = {}  # by scope
+    for one in statements:
+        scope = scope_of(one)
+        if scope not in meant:
+            selves = tuple(name for name in _SELVES if is_this(scope, name))
+            meant[scope] = renamings.setdefault(selves, Renaming(dict.fromkeys(map(Name, selves), THIS)))
+        has_this = meant[scope] and any(map(names_in.__getitem__, expressions_of(one)))
+        yield renamed(one, meant[scope]) if has_this else one
+
+
+def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[str, str], Expression]]:
+    """The first parameters of functions, and what else has a name in them that such a parameter may have."""
+    first: dict[str, str] = {}
+    others: dict[tuple[str, str], Expression] = {}
+    for one in statements:
+        match one:
+            case Parameter() if one.scope not in first:
+                first[one.scope] = one.name
+            case Parameter():
+                others[one.scope, one.name] = one.value
+            case Assignment(_, scope, Name(name), value) if name in _SELVES:
+                others[scope, name] = value
+    return first, others
+
+
+def _around(scope: str) -> Iterable[str]:
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]

@@ -21,7 +21,6 @@ from docindex_dagster.callgraph.languages import (
     ecmascript_configs,
     elixir,
     go,
-    go_modules,
     haskell,
     java,
     kotlin,
@@ -30,7 +29,6 @@ from docindex_dagster.callgraph.languages import (
     python,
     ruby,
     rust,
-    rust_modules,
     scala,
     swift,
     zig,
@@ -92,8 +90,8 @@ RULES: Mapping[str, Rules] = {
 
 def read_configurations(modules: Modules) -> frozenset[str]:
     """Read what says where imports lead; return which files do so that their names do not give away."""
-    modules.derived(go_modules.declared_modules)
-    modules.derived(rust_modules.declared_crates)
+    modules.derived(go.declared_modules)
+    modules.derived(rust.declared_crates)
     return modules.derived(ecmascript_configs.read_configurations).extended
 
 

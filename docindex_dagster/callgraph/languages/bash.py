@@ -1,16 +1,67 @@
-"""Bash: what its grammar calls expressions and statements.
+"""Bash: what its grammar calls expressions and statements, and the files that `source` and `.` lead to.
 
-A word is the name of a function, wherever it stands; a variable keeps its `$`, so that it is not taken for one.
+Parameters have numbers, and functions are known by their names wherever they are written. A word is the name of a
+function, wherever it stands; a variable keeps its `$`, so that it is not taken for one.
 """
 
+import posixpath
 import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
 from docindex_dagster.callgraph.extract.syntax import Node, Syntax
-from docindex_dagster.callgraph.ir import UNKNOWN, Expression, Name
-from docindex_dagster.callgraph.languages import bash_modules
-from docindex_dagster.callgraph.languages.bash_functions import REST
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Argument,
+    Assignment,
+    CallSite,
+    Collection,
+    Definition,
+    Element,
+    Expression,
+    FileIR,
+    Import,
+    Name,
+    Parameter,
+    Union,
+)
+from docindex_dagster.callgraph.modules import Modules, Search, upwards
 from docindex_dagster.callgraph.rules import Rules
+
+_COMPUTED = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$\w+|`[^`]*`|[\"']")
+_WRITTEN = Search(("{}", "{}.sh", "{}.bash"))
+_BEHIND = replace(_WRITTEN, anywhere=("",))  # what stands behind a folder that is computed
+
+
+def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
+    """The file of a path, of which the folder may be computed; all that a pattern names."""
+    before = None
+    while before != module:
+        before, module = module, _COMPUTED.sub("\0", module)
+    computed, _, written = module.rpartition("\0")
+    path = written.lstrip("/")
+    if not path or (computed and not written.startswith("/")) or path.startswith("~"):
+        return
+    if "*" in path and (several := _matching(modules, importer, path)):
+        yield from several
+    else:
+        yield from (_BEHIND if computed else _WRITTEN).find(modules, importer, path)
+
+
+def _matching(modules: Modules, importer: str, pattern: str) -> list[str]:
+    """The files that a pattern names, in the nearest folder around the importer in which any are."""
+    for folder in upwards(posixpath.dirname(importer)):
+        path = posixpath.normpath(posixpath.join(folder, pattern))
+        beside = (known for known in modules.paths if posixpath.dirname(known) == posixpath.dirname(path) != "")
+        if found := sorted(known for known in beside if fnmatchcase(known, path)):
+            return found
+        pattern = re.sub(r"^(?:\.\.?/)+", "", pattern)
+    return []
+
 
 _NAME = re.compile(r"[A-Za-z_][\w.:-]*|\d+")
 _FIRST = re.compile(r"[A-Za-z_][\w.:-]*(?=[\s;]|$)")
@@ -59,10 +110,118 @@ SYNTAX = Syntax(("bash",), _EXPRESSIONS)
 
 RULES = Rules(
     "bash",
-    find=bash_modules.find,
+    find=find,
     sharing="loaded",
     redefines=True,
     has_class_scope=False,
     has_marked_variables=True,
     has_numbered_parameters=True,
 )
+
+
+_MOST = 8  # parameters
+REST = Name("$rest")
+"""All that a function is given, or what is left of it."""
+_VARIABLE = re.compile(r"\"?\$\{?\w+\}?\"?")
+_COUNT = re.compile(r"[0-9]{1,3}")
+_SHIFT = Name("shift")
+
+
+def with_parameters(ir: FileIR) -> FileIR:
+    """The same file with the parameters of its functions, which are named as they are called, before each `shift`."""
+    functions = [one for one in ir.definitions if one.kind in {"function", "method"}]
+    shifted = _Shifted(one.id for one in functions)
+    calls = tuple(shifted.call(one) for one in ir.calls)
+    return replace(
+        ir,
+        calls=calls,
+        assignments=tuple(shifted.assignment(one) for one in ir.assignments),
+        imports=tuple(_imports(ir.imports)),
+        parameters=tuple(parameter for one in functions for parameter in _parameters(one)),
+    )
+
+
+def _imports(imports: Iterable[Import]) -> Iterator[Import]:
+    """The imports; files of which a loop takes one after the other only where a variable is loaded."""
+    imports = [*imports]
+    has_variable = any(_VARIABLE.fullmatch(one.module) for one in imports)
+    for one in imports:
+        if not _VARIABLE.fullmatch(one.module) and (has_variable or "*" not in one.module.rpartition("/")[2]):
+            yield one
+
+
+def called_name(definition: Definition, definitions: Mapping[str, Definition]) -> str:
+    """The name by which a function is called: without those of the functions that it is written in."""
+    around = definition.parent
+    while around and around not in definitions:
+        around = around.rpartition(".")[0]
+    return definition.qualified.removeprefix(f"{around}.") if around else definition.qualified
+
+
+def _parameters(function: Definition) -> Iterator[Parameter]:
+    for number in range(1, _MOST + 1):
+        yield Parameter("", function.id, f"${number}", UNKNOWN, "", function.line, function.byte)
+
+
+class _Shifted:
+    """Follows the statements of a file, to tell which parameter `$1` is after a `shift`."""
+
+    def __init__(self, functions: Iterable[str]) -> None:
+        self._functions = frozenset(functions)
+        self._lines: dict[str, list[int]] = defaultdict(list)  # by function, where it takes some off
+        self._counts: dict[str, list[int]] = defaultdict(lambda: [0])  # by function, how many are off after each
+
+    def call(self, one: CallSite) -> CallSite:
+        """A call with what it is given; the calls are to be read in their order."""
+        count = self._counts[one.scope][-1]
+        callee = _numbered(one.callee, count) if one.scope in self._functions else one.callee
+        given = [argument.value for argument in one.arguments]
+        given = given[given.index(one.callee) + 1 :] if one.callee in given else given
+        if one.callee is _SHIFT:
+            first = given[0].text if given and isinstance(given[0], Name) else "1"
+            self._lines[one.scope].append(one.line)
+            self._counts[one.scope].append(count + (min(int(first), _MOST) if _COUNT.fullmatch(first) else 0))
+        numbered = [part for value in given for part in self._given(value, count, one.scope)]
+        return one._replace(callee=callee, arguments=tuple(map(Argument, numbered[:_MOST])))
+
+    def assignment(self, one: Assignment) -> Assignment:
+        """An assignment, after all calls were read."""
+        count = self._counts[one.scope][bisect_left(self._lines[one.scope], one.line)]
+        value = _numbered(one.value, count) if one.scope in self._functions else one.value
+        return one._replace(value=value)
+
+    def _given(self, value: Expression, count: int, scope: str) -> Iterator[Expression]:
+        if scope not in self._functions:
+            yield value
+            return
+        first = _numbered(value, count)
+        yield first
+        if _is_rest(value) and isinstance(first, Name):
+            yield from (Name(f"${number}") for number in range(int(first.text[1:]) + 1, _MOST + 1))
+
+
+def _is_rest(value: Expression) -> bool:
+    return value is REST or (isinstance(value, Union) and value.parts[0] is REST)
+
+
+def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one a form
+    """An expression with the numbers that parameters had before some were taken off."""
+    match value:
+        case Name("$rest"):
+            return Name(f"${count + 1}")
+        case Element(Name("$rest")) | Name("this"):
+            return Union(tuple(Name(f"${number}") for number in range(count + 1, _MOST + 1)))
+        case Collection((Name("$rest"),)):
+            return Collection((_numbered(Element(REST), count),))
+        case Name(text) if text[:1] == "$" and _COUNT.fullmatch(text[1:]) and text != "$0":
+            return Name(f"${int(text[1:]) + count}")
+        case Union((Name("$rest"), Name(first))) if _COUNT.fullmatch(first):
+            return Name(f"${int(first) + count}")
+        case Union(parts):
+            return Union(tuple(_numbered(part, count) for part in parts))
+        case Collection(parts):
+            return Collection(tuple(_numbered(part, count) for part in parts))
+        case Element(of):
+            return Element(_numbered(of, count))
+        case _:
+            return value

@@ -1,13 +1,70 @@
-"""JavaScript and TypeScript: what their grammars call expressions and statements."""
+"""JavaScript and TypeScript: what their grammars call expressions and statements, and where imports lead."""
 
+import posixpath
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
 from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
 from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
-from docindex_dagster.callgraph.languages import ecmascript_modules
+from docindex_dagster.callgraph.languages.ecmascript_configs import (
+    Configurations,
+    entry_paths,
+    read_configurations,
+    split_name,
+)
+from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 from docindex_dagster.callgraph.rules import Rules
+
+_COMPONENTS = (".vue", ".svelte", ".astro")
+_ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts", *_COMPONENTS)
+_INDEX = ("/index.ts", "/index.tsx", "/index.js", "/index.jsx", "/index.mjs", "/index.d.ts")
+_WRITTEN = re.compile(r"\.(?:[mc]?jsx?|d\.[mc]?ts)$")
+_MAIN = ("src/index", "index", "src/main", "lib/index")
+
+
+def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
+    """The file of a path, an alias or a package."""
+    for stem in candidates(modules, importer, module):
+        if path := _file(modules, posixpath.normpath(stem)):
+            yield path
+            return
+
+
+def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
+    """The paths without endings that a name may stand for."""
+    module = module.partition("?")[0]  # which says how a bundler loads it
+    if module.startswith("."):
+        yield posixpath.join(posixpath.dirname(importer), module)
+        return
+    configurations = modules.derived(read_configurations)
+    for scope in upwards(importer):
+        for alias in configurations.aliases.get(scope, ()):
+            if (target := alias.expand(module)) is not None:
+                yield from _packaged(configurations, importer, target) if alias.is_module else (target,)
+    yield from _packaged(configurations, importer, module)
+
+
+def _packaged(configurations: Configurations, importer: str, module: str) -> Iterator[str]:
+    """Return the paths, without extensions, that a name may map to in the nearest package of the source."""
+    name, rest = split_name(module)
+    packages = configurations.packages.get(name, {})
+    for path in nearest(importer, packages):
+        yield from entry_paths(packages, path, module)
+        inside = (rest, f"src/{rest}") if rest else _MAIN
+        yield from (posixpath.join(packages[path].folder, one) for one in inside)
+
+
+def _file(modules: Modules, stem: str) -> str | None:
+    """The file of a path without its ending, or with that of what is compiled to it."""
+    for name in dict.fromkeys((stem, _WRITTEN.sub("", stem))):
+        for ending in (*_ENDINGS, *_INDEX):
+            path = f"{name}{ending}".removeprefix("./")
+            if path in modules.paths:
+                return path
+    return None
 
 
 def _class_expression(node: Node, _: Read) -> Expression:
@@ -102,8 +159,8 @@ _BUILTINS = """
 
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
-    find=ecmascript_modules.find,
-    candidates=ecmascript_modules.candidates,
+    find=find,
+    candidates=candidates,
     constructors=frozenset({"constructor"}),
     wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
     callers=frozenset({"call", "apply"}),

@@ -1,11 +1,41 @@
 """Lua: what its grammar calls expressions and statements.
 
-A table is its own class: `setmetatable(object, Class)` stands for its last argument, in which members are looked for.
+Lua has one sort of object. A table that functions are written into gets a definition here, so that it has members and
+bases as a class has: what it falls back to is its base. Objects that are made with it as their metatable stand for it:
+`setmetatable(object, Class)` is its last argument.
 """
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions
 from docindex_dagster.callgraph.extract.library import last, module
 from docindex_dagster.callgraph.extract.syntax import Syntax
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    THIS,
+    Assignment,
+    Attribute,
+    Base,
+    Collection,
+    Definition,
+    Expression,
+    FileIR,
+    Fill,
+    Function,
+    Instance,
+    Literal,
+    Name,
+    Record,
+    TypeRef,
+    Unknown,
+    children,
+    path,
+    path_of,
+    whole,
+)
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 
@@ -63,3 +93,147 @@ RULES = Rules(
     globals_name="_G",
     builtins=frozenset(_BUILTINS.split()),
 )
+
+
+TABLE = "table"
+"""The kind of these definitions, which are no symbols of the file."""
+INDEX = "__index"
+"""Under which a metatable names where members are looked for."""
+_THIS = re.compile(r"^this(?=\.|$)")
+_MOST_FIELDS = 40  # of a table that a variable holds
+_NO_BASES = Unknown | Literal | Collection | Function | Instance
+
+
+def with_tables(ir: FileIR) -> FileIR:
+    """The same file with its tables as definitions, what they fall back to as bases, and their fields as assigned."""
+    tables = _tables(ir)
+    assignments = [*ir.assignments, *(one for fill in ir.fills for one in _fields(fill))]
+    written = _written(ir.definitions)
+    assignments = [_by_id(one, one.value, written) if isinstance(one.value, Record) else one for one in assignments]
+    objects = _objects(assignments, ir, tables)
+    return replace(
+        ir,
+        definitions=(*ir.definitions, *tables.values()),
+        assignments=(*assignments, *_records(assignments, tables)),
+        parameters=tuple(one._replace(value=objects.get((one.scope, one.name), one.value)) for one in ir.parameters),
+        bases=(*ir.bases, *_bases(assignments, tables)),
+    )
+
+
+def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
+    """What is put into fields of any table."""
+    known = (one for one in assignments if not isinstance(one.value, Unknown))
+    return [one for one in known if isinstance(whole(one.target), Attribute)]
+
+
+def bases_named(base: Expression) -> Iterator[str]:
+    """The names in what a table falls back to, by which tables that are made from one are found."""
+    stack = [base]
+    while stack:
+        match stack.pop():
+            case Name(text) | Instance(TypeRef(text)):
+                yield text.rpartition(".")[2]
+            case Attribute(of, name):
+                yield name
+                stack.append(of)
+            case one:
+                stack += children(one)
+
+
+def _tables(ir: FileIR) -> Mapping[str, Definition]:
+    """A definition for each path that functions are written into, by its qualified name."""
+    known = {one.qualified for one in ir.definitions}
+    given = {path_of(one.value) for one in ir.exports}
+    found: dict[str, Definition] = {}
+    for one in ir.definitions:
+        table = one.parent
+        while table and table not in known and table not in found:
+            around, _, name = table.rpartition(".")
+            is_local = bool(around) or table in given
+            found[table] = Definition(table, name, TABLE, table, around, None, is_local, one.line, one.byte)
+            table = around
+    return found
+
+
+def _fields(fill: Fill) -> Iterator[Assignment]:
+    """What a table is written with, as what is assigned to its fields."""
+    table = THIS if fill.type == "self" else path(fill.type)
+    for one in fill.arguments:
+        if one.name and not isinstance(one.value, Unknown):
+            yield Assignment("bind", fill.scope, Attribute(table, one.name), one.value, 0, 0)
+
+
+def _written(definitions: Iterable[Definition]) -> Mapping[tuple[str, str], Sequence[Definition]]:
+    """The definitions by what they are written in and their names."""
+    found = defaultdict(list)
+    for definition in definitions:
+        found[definition.parent, definition.name].append(definition)
+    return found
+
+
+def _by_id(one: Assignment, value: Record, written: Mapping[tuple[str, str], Sequence[Definition]]) -> Assignment:
+    """An assignment of a table, in which functions stand that have no other name, with these by their ids."""
+
+    def named(part: Expression) -> Expression:
+        known = written.get((one.scope, part.name), ()) if isinstance(part, Function) else ()
+        at = next((inside for inside in known if inside.line >= one.line), None)
+        return Function(at.id) if at else part
+
+    return one._replace(value=Record(tuple((name, named(part)) for name, part in value.fields)))
+
+
+def _objects(
+    assignments: Iterable[Assignment], ir: FileIR, tables: Mapping[str, Definition]
+) -> dict[tuple[str, str], Expression]:
+    """By function and first parameter, the table that a function is put into, and is given first as its method."""
+    functions = {one.qualified: one.id for one in ir.definitions}
+    first: dict[str, str] = {}
+    for taken in ir.parameters:
+        first.setdefault(taken.scope, taken.name)
+    found: dict[tuple[str, str], Expression] = {}
+    for one in assignments:
+        match one:
+            case Assignment(target=Attribute(of, _), value=Name() as value):
+                function = functions.get(_qualified(one.scope, value), "")
+                if first.get(function) == "self":
+                    found[function, "self"] = of
+            case Assignment(target=Name() | Attribute() as table, value=Record(fields)):
+                written = [part.name for _, part in fields if isinstance(part, Function)]
+                found |= {(function, first[function]): table for function in written if function in first}
+    of_language = [one for one in ir.definitions if one.name.startswith("__") and one.kind == "function"]
+    inside = [one for one in of_language if one.id in first and one.parent in tables]
+    return found | {(one.id, first[one.id]): Name(tables[one.parent].name) for one in inside}
+
+
+def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]) -> Iterator[Assignment]:
+    """The fields that a variable which is no table of functions is given where it is declared, as a record."""
+    variables = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
+    fields: dict[tuple[str, Expression], dict[str, Expression]] = defaultdict(dict)
+    for one in assignments:
+        match one.target:
+            case Attribute(of, name) if (one.scope, of) in variables and not isinstance(one.value, Unknown | Literal):
+                if _qualified(one.scope, of) not in tables:
+                    fields[one.scope, of].setdefault(name, one.value)
+    for (scope, variable), known in fields.items():
+        yield Assignment("bind", scope, variable, Record(tuple(known.items())[:_MOST_FIELDS]), 0, 0)
+
+
+def _bases(assignments: Iterable[Assignment], tables: Mapping[str, Definition]) -> Iterator[Base]:
+    """What tables fall back to: what else they are said to be, and what is under `__index` in them."""
+    for one in assignments:
+        table, values = one.target, [one.value]
+        match one:
+            case Assignment(target=Attribute(of, name)) if name == INDEX:
+                table = of
+            case Assignment(value=Record(fields)):  # a metatable that is written there
+                values = [*(part for name, part in fields if name == INDEX), one.value]
+        qualified = _qualified(one.scope, table)
+        for value in values if qualified in tables else ():
+            if not isinstance(value, _NO_BASES) and _qualified(one.scope, value) != qualified:
+                yield Base("base", one.scope, qualified, value, one.line, one.byte)
+
+
+def _qualified(scope: str, target: Expression) -> str:
+    """The qualified name of a variable or path in a scope; "" of anything else."""
+    written = _THIS.sub("self", path_of(target))
+    return f"{scope}.{written}" if written and scope != FILE else written

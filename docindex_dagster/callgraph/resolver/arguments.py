@@ -1,11 +1,13 @@
 """What parameters are: what is declared, what callers give, and what functions give to callbacks."""
 
+import posixpath
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from docindex_dagster.callgraph import ir
+from docindex_dagster.callgraph.ir import FILE, Definition
+from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver import builtins
-from docindex_dagster.callgraph.resolver.fixtures import fixture_of
 from docindex_dagster.callgraph.resolver.hierarchy import function_around
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
@@ -246,3 +248,33 @@ def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: 
     """Whether a function runs when an object of a class is made."""
     has_its_name = definition.name == q.definition(owner).name
     return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))
+
+
+_BESIDE = "conftest.py"
+
+
+def fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value | None:
+    """The function that gives a test or fixture a parameter: the nearest, in its class, file or folders.
+
+    One that has the name of its own parameter is given another.
+    """
+    if unit.rules.has_fixtures and (function.name.startswith("test") or _is_fixture(unit, function)):
+        for other, scope in _places(q, unit, function):
+            for one in other.children_of(scope, name):
+                if _is_fixture(other, one) and (other.path, one.id) != (unit.path, function.id):
+                    return Value("function", other.path, one.id, Resolution.ARGUMENT)
+    return None
+
+
+def _places(q: Queries, unit: Unit, function: Definition) -> Iterator[tuple[Unit, str]]:
+    yield from ((unit, around) for around in dict.fromkeys((function.parent, FILE)))
+    folder = unit.path
+    while folder:
+        folder = posixpath.dirname(folder)
+        path = posixpath.join(folder, _BESIDE)
+        if path != unit.path and q.program.is_file(path):
+            yield q.unit(path), FILE
+
+
+def _is_fixture(unit: Unit, definition: Definition) -> bool:
+    return any(last_name(value) == "fixture" for value in unit.decorated_by(definition.id))

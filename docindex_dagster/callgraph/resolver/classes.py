@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from docindex_dagster.callgraph import ir
+from docindex_dagster.callgraph.ir import Definition
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.hierarchy import parts_of, same_named
-from docindex_dagster.callgraph.resolver.member_names import lacks, members_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
 from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, is_known
@@ -256,3 +256,36 @@ def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> I
             yield from found_by(
                 q.values(other, one.scope, value), Resolution.SCOPE if has_tables else Resolution.ARGUMENT
             )
+
+
+def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
+    """Whether it is plain, without following anything, that a class itself has nothing under a name."""
+    unit, definition = parts[0]
+    rules, key = unit.rules, (cls.path, cls.name)
+    is_open = rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables
+    if is_open or unit.path != cls.path or "." in name or (rules.has_filled_fields and owner.held):
+        return False
+    known = q.member_names.get(key)
+    if known is None:
+        known = q.member_names[key] = frozenset(name for part in parts for name in _names(*part))
+    if name in known or not rules.has_open_classes:
+        return name not in known
+    return not q.program.full.has(rules.family, f"{full_name(unit, definition.qualified)}.{name}")
+
+
+def members_of(definition: Definition, rules: Rules) -> str:
+    """The name around the members of a class or of a function that is one, or its id where several have that."""
+    if rules.has_protocols:
+        return definition.id
+    return definition.qualified if is_class(definition) else f"{definition.qualified}.prototype"
+
+
+def _names(unit: Unit, definition: Definition) -> Iterator[str]:
+    """Members and attributes of a part, what is written in them, and the class itself where that is a member."""
+    yield from unit.children.get(members_of(definition, unit.rules), ())
+    yield from unit.bindings.get(definition.id, ())
+    yield from unit.attributes.get(definition.qualified, ())
+    yield from unit.literals.get(definition.qualified, ())
+    yield from unit.taken(definition.id)
+    if unit.rules.is_made_by_name:
+        yield definition.name

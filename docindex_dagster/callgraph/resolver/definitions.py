@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from docindex_dagster.callgraph.ir import Call, Definition
-from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.languages.lua import TABLE
 from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import is_class, last_name
 from docindex_dagster.callgraph.resolver import builtins

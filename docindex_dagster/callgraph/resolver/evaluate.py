@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.languages.lua_tables import INDEX
+from docindex_dagster.callgraph.languages.lua import INDEX
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
 from docindex_dagster.callgraph.resolver.imports import of_module, shared
 from docindex_dagster.callgraph.resolver.members import tested

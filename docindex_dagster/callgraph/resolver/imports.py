@@ -6,8 +6,8 @@ from itertools import chain
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
 from docindex_dagster.callgraph.languages import RULES
-from docindex_dagster.callgraph.languages.bash_functions import called_name
-from docindex_dagster.callgraph.languages.go_modules import package_name
+from docindex_dagster.callgraph.languages.bash import called_name
+from docindex_dagster.callgraph.languages.go import package_name
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Part, Queries

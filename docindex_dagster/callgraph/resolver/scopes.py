@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Name
-from docindex_dagster.callgraph.languages.lua_tables import TABLE
+from docindex_dagster.callgraph.languages.lua import TABLE
 from docindex_dagster.callgraph.offers import is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
