@@ -79,30 +79,6 @@ def test_one_partition_is_materialised_by_hand(page: Page):
     expect(page.get_by_role("link", name=run)).to_be_visible()
 
 
-def test_a_source_that_cannot_be_read_fails_alone_and_the_run_says_why(project: Project, page: Page):
-    assert f"added {BROKEN}" in project.docindex("source", "add", NOWHERE)
-    ui.open_runs(page, BROKEN)
-    ui.see(page, page.get_by_text("Failure", exact=True).first)
-    ui.open_newest_run(page)
-    expect(page.get_by_text(f"cannot clone {NOWHERE}: ").first).to_be_visible()
-    expect(page.get_by_text("does not appear to be a git repository").first).to_be_visible()
-    ui.open_partition(page, "discovered_files", BROKEN)
-    expect(page.get_by_text("failed, and did not materialize this asset")).to_be_visible()
-    ui.open_partition(page, "discovered_files", CODE)
-    expect(page.get_by_text("Materialized", exact=True)).to_be_visible()
-
-
-def test_the_catalogue_says_what_failed_and_why(page: Page):
-    page.goto("/assets/index_catalog")
-    ui.see(page, page.get_by_text("1 of 3 sources needs attention"))
-    for text in (BROKEN, "failed", f"cannot clone {NOWHERE}: "):
-        expect(ui.metadata(page, "attention").get_by_text(text).first).to_be_visible()
-    ui.open_checks(page, "index_catalog", "no_source_is_left_failed")
-    expect(ui.outcome(page, "no_source_is_left_failed")).to_contain_text("Failed")
-    expect(ui.metadata(page, "what to do")).to_contain_text("docindex index")
-    pictures.of_catalogue(page)
-
-
 def test_what_a_command_indexed_is_shown_like_what_a_sensor_asked_for(project: Project, page: Page):
     folder = project.notes.with_name("by-hand")
     shutil.copytree(project.notes, folder)
@@ -121,4 +97,30 @@ def test_what_a_command_indexed_is_shown_like_what_a_sensor_asked_for(project: P
             shown[key] = ui.metadata_names(page)
         assert shown[NOTES] == shown[BY_HAND] != []
     ui.open_lineage(page)
-    expect(ui.node(page, "chunks")).to_contain_text(re.compile("[34] partitions"))
+    for asset in WITH_CHECKS:
+        expect(ui.node(page, asset)).to_contain_text("3 partitions")
+        expect(ui.node(page, asset)).to_contain_text(re.compile(r"checks\s*(\d+) / \1 Passed"))
+
+
+def test_a_source_that_cannot_be_read_fails_alone_and_the_run_says_why(project: Project, page: Page):
+    assert f"added {BROKEN}" in project.docindex("source", "add", NOWHERE)
+    ui.open_runs(page, BROKEN)
+    ui.see(page, page.get_by_text("Failure", exact=True).first)
+    ui.open_newest_run(page)
+    expect(page.get_by_text(f"cannot clone {NOWHERE}: ").first).to_be_visible()
+    expect(page.get_by_text("does not appear to be a git repository").first).to_be_visible()
+    ui.open_partition(page, "discovered_files", BROKEN)
+    expect(page.get_by_text("failed, and did not materialize this asset")).to_be_visible()
+    ui.open_partition(page, "discovered_files", CODE)
+    expect(page.get_by_text("Materialized", exact=True)).to_be_visible()
+
+
+def test_the_catalogue_says_what_failed_and_why(page: Page):
+    page.goto("/assets/index_catalog")
+    ui.see(page, page.get_by_text("1 of 4 sources needs attention"))
+    for text in (BROKEN, "failed", f"cannot clone {NOWHERE}: "):
+        expect(ui.metadata(page, "attention").get_by_text(text).first).to_be_visible()
+    ui.open_checks(page, "index_catalog", "no_source_is_left_failed")
+    expect(ui.outcome(page, "no_source_is_left_failed")).to_contain_text("Failed")
+    expect(ui.metadata(page, "what to do")).to_contain_text("docindex index")
+    pictures.of_catalogue(page)
