@@ -10,14 +10,14 @@ from importlib import import_module
 from pathlib import PurePosixPath
 
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
-from docindex_dagster.chunking.check import check_drafts
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.chunking.lines import chunk_lines, without_long_ends
 from docindex_dagster.chunking.names import extracted
-from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
@@ -102,23 +102,13 @@ def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
 
 
 def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: str | None) -> CutFile:
-    identity = FileIdentity(
-        job.source,
-        job.source_kind,
-        job.path,
-        job.content_hash,
-        job.source_type,
-        job.language,
-        job.commit,
-        job.is_uncommitted,
-    )
     name = PurePosixPath(job.path).stem  # that alone can be found of a file without text
     if is_converted(job.language) and not found.text.strip():
-        return CutFile(identity, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
+        return CutFile(job, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
     chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
-            cut = _cut_by(chunker, identity, found, job, options)
+            cut = _cut_by(chunker, found, job, options)
             drafts = cut.content.drafts or tuple(
                 replace(draft, start_byte=None, end_byte=None) for draft in cut_at(name, ())
             )
@@ -127,11 +117,11 @@ def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: s
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     by_lines = chunk_lines(found.text, options.code_chars)
-    return CutFile(identity, FileDrafts(_readable(by_lines, identity), fallback=fallback))
+    return CutFile(job, FileDrafts(_readable(by_lines, job), fallback=fallback))
 
 
-def _readable(drafts: tuple[Draft, ...], identity: FileIdentity) -> tuple[Draft, ...]:
-    return drafts if identity.source_type == _DOCUMENT else without_long_ends(drafts)
+def _readable(drafts: tuple[Draft, ...], job: FileJob) -> tuple[Draft, ...]:
+    return drafts if job.source_type == _DOCUMENT else without_long_ends(drafts)
 
 
 def _masked(job: FileJob, text: str) -> str:
@@ -141,11 +131,41 @@ def _masked(job: FileJob, text: str) -> str:
     return mask(text, job.masked) if job.masked else text
 
 
-def _cut_by(chunker: Chunker, identity: FileIdentity, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
+def _cut_by(chunker: Chunker, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
     drafts = chunker(SourceFile(job.path, found.text, job.language, found.pages), options)
-    cut = CutFile(identity, drafts)
+    cut = CutFile(job, drafts)
     if not is_ours(job.chunker):
         check_drafts(drafts, found.text)
         rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
         return cut
-    return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, identity)))
+    return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, job)))
+
+
+def check_drafts(found: FileDrafts, text: str) -> None:
+    """Check whether the drafts of a chunker of a package fit their file.
+
+    Raises:
+        ChunkerError: one has nothing to read, or lines, bytes or a parent that the file does not have; or there is
+            none, though the file is not blank.
+    """
+    if not found.drafts and text.strip():
+        raise ChunkerError("it returned no draft")
+    data, lines = text.encode(), text.count("\n") + 1
+    for index, draft in enumerate(found.drafts):
+        problem = _problem(draft, index, data, lines)
+        if problem:
+            raise ChunkerError(f"draft {index} of {len(found.drafts)} {problem}")
+
+
+def _problem(draft: Draft, index: int, data: bytes, lines: int) -> str | None:
+    if not draft.text.strip():
+        return "has no text"
+    if not 1 <= draft.start_line <= draft.end_line <= lines:
+        return f"has lines {draft.start_line} to {draft.end_line} of {lines}"
+    if draft.parent_index is not None and not 0 <= draft.parent_index < index:
+        return f"continues draft {draft.parent_index}, which is not before it"
+    if draft.start_byte is None or draft.end_byte is None:
+        return None if draft.start_byte is draft.end_byte else "has one of start_byte and end_byte alone"
+    if not 0 <= draft.start_byte <= draft.end_byte or data[draft.start_byte : draft.end_byte] != draft.text.encode():
+        return f"is not what stands at bytes {draft.start_byte} to {draft.end_byte}"
+    return None
