@@ -1,6 +1,5 @@
 """The Python API: `open_index`, and what can be asked of an index. docs/python.md shows it."""
 
-import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings, own_home, untrusted
+from docindex_dagster.core.signatures import with_keywords
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import Context
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 _Choice = TypeVar("_Choice", bound=StrEnum)
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 _LOOK_S = 1.0  # for looking whether files have changed
 _CONTEXT_TOKENS = 4000
 _FAR, _FARTHEST = 5, 12  # edges
@@ -60,18 +59,6 @@ class Where(TypedDict, total=False):
     human_languages: Names
     source_types: SourceType | Sequence[SourceType]
     symbol_kinds: Names
-
-
-def _with_filters(method: _Method) -> _Method:
-    """Spell the filters out in the signature, for `help` and for notebooks."""
-    signature = inspect.signature(method)
-    own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
-    filters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=...)
-        for name, annotation in Where.__annotations__.items()
-    ]
-    method.__signature__ = signature.replace(parameters=[*own, *filters])  # type: ignore[attr-defined]
-    return method
 
 
 def open_index(
@@ -157,7 +144,7 @@ class Index:
         """Who calls what, what may break, how things hang together."""
         return Graph(self._live, self._give)
 
-    @_with_filters
+    @with_keywords(Where)
     def search(
         self,
         query: str,
@@ -201,7 +188,7 @@ class Index:
         )
         return self._asked(hits_of, request, where)
 
-    @_with_filters
+    @with_keywords(Where)
     def matches(
         self,
         text: str,
@@ -234,7 +221,7 @@ class Index:
         request = Request(text, mode, top_k=limit and _within("limit", limit))
         return self._asked(matches_of, request, where)
 
-    @_with_filters
+    @with_keywords(Where)
     def similar(
         self,
         place: str,
@@ -269,7 +256,7 @@ class Index:
 
         return self._asked(ask, request, where)
 
-    @_with_filters
+    @with_keywords(Where)
     def context(
         self,
         query: str,
@@ -329,13 +316,13 @@ class Index:
             EmbeddingError: the settings name a model that is not there.
             StoreError: what is published cannot be read.
         """
-        from docindex_dagster.status import freshness, source_status
+        from docindex_dagster.status import freshness
 
         notes: list[str] = []
         settings = self._live.settings
         found = freshness.of_all(settings, look_s, lambda _: None, notes.append)
         self._give(notes)
-        return freshness.described(found, source_status.change_of_model(settings))
+        return freshness.described(settings, found)
 
     def tables(self, sources: Names = ()) -> "Tables":
         """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
@@ -440,9 +427,7 @@ class Graph:
             Calls, the nearest first: `subject` calls `object`, also what could not be resolved.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
         return self._steps("callees", sources, symbol, _within("depth", depth))
 
@@ -458,9 +443,7 @@ class Graph:
             Edges, the nearest first: `subject` depends on `object`.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
         return self._steps("impact", sources, symbol, _within("depth", depth))
 
@@ -476,9 +459,7 @@ class Graph:
             Edges, those that leave it first.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
         return self._steps("neighbors", sources, symbol, _names(predicates) or None)
 
@@ -495,9 +476,7 @@ class Graph:
             The edges of the way; empty where there is none.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
         to = well_formed(end)
         return self._steps("path", sources, start, to, _within("depth", depth), to=to)
@@ -580,7 +559,7 @@ class Graph:
 
 
 def _narrowing(where: Where) -> Narrowing:
-    given: dict[str, Any] = {**where}
+    given: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
     if unknown := given.keys() - Where.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     path, all_sources = given.pop("path", None), given.pop("all_sources", False)
