@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings, own_home, untrusted
+from docindex_dagster.core.signatures import with_keywords
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
 from docindex_dagster.search.context import Context
@@ -36,6 +37,28 @@ _FAR, _FARTHEST = 5, 12  # edges
 _MOST_HITS = 1000
 # One name, or several.
 Names = str | Sequence[str]
+
+
+class Where(TypedDict, total=False):
+    """The filters of a search; every part is optional.
+
+    Attributes:
+        sources: only these.
+        all_sources: also further branches, and not the source alone that the settings choose.
+        path: only paths in this folder, or that match this glob, such as `src/**/*.py`.
+        languages: only these, such as `python`.
+        human_languages: only documents that are written in these, such as `en`.
+        source_types: only files for this purpose; commits are found only where they are asked for.
+        symbol_kinds: only chunks of these, such as `function` or `class`.
+    """
+
+    sources: Names
+    all_sources: bool
+    path: str | None
+    languages: Names
+    human_languages: Names
+    source_types: SourceType | Sequence[SourceType]
+    symbol_kinds: Names
 
 
 def open_index(
@@ -121,6 +144,7 @@ class Index:
         """Who calls what, what may break, how things hang together."""
         return Graph(self._live, self._give)
 
+    @with_keywords(Where)
     def search(
         self,
         query: str,
@@ -128,14 +152,8 @@ class Index:
         top_k: int | None = None,
         mode: Mode | ModeName = Mode.HYBRID,
         granularity: Granularity | GranularityName = Granularity.CHUNK,
-        sources: Names = (),
-        all_sources: bool = False,
-        path: str | None = None,
-        languages: Names = (),
-        human_languages: Names = (),
-        source_types: SourceType | Sequence[SourceType] = (),
-        symbol_kinds: Names = (),
         rerank: str | None = None,
+        **where: Unpack[Where],
     ) -> list[Hit]:
         """The best chunks for a query, as `docindex search` finds them.
 
@@ -144,14 +162,8 @@ class Index:
             top_k: how many hits at most, 1 to 1,000. None for `search.top_k` of the settings, which is 10.
             mode: which retrievers answer. `literal` and `regex` (RE2) read every text.
             granularity: the best chunks, or the best chunk of each file.
-            sources: only these.
-            all_sources: also further branches, and not the source alone that the settings choose.
-            path: only paths in this folder, or that match this glob, such as `src/**/*.py`.
-            languages: only these, such as `python`.
-            human_languages: only documents that are written in these, such as `en`.
-            source_types: only files for this purpose; commits are found only where they are asked for.
-            symbol_kinds: only chunks of these, such as `function` or `class`.
             rerank: what looks at the best once more, such as `mmr`; None for what the settings name.
+            **where: the filters, see `Where`.
 
         Returns:
             Hits, best first. `score` has no unit, and is the sum of the `contribution` of all `signals`; lines count
@@ -167,47 +179,23 @@ class Index:
         Example:
             >>> index.search("valve", mode="bm25", languages="python", path="src")
         """
-        most = self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
         request = Request(
             well_formed(query),
             _choice(Mode, mode, "mode"),
             _choice(Granularity, granularity, "granularity"),
-            most,
+            self._most(top_k),
             rerank=rerank and well_formed(rerank),
         )
-        given = _narrowing(
-            sources,
-            path,
-            languages=languages,
-            human_languages=human_languages,
-            source_types=source_types,
-            symbol_kinds=symbol_kinds,
-            all_sources=all_sources,
-        )
-        notes: list[str] = []
+        return self._asked(hits_of, request, where)
 
-        def ask(reader: Reader) -> list[Hit]:
-            settings = self._live.settings
-            narrowed = filters_of(settings, reader.generation, given)
-            return hits_of(settings, reader, request.within(narrowed), notes.append)
-
-        hits = self._live.reading(ask)
-        self._give(notes)
-        return hits
-
+    @with_keywords(Where)
     def matches(
         self,
         text: str,
         *,
         regex: bool = False,
         limit: int = 100,
-        sources: Names = (),
-        all_sources: bool = False,
-        path: str | None = None,
-        languages: Names = (),
-        human_languages: Names = (),
-        source_types: SourceType | Sequence[SourceType] = (),
-        symbol_kinds: Names = (),
+        **where: Unpack[Where],
     ) -> Matches:
         """Every place of an exact text or a pattern, as `docindex search --mode literal` lists them.
 
@@ -215,13 +203,7 @@ class Index:
             text: the text as it is, or with `regex` a regular expression in RE2's syntax; `^` and `$` are of lines.
             regex: whether it is a pattern.
             limit: how many matches are given, in the order of source, path and place; 0 for all.
-            sources: as for `search`, like the others.
-            all_sources: as for `search`.
-            path: as for `search`.
-            languages: as for `search`.
-            human_languages: as for `search`.
-            source_types: as for `search`.
-            symbol_kinds: as for `search`.
+            **where: the filters, see `Where`.
 
         Returns:
             The matches, and how many there are in all. Lines and columns count from 1, columns in characters.
@@ -237,40 +219,16 @@ class Index:
         """
         mode = Mode.REGEX if regex else Mode.LITERAL
         request = Request(text, mode, top_k=limit and _within("limit", limit))
-        given = _narrowing(
-            sources,
-            path,
-            languages=languages,
-            human_languages=human_languages,
-            source_types=source_types,
-            symbol_kinds=symbol_kinds,
-            all_sources=all_sources,
-        )
+        return self._asked(matches_of, request, where)
 
-        notes: list[str] = []
-
-        def ask(reader: Reader) -> Matches:
-            settings = self._live.settings
-            narrowed = filters_of(settings, reader.generation, given)
-            return matches_of(settings, reader, request.within(narrowed), notes.append)
-
-        found = self._live.reading(ask)
-        self._give(notes)
-        return found
-
+    @with_keywords(Where)
     def similar(
         self,
         place: str,
         *,
         top_k: int | None = None,
         same_file: bool = False,
-        sources: Names = (),
-        all_sources: bool = False,
-        path: str | None = None,
-        languages: Names = (),
-        human_languages: Names = (),
-        source_types: SourceType | Sequence[SourceType] = (),
-        symbol_kinds: Names = (),
+        **where: Unpack[Where],
     ) -> list[Hit]:
         """What is like a place, or like a file, as `docindex similar` finds it; no model is asked.
 
@@ -278,13 +236,7 @@ class Index:
             place: a path on disk or in a source, with `:LINE` or without; the id of a chunk.
             top_k: as `search`.
             same_file: whether other chunks of the same file count.
-            sources: as `search`, of the hits, like the others.
-            all_sources: as `search`.
-            path: as `search`.
-            languages: as `search`.
-            human_languages: as `search`.
-            source_types: as `search`.
-            symbol_kinds: as `search`.
+            **where: the filters of the hits, see `Where`.
 
         Returns:
             Hits, nearest first; `score` is the cosine between the vectors, -1 to 1.
@@ -297,42 +249,22 @@ class Index:
         Example:
             >>> index.similar("src/station.py:12", source_types="doc")
         """
-        most = self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
-        request = Request(well_formed(place), top_k=most)
-        given = _narrowing(
-            sources,
-            path,
-            languages=languages,
-            human_languages=human_languages,
-            source_types=source_types,
-            symbol_kinds=symbol_kinds,
-            all_sources=all_sources,
-        )
-        notes: list[str] = []
+        request = Request(well_formed(place), top_k=self._most(top_k))
 
-        def ask(reader: Reader) -> list[Hit]:
-            settings = self._live.settings
-            narrowed = request.within(filters_of(settings, reader.generation, given))
-            return similar_to(settings, reader, request.query, narrowed, notes.append, same_file=same_file)
+        def ask(settings: Settings, reader: Reader, narrowed: Request, warn: Callable[[str], None]) -> list[Hit]:
+            return similar_to(settings, reader, request.query, narrowed, warn, same_file=same_file)
 
-        hits = self._live.reading(ask)
-        self._give(notes)
-        return hits
+        return self._asked(ask, request, where)
 
+    @with_keywords(Where)
     def context(
         self,
         query: str,
         *,
         budget: int = _CONTEXT_TOKENS,
         mode: Mode | ModeName = Mode.HYBRID,
-        sources: Names = (),
-        all_sources: bool = False,
-        path: str | None = None,
-        languages: Names = (),
-        human_languages: Names = (),
-        source_types: SourceType | Sequence[SourceType] = (),
-        symbol_kinds: Names = (),
         rerank: str | None = None,
+        **where: Unpack[Where],
     ) -> Context:
         """The best passages for a query that fit into a budget, to put into a prompt.
 
@@ -341,14 +273,8 @@ class Index:
             budget: tokens, at most, of `Context.markdown`: those that docindex counts, about as many as
                 language models do.
             mode: as `search`.
-            sources: as `search`.
-            all_sources: as `search`.
-            path: as `search`.
-            languages: as `search`.
-            human_languages: as `search`.
-            source_types: as `search`.
-            symbol_kinds: as `search`.
             rerank: as `search`.
+            **where: the filters, see `Where`.
 
         Returns:
             Passages in reading order, without repeats. `markdown` is all of them as one text, `tokens` its length.
@@ -364,26 +290,12 @@ class Index:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
         request = Request(well_formed(query), _choice(Mode, mode, "mode"), rerank=rerank and well_formed(rerank))
-        given = _narrowing(
-            sources,
-            path,
-            languages=languages,
-            human_languages=human_languages,
-            source_types=source_types,
-            symbol_kinds=symbol_kinds,
-            all_sources=all_sources,
-        )
         most = _within("budget", budget)
-        notes: list[str] = []
 
-        def ask(reader: Reader) -> Context:
-            settings = self._live.settings
-            narrowed = filters_of(settings, reader.generation, given)
-            return context_of(settings, reader, request.within(narrowed), most, notes.append)
+        def ask(settings: Settings, reader: Reader, narrowed: Request, warn: Callable[[str], None]) -> Context:
+            return context_of(settings, reader, narrowed, most, warn)
 
-        packed = self._live.reading(ask)
-        self._give(notes)
-        return packed
+        return self._asked(ask, request, where)
 
     def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":
         """How each source stands that is declared or indexed, as `docindex status --json` says it.
@@ -404,13 +316,13 @@ class Index:
             EmbeddingError: the settings name a model that is not there.
             StoreError: what is published cannot be read.
         """
-        from docindex_dagster.status import freshness, source_status
+        from docindex_dagster.status import freshness
 
         notes: list[str] = []
         settings = self._live.settings
         found = freshness.of_all(settings, look_s, lambda _: None, notes.append)
         self._give(notes)
-        return freshness.described(found, source_status.change_of_model(settings))
+        return freshness.described(settings, found)
 
     def tables(self, sources: Names = ()) -> "Tables":
         """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
@@ -440,13 +352,33 @@ class Index:
 
         return self._live.reading(opened)
 
-    def _give(self, notes: Sequence[str]) -> None:
+    def _most(self, top_k: int | None) -> int:
+        return self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
+
+    def _asked(
+        self, ask: Callable[[Settings, Reader, Request, Callable[[str], None]], _Answer], request: Request, where: Where
+    ) -> _Answer:
+        """The answer to a request that is narrowed, with its warnings."""
+        narrowing = _narrowing(where)
+        notes: list[str] = []
+
+        def answer(reader: Reader) -> _Answer:
+            settings = self._live.settings
+            return ask(
+                settings, reader, request.within(filters_of(settings, reader.generation, narrowing)), notes.append
+            )
+
+        found = self._live.reading(answer)
+        self._give(notes, stacklevel=4)
+        return found
+
+    def _give(self, notes: Sequence[str], *, stacklevel: int = 3) -> None:
         """Pass warnings to `warn`, or to Python's, for the line that asked."""
         for note in dict.fromkeys(notes):
             if self._warn is not None:
                 self._warn(note)
             else:
-                warnings.warn(note, DocindexWarning, stacklevel=3)
+                warnings.warn(note, DocindexWarning, stacklevel=stacklevel)
 
 
 class Graph:
@@ -481,10 +413,7 @@ class Graph:
         Example:
             >>> [step.subject for step in index.graph.callers("prime_pump")]
         """
-        from docindex_dagster.graph import ask
-
-        name, far = well_formed(symbol), _within("depth", depth)
-        return self._steps("callers", name, lambda graph: ask.callers(graph, name, far), sources)
+        return self._steps("callers", sources, symbol, _within("depth", depth))
 
     def callees(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
         """What a function or method calls; of a class, what its methods call.
@@ -498,14 +427,9 @@ class Graph:
             Calls, the nearest first: `subject` calls `object`, also what could not be resolved.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
-        from docindex_dagster.graph import ask
-
-        name, far = well_formed(symbol), _within("depth", depth)
-        return self._steps("callees", name, lambda graph: ask.callees(graph, name, far), sources)
+        return self._steps("callees", sources, symbol, _within("depth", depth))
 
     def impact(self, symbol: str, *, depth: int = _FAR, sources: Names = ()) -> "list[Step]":
         """What may break if a symbol changes: all that calls, inherits, uses or imports it, also through others.
@@ -519,14 +443,9 @@ class Graph:
             Edges, the nearest first: `subject` depends on `object`.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
-        from docindex_dagster.graph import ask
-
-        name, far = well_formed(symbol), _within("depth", depth)
-        return self._steps("impact", name, lambda graph: ask.impact(graph, name, far), sources)
+        return self._steps("impact", sources, symbol, _within("depth", depth))
 
     def neighbors(self, symbol: str, *, predicates: Names = (), sources: Names = ()) -> "list[Step]":
         """All edges that leave and reach a node: what it holds, calls, imports, inherits, and what documents it.
@@ -540,14 +459,9 @@ class Graph:
             Edges, those that leave it first.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
-        from docindex_dagster.graph import ask
-
-        name, wanted = well_formed(symbol), _names(predicates) or None
-        return self._steps("neighbors", name, lambda graph: ask.neighbors(graph, name, wanted), sources)
+        return self._steps("neighbors", sources, symbol, _names(predicates) or None)
 
     def path(self, start: str, end: str, *, depth: int = _FARTHEST, sources: Names = ()) -> "list[Step]":
         """A shortest way from one node to another, along edges in their direction; else against it.
@@ -562,14 +476,10 @@ class Graph:
             The edges of the way; empty where there is none.
 
         Raises:
-            QueryError: as `callers`.
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            DocindexError: as `callers`.
         """
-        from docindex_dagster.graph import ask
-
-        ends, far = (well_formed(start), well_formed(end)), _within("depth", depth)
-        return self._steps("path", ends[0], lambda graph: ask.path(graph, *ends, far), sources, ends[1])
+        to = well_formed(end)
+        return self._steps("path", sources, start, to, _within("depth", depth), to=to)
 
     def cycles(self, *, sources: Names = ()) -> list[list[str]]:
         """The groups of files that import each other, directly or through others.
@@ -622,15 +532,15 @@ class Graph:
 
         return self._ask(as_networkx, sources)
 
-    def _steps(
-        self, question: str, symbol: str, walk: "Callable[[OpenGraph], list[Step]]", sources: Names, to: str = ""
-    ) -> "list[Step]":
+    def _steps(self, question: str, sources: Names, symbol: str, *arguments: object, to: str = "") -> "list[Step]":
         """The steps of an answer, with a warning for each symbol of which nothing is known."""
         from docindex_dagster.graph import ask
 
+        name, walk = well_formed(symbol), getattr(ask, question)
+
         def answer(graph: "OpenGraph") -> "tuple[list[Step], list[str]]":
-            steps = walk(graph)
-            return steps, ask.unanswered(graph, question, symbol, to, steps)
+            steps = walk(graph, name, *arguments)
+            return steps, ask.unanswered(graph, question, name, to, steps)
 
         steps, notes = self._ask(answer, sources)
         self._warn(notes)
@@ -648,25 +558,13 @@ class Graph:
         return found
 
 
-def _narrowing(
-    sources: Names,
-    path: str | None,
-    *,
-    languages: Names,
-    human_languages: Names,
-    source_types: Names,
-    symbol_kinds: Names,
-    all_sources: bool,
-) -> Narrowing:
-    return Narrowing(
-        sources=_names(sources),
-        all_sources=all_sources,
-        languages=_names(languages),
-        human_languages=_names(human_languages),
-        source_types=_names(source_types),
-        symbol_kinds=_names(symbol_kinds),
-        path_glob=None if path is None else well_formed(path),
-    )
+def _narrowing(where: Where) -> Narrowing:
+    given: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
+    if unknown := given.keys() - Where.__annotations__.keys():
+        raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    path, all_sources = given.pop("path", None), given.pop("all_sources", False)
+    names = {name: _names(value) for name, value in given.items()}
+    return Narrowing(**names, all_sources=all_sources, path_glob=None if path is None else well_formed(path))
 
 
 def _names(given: Names) -> list[str]:

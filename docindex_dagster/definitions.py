@@ -88,9 +88,7 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
         recorder = journal_recorded(partial(build_definitions, settings.root))
         assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog, quality_asset.retrieval_quality]
         return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due, recorder])
-    from docindex_dagster.defs import prepared_asset, publishing
-    from docindex_dagster.defs.sensors.prepared import prepared_changed
-    from docindex_dagster.defs.sensors.requests import run_requested
+    from docindex_dagster.defs import prepared_asset, publishing, requests
     from docindex_dagster.pipeline.embedding import EMBEDDINGS
     from docindex_dagster.pipeline.publication import STORES
 
@@ -100,7 +98,7 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
         [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
         [publishing.job(Project(root=root), EmbeddingModel(root=root))],
-        [prepared_changed, run_requested(removal)],
+        [publishing.prepared_changed, requests.run_requested(removal)],
     )
 
 

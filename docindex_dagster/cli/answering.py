@@ -1,14 +1,16 @@
 """`docindex ask`: a question, answered with sources."""
 
 import sys
+from contextlib import closing
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
-from docindex_dagster.cli.common import AllSources, Json, Languages, Sources, Yes
-from docindex_dagster.cli.searching import HumanLanguages, Kinds, PathGlob, SourceTypes, narrowing_of
+from docindex_dagster.cli.common import AllSources, Json, Sources, Yes
+from docindex_dagster.cli.searching import Where, narrowing_of
+from docindex_dagster.core.signatures import with_keywords
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import LLMSettings
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
 
 
+@with_keywords(Where, before="yes")
 def ask(
     question: Annotated[
         list[str] | None,
@@ -34,13 +37,9 @@ def ask(
     check: Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the model can be asked.")] = False,
     source: Sources = None,
     all_sources: AllSources = False,
-    language: Languages = None,
-    lang_human: HumanLanguages = None,
-    source_type: SourceTypes = None,
-    kind: Kinds = None,
-    path: PathGlob = None,
     yes: Yes = False,
     json: Json = False,
+    **where: Unpack[Where],
 ) -> None:
     """Answer a question from what is indexed, by a language model, with sources whose lines are checked.
 
@@ -58,22 +57,19 @@ def ask(
         raise typer.BadParameter("say what you want to know, or --chat", param_hint="QUESTION")
     if chat and json:
         raise typer.BadParameter("goes not with --chat", param_hint="--json")
-    from docindex_dagster.cli.asked import Asked
+    from docindex_dagster.cli.chatting import Asked, converse
     from docindex_dagster.search.live import Live
     from docindex_dagster.search.scope import filters_of
 
     text, opened = places.understood(words or [""], source or (), yes=yes)
-    narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
-    narrowing = replace(narrowing, usual=opened.usual)
+    narrowing = narrowing_of(opened.sources, where, opened.usual, all_sources=all_sources)
 
     def filters(reader: "Reader") -> "Filters":
         return replace(filters_of(opened.settings, reader.generation, narrowing), places=opened.places)
 
     filters(opened.reader)  # a wrong one is reported before anything is asked
-    with Asked(Live(opened.settings), filters, tokens, is_for_agent=agent, has_model=not no_llm) as asked:
+    with closing(Asked(Live(opened.settings), filters, tokens, is_for_agent=agent, has_model=not no_llm)) as asked:
         if chat:
-            from docindex_dagster.cli.chatting import converse
-
             converse(asked, text)
             return
         try:

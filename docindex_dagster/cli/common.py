@@ -70,19 +70,15 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
     Raises:
         ConflictError: another machine published meanwhile; the command can be given again.
     """
-
-    def report(owner: str) -> None:
-        console.err.print(f"waiting for {owner}")
-
     owner = f"docindex {command}"
     if settings.storage.url is not None:
         from docindex_dagster.objects import shared_stores
 
-        with shared_stores.opened(settings, None, owner, report) as opened:
+        with shared_stores.opened(settings, None, owner, console.waiting) as opened:
             yield opened.layout
             opened.push()
         return
-    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=report):
+    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.waiting):
         yield layout
 
 

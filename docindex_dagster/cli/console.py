@@ -217,6 +217,11 @@ def warning(message: str) -> None:
     err.print(Text(f"warning: {visible(message)}", "yellow"))
 
 
+def waiting(owner: str) -> None:
+    """Print for whom a command waits."""
+    err.print(f"waiting for {owner}")
+
+
 def plain(text: str) -> None:
     """Print a text as it is, but for what would steer a terminal."""
     sys.stdout.write(visible(text).encode("utf-8", "replace").decode() + "\n")

@@ -74,17 +74,13 @@ def _whole(source: Sequence[str] | None) -> _Asked:
 @app.command()
 def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """Who calls a function, method or class, and where."""
-    asked = _asked(source)
-    name = asked.name_of(" ".join(symbol))
-    _answer(asked, "callers", name, ask.callers(asked.graph, name, depth), json=json)
+    _answer(source, "callers", " ".join(symbol), depth, json=json)
 
 
 @app.command()
 def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
-    asked = _asked(source)
-    name = asked.name_of(" ".join(symbol))
-    _answer(asked, "callees", name, ask.callees(asked.graph, name, depth), json=json)
+    _answer(source, "callees", " ".join(symbol), depth, json=json)
 
 
 @app.command()
@@ -95,9 +91,7 @@ def neighbors(
     json: Json = False,
 ) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
-    asked = _asked(source)
-    name = asked.name_of(" ".join(symbol))
-    _answer(asked, "neighbors", name, ask.neighbors(asked.graph, name, predicate or None), json=json)
+    _answer(source, "neighbors", " ".join(symbol), predicate or None, json=json)
 
 
 @app.command()
@@ -109,17 +103,13 @@ def path(
     json: Json = False,
 ) -> None:
     """A shortest way from one node to another."""
-    asked = _asked(source)
-    begin, to = asked.name_of(start), asked.name_of(end)
-    _answer(asked, "path", begin, ask.path(asked.graph, begin, to, depth), json=json, to=to)
+    _answer(source, "path", start, depth, json=json, end=end)
 
 
 @app.command()
 def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    asked = _asked(source)
-    name = asked.name_of(" ".join(symbol))
-    _answer(asked, "impact", name, ask.impact(asked.graph, name, depth), json=json)
+    _answer(source, "impact", " ".join(symbol), depth, json=json)
 
 
 @app.command()
@@ -186,8 +176,13 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _answer(asked: _Asked, question: str, name: str, steps: Sequence[Step], *, json: bool, to: str = "") -> None:
-    """Show what is known of each symbol that a name fits, or that nothing is."""
+def _answer(
+    source: Sequence[str] | None, question: str, start: str, option: object, *, json: bool, end: str | None = None
+) -> None:
+    """Ask a question of `graph.ask`, and show what is known of each symbol that a name fits, or that nothing is."""
+    asked = _asked(source)
+    name, to = asked.name_of(start), "" if end is None else asked.name_of(end)
+    steps: list[Step] = getattr(ask, question)(asked.graph, name, *([to] if end is not None else ()), option)
     if json:
         console.as_json([{**asdict(step), "file": asked.file_of(step.source, step.path)} for step in steps])
     unknown = ask.unanswered(asked.graph, question, name, to, steps)

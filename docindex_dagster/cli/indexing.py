@@ -20,7 +20,6 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.sources import registry, withdrawn
-from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import expanded, normal
 from docindex_dagster.status.summary import summary_of, summary_of_settled
 
@@ -270,8 +269,11 @@ def _file(argument: str) -> tuple[str, str] | None:
     settings = load_settings(by_url=False)
     found = registry.located(settings, file)
     if not file.is_file():
-        is_known = found is not None and not os.path.lexists(file) and _was_found(settings, *found)
-        return (found[0].key, found[1]) if found is not None and is_known else None
+        if found is None or os.path.lexists(file):
+            return None
+        from docindex_dagster.serving.jobs.requests import was_found
+
+        return (found[0].key, found[1]) if was_found(settings, *found) else None
     if found is None:
         folder = Path(argument).parent
         raise SourceError(
@@ -285,14 +287,6 @@ def _file(argument: str) -> tuple[str, str] | None:
     if explanation.skipped_reason:
         raise SourceError(f"{source.key}: {explanation.sentence}")
     return source.key, explanation.path
-
-
-def _was_found(settings: Settings, source: Source, name: str) -> bool:
-    """Whether the last run of a source found a file."""
-    from docindex_dagster.core import tables
-
-    known = tables.read(Layout(settings.home).table("discovered_files", source.key))
-    return known is not None and name in known["path"].to_pylist()
 
 
 def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:

@@ -1,12 +1,12 @@
 """Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
 
-import json
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote
 
 import yaml
@@ -32,9 +32,11 @@ if TYPE_CHECKING:
     from docindex_dagster.runner.journal import Writer
     from docindex_dagster.runner.runs import RunOutcome
     from docindex_dagster.serving.jobs.model import Job
+    from docindex_dagster.serving.jobs.queue import Jobs
     from docindex_dagster.status.source_status import Runs
 
 _PACKAGED = Path(__file__).parents[1] / "defs" / INSTANCE_FILE
+_JOB = (sys.executable, "-P", "-m", "docindex_dagster.cli.job")
 # Where local state lies is decided by the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
 
@@ -143,15 +145,6 @@ def index(
     return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 
-def _wishes(mode: "Mode", only: Sequence[str]) -> dict[str, str]:
-    """The tags of a run that does more, or less, than look for changes."""
-    from docindex_dagster.defs.resources import FULL_TAG, ONLY_TAG, VERIFY_TAG
-
-    if mode != "changes":
-        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
-    return {ONLY_TAG: json.dumps(list(only))} if only else {}
-
-
 def ask_for_index(
     settings: Settings,
     key: str,
@@ -164,14 +157,12 @@ def ask_for_index(
     from docindex_dagster.defs import shared
     from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.requests import Request, ask
-    from docindex_dagster.defs.resources import LAUNCHER_TAG
+    from docindex_dagster.defs.resources import LAUNCHER_TAG, tags_of
 
     shared.forget_taken_out(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
-    tags = {LAUNCHER_TAG: launched_by, **_wishes(mode, only)}
-    request = Request("index_source", key, tags)
-    ask(opened, request)
-    return request
+    tags = {LAUNCHER_TAG: launched_by, **tags_of(mode, only)}
+    return ask(opened, Request("index_source", key, tags))
 
 
 @contextmanager
@@ -255,9 +246,7 @@ def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launch
     from docindex_dagster.defs.requests import Request, ask
     from docindex_dagster.defs.resources import LAUNCHER_TAG
 
-    request = Request("remove_source", key, {LAUNCHER_TAG: launched_by})
-    ask(opened, request)
-    return request
+    return ask(opened, Request("remove_source", key, {LAUNCHER_TAG: launched_by}))
 
 
 def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
@@ -278,30 +267,28 @@ class RecordedRuns:
 
     def newest(self, limit: int) -> "list[Job]":
         """The newest runs that index or remove a source, as jobs."""
-        if not has_record(Layout(self._settings.home)):
-            return []
-        from docindex_dagster.defs import recorded_runs
-
-        with instance(self._settings) as opened:
-            return recorded_runs.newest(opened, self._settings, limit)
+        return self._read("newest", limit) or []
 
     def get(self, run_id: str) -> "Job | None":
         """One run as a job; None where there is none."""
+        return cast("Job | None", self._read("one", run_id))
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run, as the protocol in `serving.jobs.queue` says."""
+        self._read("cancel", run_id)
+
+    def _read(self, question: str, argument: object) -> Any:
+        """What `defs.recorded_runs` answers; None where no run was recorded."""
         if not has_record(Layout(self._settings.home)):
             return None
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
-            return recorded_runs.one(opened, self._settings, run_id)
+            return getattr(recorded_runs, question)(opened, self._settings, argument)
 
-    def cancel(self, run_id: str) -> None:
-        """Stop a run.
 
-        Raises:
-            EndedJobError: it has ended.
-            JobError: it is not known how to reach it.
-        """
-        from docindex_dagster.defs import recorded_runs
+def jobs_of(settings: Settings, *, is_on: bool = True) -> "Jobs":
+    """The jobs of `docindex serve`, not yet opened; see `Jobs`."""
+    from docindex_dagster.serving.jobs.queue import Jobs
 
-        with instance(self._settings) as opened:
-            recorded_runs.cancel(opened, self._settings, run_id)
+    return Jobs(settings, RecordedRuns(settings), _JOB, is_on=is_on)

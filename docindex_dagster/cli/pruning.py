@@ -119,7 +119,7 @@ def _erase_samples(settings: Settings) -> None:
     if "DAGSTER_HOME" not in os.environ and not Layout(settings.home).dagster.is_dir():
         return
     from docindex_dagster.cli import launch
-    from docindex_dagster.defs.samples import erase_samples
+    from docindex_dagster.defs.retention import erase_samples
 
     with launch.instance(settings) as instance:
         erase_samples(instance)

@@ -1,10 +1,10 @@
 """Reading the index: `docindex search`, `log`, `show` and `why`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypedDict, Unpack
 
 import typer
 
@@ -23,9 +23,11 @@ from docindex_dagster.cli.common import (
 )
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.printable import command
+from docindex_dagster.core.signatures import with_keywords
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
 
 if TYPE_CHECKING:
+    from docindex_dagster.cli.places import Opened
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.search.ask import Request
     from docindex_dagster.search.matches import Match
@@ -73,6 +75,17 @@ Kinds = Annotated[
 ]
 
 
+class Where(TypedDict, total=False):
+    """Which chunks count; every part is optional."""
+
+    language: Languages
+    lang_human: HumanLanguages
+    source_type: SourceTypes
+    kind: Kinds
+    path: PathGlob
+
+
+@with_keywords(Where, before="rerank")
 def search(
     query: Annotated[
         list[str],
@@ -98,11 +111,6 @@ def search(
         int | None,
         typer.Option("--top-k", "-k", min=0, max=100_000, help="How many at most; 0: all, of literal and regex."),
     ] = None,
-    language: Languages = None,
-    lang_human: HumanLanguages = None,
-    source_type: SourceTypes = None,
-    kind: Kinds = None,
-    path: PathGlob = None,
     rerank: Annotated[
         str | None,
         typer.Option(
@@ -146,6 +154,7 @@ def search(
     ] = None,
     yes: Yes = False,
     json: Json = False,
+    **where: Unpack[Where],
 ) -> None:
     """Search what is indexed, or folders and files as they are: an index of them is kept in the user's cache.
 
@@ -166,13 +175,12 @@ def search(
 
     text, opened = places.understood(query, source or (), yes=yes, wants_graph=mode is Mode.GRAPH)
     settings, reader = opened.settings, opened.reader
-    narrowing = narrowing_of(opened.sources, all_sources, language, lang_human, source_type, kind, path)
-    narrowing = replace(narrowing, usual=opened.usual)
+    narrowing = narrowing_of(opened.sources, where, opened.usual, all_sources=all_sources)
     filters = replace(filters_of(settings, reader.generation, narrowing), places=opened.places)
     if is_listing:
         everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
         request = Request(text, mode, top_k=everything, filters=filters)
-        _list(settings, reader, request, _Listing(count, files, lines, open_, json))
+        _list(opened, request, count=count, files=files, lines=lines, open_=open_, json=json)
         return
     request = Request(text, mode, granularity, top_k or settings.search.top_k, filters, rerank)
     if context is not None:
@@ -210,55 +218,42 @@ def _check_ranked(*, is_limited: bool, is_for_listing: bool) -> None:
         raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
 
 
-def narrowing_of(
-    sources: Sequence[str],
-    all_sources: bool,  # noqa: FBT001 in the order of the options
-    language: Sequence[str] | None,
-    lang_human: Sequence[str] | None,
-    source_type: Sequence[SourceType] | None,
-    kind: Sequence[str] | None,
-    path: str | None,
-) -> "Narrowing":
+def narrowing_of(sources: Sequence[str], where: Where, usual: Sequence[str], *, all_sources: bool) -> "Narrowing":
     """Where the options of a command say to look."""
     from docindex_dagster.search.scope import Narrowing
 
+    path = where.get("path")
     return Narrowing(
         sources=sources,
         all_sources=all_sources,
-        languages=list(map(utf8, language or ())),
-        human_languages=list(map(utf8, lang_human or ())),
-        source_types=[value.value for value in source_type or ()],
-        symbol_kinds=list(map(utf8, kind or ())),
+        languages=list(map(utf8, where.get("language") or ())),
+        human_languages=list(map(utf8, where.get("lang_human") or ())),
+        source_types=[value.value for value in where.get("source_type") or ()],
+        symbol_kinds=list(map(utf8, where.get("kind") or ())),
         path_glob=None if path is None else utf8(path),
+        usual=usual,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """How the matches of an exact text or a pattern are shown."""
-
-    count: bool
-    files: bool
-    lines: int
-    opened: int | None
-    json: bool
-
-
-def _list(settings: "Settings", reader: "Reader", request: "Request", listing: _Listing) -> None:
+def _list(
+    opened: "Opened", request: "Request", *, count: bool, files: bool, lines: int, open_: int | None, json: bool
+) -> None:
+    """Show the matches of an exact text or a pattern."""
     from docindex_dagster.cli import listing as printed
     from docindex_dagster.search.ask import lines_of_files, matches_of
 
+    settings, reader = opened.settings, opened.reader
     found = matches_of(settings, reader, request, warn=console.warning)
-    if listing.opened is not None:
-        _open(found.matches, listing.opened)
-    elif listing.json:
+    if open_ is not None:
+        _open(found.matches, open_)
+    elif json:
         console.as_json(found)
-    elif listing.count:
+    elif count:
         printed.counts(found, settings.home)
-    elif listing.files:
+    elif files:
         printed.files(found, settings.home)
-    elif listing.lines:
-        printed.with_lines(found, settings.home, lines_of_files(settings, reader, found), listing.lines)
+    elif lines:
+        printed.with_lines(found, settings.home, lines_of_files(settings, reader, found), lines)
     else:
         printed.matches(found, settings.home)
     if not found.total:
@@ -303,9 +298,7 @@ def log(
     json: Json = False,
 ) -> None:
     """Search the commits of the indexed repositories, or show the latest."""
-    from docindex_dagster.embedding.providers import load_embedder
-    from docindex_dagster.search.log import CommitFilters
-    from docindex_dagster.search.log import log as read_log
+    from docindex_dagster.search.log import CommitFilters, commits_of
     from docindex_dagster.search.scope import keys_of, path_of
 
     settings = load_project()
@@ -319,15 +312,8 @@ def log(
         since=since.replace(tzinfo=UTC) if since else None,
         path_glob=glob,
     )
-    found = read_log(
-        reader,
-        " ".join(query or ()),
-        lambda: load_embedder(settings.embedding),
-        top_k=top_k or settings.search.top_k,
-        filters=filters,
-        pool=settings.search.candidates,
-        warn=console.warning,
-    )
+    most = top_k or settings.search.top_k
+    found = commits_of(settings, reader, " ".join(query or ()), top_k=most, filters=filters, warn=console.warning)
     if json:
         console.as_json(found)
     elif not found:

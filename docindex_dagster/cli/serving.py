@@ -156,14 +156,13 @@ def serve(
     into this domain of memory, recall and forget.
     """
     from docindex_dagster.cli import launch
-    from docindex_dagster.cli.jobs import jobs_of
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.search.live import Live
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.http.app import build_app, run
     from docindex_dagster.serving.http.security import LOGIN, Access, is_loopback
     from docindex_dagster.serving.http.served import Served
-    from docindex_dagster.serving.http.token_file import stored_token
+    from docindex_dagster.serving.http.sessions import stored_token
     from docindex_dagster.serving.telemetry.tracing import of_environment
 
     settings = load_project()
@@ -185,7 +184,7 @@ def serve(
     access = Access.of(host, token, settings.serve, layout.ended_sessions)
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
-    served = Served(live, access, launch.outcomes, jobs_of(settings, is_on=not no_jobs), memory)
+    served = Served(live, access, launch.outcomes, launch.jobs_of(settings, is_on=not no_jobs), memory)
     console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
     if is_stored:
         console.out.print(f"its token is in {layout.serve_token}")

@@ -14,10 +14,9 @@ from docindex_dagster.cli.common import (
     TopK,
     reader_of,
     usual_sources,
-    utf8,
 )
 from docindex_dagster.cli.project import load_project
-from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType
+from docindex_dagster.cli.searching import HumanLanguages, PathGlob, SourceType, Where, narrowing_of
 
 
 def similar(
@@ -37,19 +36,12 @@ def similar(
     Vectors are compared, those of the index; the score is their cosine.
     """
     from docindex_dagster.search.ask import Request, similar_to
-    from docindex_dagster.search.scope import Narrowing, filters_of
+    from docindex_dagster.search.scope import filters_of
 
     settings = load_project()
     reader = reader_of(settings)
-    narrowing = Narrowing(
-        sources=source or (),
-        all_sources=all_sources,
-        languages=list(map(utf8, language or ())),
-        human_languages=list(map(utf8, lang_human or ())),
-        source_types=[value.value for value in source_type or ()],
-        path_glob=None if path is None else utf8(path),
-        usual=usual_sources(settings, reader),
-    )
+    where: Where = {"language": language, "lang_human": lang_human, "source_type": source_type, "path": path}
+    narrowing = narrowing_of(source or (), where, usual_sources(settings, reader), all_sources=all_sources)
     filters = filters_of(settings, reader.generation, narrowing)
     reference = " ".join(place)
     request = Request(reference, top_k=top_k or settings.search.top_k, filters=filters)

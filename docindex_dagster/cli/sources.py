@@ -1,8 +1,7 @@
 """`docindex source …`: which folders and repositories are indexed."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -21,20 +20,15 @@ app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is
 _TRACES = "a rollback could bring it back: `docindex prune --erase` removes its texts from the disk"
 
 
-class Kind(StrEnum):
-    """What a source is."""
-
-    LIBRARY = "library"
-    GIT = "git"
-
-
 @app.command("add")
 def source_add(
     path: Annotated[
         str, typer.Argument(help="A folder, a git work tree, a URL, or FOLDER/{library} for a folder of folders.")
     ],
     name: Annotated[str | None, typer.Option(help="Its name; default: the folder's or the repository's.")] = None,
-    kind: Annotated[Kind | None, typer.Option(help="Default: git for a URL, or where there is a .git.")] = None,
+    kind: Annotated[
+        Literal["library", "git"] | None, typer.Option(help="Default: git for a URL, or where there is a .git.")
+    ] = None,
     branch: Annotated[
         str | None, typer.Option(help="Follow this branch, tag or commit; beside others if it is declared already.")
     ] = None,
@@ -44,7 +38,7 @@ def source_add(
 ) -> None:
     """Declare a source in docindex.toml (made where there is none)."""
     values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
-    for key in edit.declare(chosen(by_url=False).root, path, kind.value if kind else None, branch, **values):
+    for key in edit.declare(chosen(by_url=False).root, path, kind, branch, **values):
         console.out.print(f"added {key}; index it with {command('docindex', 'index', key)}")
 
 
@@ -116,23 +110,18 @@ def _withdraw(settings: Settings, keys: list[str]) -> None:
     from docindex_dagster.cli import launch
 
     for key in keys:
-        _fail_if_failed(key, launch.remove(settings, key))
+        failures = launch.remove(settings, key)
+        for reason in failures:
+            console.failure(f"{key}: {reason}")
+        if failures:
+            raise typer.Exit(1)
 
 
 @app.command("list")
 def source_list(json: Json = False) -> None:
     """Show the declared sources."""
     settings = load_settings()
-    rows = [
-        {
-            "source": source.key,
-            "path": str(source.path),
-            "url": source.remote.url if source.remote else None,
-            "branch": source.remote.ref if source.remote else None,
-            "default": source.key == settings.search.default_source,
-        }
-        for source in registry.sources(settings).values()
-    ]
+    rows = [registry.Declared.of(settings, source) for source in registry.sources(settings).values()]
     if json:
         console.as_json(rows)
     elif not rows:
@@ -140,10 +129,7 @@ def source_list(json: Json = False) -> None:
     else:
         console.table(
             ("source", "from", "branch", ""),
-            [
-                (row["source"], row["url"] or row["path"], row["branch"] or "", "default" if row["default"] else "")
-                for row in rows
-            ],
+            [(row.source, row.url or row.path, row.branch or "", "default" if row.default else "") for row in rows],
         )
 
 
@@ -159,10 +145,3 @@ def source_use(
     key = registry.find(settings, source).key if source else None
     edit.use(settings.root, key)
     console.out.print(f"searches look at {key or 'all sources'} by default")
-
-
-def _fail_if_failed(key: str, failures: tuple[str, ...]) -> None:
-    for reason in failures:
-        console.failure(f"{key}: {reason}")
-    if failures:
-        raise typer.Exit(1)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _MOST_SKIPPED = 50  # that are listed of one rule
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
-# For looking whether files have changed, unless the user asks for all of it.
-_BUDGET_S = 1.0
 
 
 def status(
@@ -52,15 +50,14 @@ def status(
     if skipped is not None:
         _show_skipped(layout, registry.find(settings, skipped).key, json=json)
         return
-    found = freshness.of_all(settings, None if check else _BUDGET_S, launch.outcomes, console.warning)
-    change = source_status.change_of_model(settings)
+    found = freshness.of_all(settings, None if check else freshness.LOOK_S, launch.outcomes, console.warning)
     if json:
-        console.as_json(freshness.described(found, change))
+        console.as_json(freshness.described(settings, found))
     elif not found:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
-        _show(found, freshness.described(found, change))
-        if change is not None:
+        _show(found, freshness.described(settings, found))
+        if (change := source_status.change_of_model(settings)) is not None:
             console.out.print(overview.sentence(change))
         console.out.print(in_line(f"the index lies in {layout.home}"))
     others = work.on_stores(layout)

@@ -9,8 +9,7 @@ from enum import StrEnum
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED
-from docindex_dagster.cli.greeting import READY
+from docindex_dagster.cli import INTERRUPTED, READY
 from docindex_dagster.core import events
 
 

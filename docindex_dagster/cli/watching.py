@@ -5,8 +5,8 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event, Thread
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
 _AGAIN_S = 5.0
+_PAGES = {"page.md": "# Page\n\nA page.\n", "code.py": 'def page() -> str:\n    """A page."""\n    return ""\n'}
 
 
 def watch(
@@ -53,10 +54,6 @@ def watch(
     First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
     other once it is recorded. An edit of docindex.toml counts at once.
     """
-    from docindex_dagster.watching.commands import Commands
-    from docindex_dagster.watching.loop import Watch
-    from docindex_dagster.watching.preload import preload
-
     # A job in the background ignores SIGINT; and SIGTERM ends a run as that one does.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
@@ -67,21 +64,11 @@ def watch(
             lock = stack.enter_context(writing(settings)).watch_lock
             # For those that would watch as well.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
-            commands = Commands()
-            runner = _Runner(commands, as_json=json)
             check_interrupt = stack.enter_context(interrupts.noted())
-            watching = Watch(settings, named, runner.index, _show_line, poll=poll, commands=commands)
-            stack.enter_context(closing(watching))
-            if is_alone:
-                stack.enter_context(_listening(settings, commands))
-            _greet(*watching.counts, to_errors=json)
-            while not watching.is_idle:
-                watching.step()
-            if not runner.has_run:
-                preload(settings)
-            while True:
-                check_interrupt()
-                watching.step()
+            shown_on = console.err if json else console.out
+            _index_edits(
+                settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone
+            )
     except KeyboardInterrupt:
         console.err.print("stopped; what is searchable stays so")
 
@@ -108,7 +95,8 @@ def _follow(settings: Settings, ending: Event) -> None:
         while not ending.is_set():
             with exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}") as is_ours:
                 if is_ours:
-                    _index_edits(settings, ending)
+                    with writing(settings):
+                        _index_edits(settings, _Runner(out=console.err), ending.is_set, console.err)
                     return
             if not is_reported:
                 console.err.print("another process watches this project; this one goes on when that one ends")
@@ -118,26 +106,52 @@ def _follow(settings: Settings, ending: Event) -> None:
         console.failure(f"edits are no longer indexed: {first_line(error)}")
 
 
-def _index_edits(settings: Settings, ending: Event) -> None:
-    """Until the end, as `docindex watch` does."""
-    from docindex_dagster.watching.commands import Commands
+def _index_edits(
+    settings: Settings,
+    runner: "_Runner",
+    is_over: Callable[[], bool | None],
+    shown_on: Console,
+    *,
+    named: Sequence[str] = (),
+    poll: bool = False,
+    is_alone: bool = True,
+) -> None:
+    """Bring up to date what changed before, then index edits, and take requests if nobody else does."""
     from docindex_dagster.watching.loop import Watch
-    from docindex_dagster.watching.preload import preload
 
     with ExitStack() as stack:
-        stack.enter_context(writing(settings))
-        commands = Commands()
-        runner = _Runner(commands, out=console.err)
-        watching = Watch(settings, (), runner.index, _show_line, poll=False, commands=commands)
+        watching = Watch(settings, named, runner.index, console.err.print, poll=poll, commands=runner.commands)
         stack.enter_context(closing(watching))
-        stack.enter_context(_listening(settings, commands))
-        _greet(*watching.counts, to_errors=True)
-        while not watching.is_idle and not ending.is_set():
+        if is_alone:
+            stack.enter_context(_listening(settings, runner.commands))
+        sources, folders = watching.counts
+        what = f"{console.count(sources, 'source')} in {console.count(folders, 'folder')}"
+        shown_on.print(f"watching {what}; stop with Ctrl-C")
+        while not watching.is_idle and not is_over():
             watching.step()
         if not runner.has_run:
-            preload(settings)
-        while not ending.is_set():
+            _preload(settings)
+        while not is_over():
             watching.step()
+
+
+def _preload(settings: Settings) -> None:
+    """Index two pages, and again after an edit, into a folder that is thrown away: that loads all there is to load."""
+    from tempfile import TemporaryDirectory
+
+    from docindex_dagster.embedding.providers import load_embedder
+    from docindex_dagster.runner.run import index
+    from docindex_dagster.sources.model import Source
+
+    with TemporaryDirectory(prefix="docindex-") as folder, suppress(DocindexError, OSError):
+        pages = Path(folder, "pages")
+        pages.mkdir()
+        for edit in ("", "\nEdited.\n"):
+            for name, text in _PAGES.items():
+                (pages / name).write_text(text + (edit if name.endswith(".md") else ""), encoding="utf-8")
+            source = Source(key="library/pages", kind="library", name="pages", path=pages)
+            elsewhere = settings.model_copy(update={"home": Path(folder, "home")})
+            index(elsewhere, source, load_embedder(settings.embedding))
 
 
 @contextmanager
@@ -184,21 +198,13 @@ def _key(settings: Settings, argument: str) -> str:
     return around.key if around is not None else registry.find(settings, argument).key
 
 
-def _greet(sources: int, folders: int, *, to_errors: bool) -> None:
-    out = console.err if to_errors else console.out
-    what = f"{console.count(sources, 'source')} in {console.count(folders, 'folder')}"
-    out.print(f"watching {what}; stop with Ctrl-C")
-
-
-def _show_line(line: str) -> None:
-    console.err.print(line)
-
-
 class _Runner:
     """Indexes one source after the other, and prints a line for each run."""
 
-    def __init__(self, commands: "Commands", *, as_json: bool = False, out: Console = console.out) -> None:
-        self._commands = commands
+    def __init__(self, *, as_json: bool = False, out: Console = console.out) -> None:
+        from docindex_dagster.watching.commands import Commands
+
+        self.commands = Commands()
         self._as_json = as_json
         self._out = out
         self._begun: set[str] = set()
@@ -213,9 +219,9 @@ class _Runner:
         from docindex_dagster.cli import launch
 
         started = time.monotonic()
-        launcher: Launcher = "command line" if self._commands.served == key else "watch"
+        launcher: Launcher = "command line" if self.commands.served == key else "watch"
         try:
-            with self._showing(key), self._commands.running(key):
+            with self._showing(key), self.commands.running(key):
                 outcome = launch.index(settings, key, launched_by=launcher)
         except Exception as error:
             if is_debugging():
@@ -227,7 +233,7 @@ class _Runner:
         for reason in outcome.failures:
             console.failure(f"{key}: {reason}")
         summary = summary_of(key, outcome, time.monotonic() - started)
-        self._commands.note(summary)
+        self.commands.note(summary)
         self._print(summary)
         return outcome.succeeded
 

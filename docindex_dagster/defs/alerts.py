@@ -209,27 +209,19 @@ def _failure(instance: dg.DagsterInstance, subject: Subject, run: dg.DagsterRun,
     reason = scrub(failures.reason(instance, run.run_id))
     again = f" ({count} times in a row)" if count > 1 else ""
     record = instance.get_run_record_by_id(run.run_id)
-    return {
-        "text": as_text(f"docindex: {subject.name} failed{again}: {reason}"),
-        "status": "failed",
-        **_facts(subject, run, _ended_at(record) if record else time.time()),
-        "reason": reason,
-        "failures": count,
-    }
+    facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{again}: {reason}")
+    return {**facts, "reason": reason, "failures": count}
 
 
 def _recovery(subject: Subject, record: dg.RunRecord) -> dict[str, object]:
-    return {
-        "text": as_text(f"docindex: {subject.name} works again"),
-        "status": "recovered",
-        **_facts(subject, record.dagster_run, _ended_at(record)),
-        "reason": None,
-        "failures": 0,
-    }
+    facts = _facts(subject, record.dagster_run, _ended_at(record), "recovered", "works again")
+    return {**facts, "reason": None, "failures": 0}
 
 
-def _facts(subject: Subject, run: dg.DagsterRun, ended_at: float) -> dict[str, object]:
+def _facts(subject: Subject, run: dg.DagsterRun, ended_at: float, status: str, what: str) -> dict[str, object]:
     return {
+        "text": as_text(f"docindex: {subject.name} {what}"),
+        "status": status,
         "source": subject.tag[1] if subject.tag else None,
         "job": run.job_name,
         "run_id": run.run_id,

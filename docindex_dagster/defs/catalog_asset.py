@@ -23,6 +23,7 @@ CATALOG = dg.AssetKey("index_catalog")
 _NONE_FAILED = "no_source_is_left_failed"
 _CHECKED = "every_source_was_checked_lately"
 _MOST_URGENT = 200
+_FIGURES = ("files", "chunks", "text_bytes", "nodes", "edges", "commits")
 # Dagster's own tag for the data version of an event.
 _DATA_VERSION = "dagster/data_version"
 _WHAT_TO_DO = {
@@ -95,15 +96,7 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
         )
     )
     for check in _checks(statuses):
-        evaluation = dg.AssetCheckEvaluation(
-            asset_key=CATALOG,
-            check_name=check.check_name or "",
-            passed=check.passed,
-            severity=check.severity,
-            metadata=check.metadata,
-            blocking=False,
-        )
-        instance.report_runless_asset_event(evaluation)
+        instance.report_runless_asset_event(metadata.evaluation(check, CATALOG))
 
 
 def _statuses(
@@ -127,12 +120,7 @@ def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[So
         "overview": dg.MetadataValue.md(overview.as_markdown(statuses, now, change)),
         "contents": dg.MetadataValue.md(overview.contents(statuses, now)),
         "sources": len(entries),
-        "files": sum(entry.files for entry in entries),
-        "chunks": sum(entry.chunks for entry in entries),
-        "text_bytes": sum(entry.text_bytes for entry in entries),
-        "nodes": sum(entry.nodes for entry in entries),
-        "edges": sum(entry.edges for entry in entries),
-        "commits": sum(entry.commits for entry in entries),
+        **{name: sum(getattr(entry, name) for entry in entries) for name in _FIGURES},
         "needing_attention": sum(one.needs_attention for one in statuses),
         "failed": states.count(State.FAILED),
         "missing": states.count(State.MISSING),
@@ -154,15 +142,7 @@ def _attention(statuses: list[SourceState]) -> str | dg.TableMetadataValue:
 
 def _checks(statuses: list[SourceState]) -> Iterator[dg.AssetCheckResult]:
     failed = {one.source: one.runs.failure or "" for one in statuses if one.runs.failed_id is not None}
-    yield _warning(_NONE_FAILED, failed)
+    yield metadata.warning(_NONE_FAILED, failed, _WHAT_TO_DO[_NONE_FAILED])
     checked = {one.source: overview.last_check(one.runs) for one in statuses if one.is_overdue}
-    yield _warning(_CHECKED, {key: f"last checked {at} (UTC)" if at else "never" for key, at in checked.items()})
-
-
-def _warning(check: str, concerned: dict[str, str]) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=not concerned,
-        severity=dg.AssetCheckSeverity.WARN,
-        check_name=check,
-        metadata=metadata.concerned(concerned, _WHAT_TO_DO[check]),
-    )
+    overdue = {key: f"last checked {at} (UTC)" if at else "never" for key, at in checked.items()}
+    yield metadata.warning(_CHECKED, overdue, _WHAT_TO_DO[_CHECKED])

@@ -26,7 +26,9 @@ _TIMEOUT_S = 10
 )
 def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     """Look for the folder of each source."""
-    return _result(missing(project.read_settings(), context.instance.get_dynamic_partitions("source")))
+    return metadata.warning(
+        FOLDERS_ARE_THERE, missing(project.read_settings(), context.instance.get_dynamic_partitions("source")), _ADVICE
+    )
 
 
 @dg.asset_check(
@@ -39,7 +41,8 @@ def every_remote_answers(project: Project) -> dg.AssetCheckResult:
     """Ask each remote for its commit."""
     remotes = {key: source.remote for key, source in registry.sources(project.read_settings()).items() if source.remote}
     answers = heads(remotes, _TIMEOUT_S).items()
-    return _result({key: str(answer) for key, answer in answers if isinstance(answer, SourceError)})
+    silent = {key: str(answer) for key, answer in answers if isinstance(answer, SourceError)}
+    return metadata.warning(REMOTES_ANSWER, silent, _ADVICE)
 
 
 def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
@@ -56,19 +59,4 @@ def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
 
 def evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:
     """The outcome of a check on `source` that a sensor found out, as an event of its own."""
-    result = _result(problems)
-    return dg.AssetCheckEvaluation(
-        asset_key=dg.AssetKey("source"),
-        check_name=check,
-        passed=result.passed,
-        severity=result.severity,
-        metadata=result.metadata,
-    )
-
-
-def _result(problems: Mapping[str, str]) -> dg.AssetCheckResult:
-    return dg.AssetCheckResult(
-        passed=not problems,
-        severity=dg.AssetCheckSeverity.WARN,
-        metadata=metadata.concerned(problems, _ADVICE),
-    )
+    return metadata.evaluation(metadata.warning(check, problems, _ADVICE), dg.AssetKey("source"))

@@ -1,20 +1,26 @@
 """Runs whose process is gone. Dagster does not notice, and would wait for them; each run says which process it is.
 
 The number of a process means something within its PID namespace alone, of one boot of one machine; containers may share
-the name of a host. Whether a run elsewhere goes on is unknown here: where machines share the stores, runs give a sign
-(`signs`); else it is left to those who know, and to Dagster's `run_monitoring`, which ends what takes too long.
+the name of a host. Whether a run elsewhere goes on is unknown here. Where machines share the stores, runs give a sign
+of life: each holds a lock between machines that is named after it. It belongs to a session of the run's process, so it
+is free soon after that is gone, and after a lease where the machine was lost, or the process paused, without a word.
+Else it is left to those who know, and to Dagster's `run_monitoring`, which ends what takes too long.
 """
 
+import atexit
 import os
 import socket
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import dagster as dg
 
 from docindex_dagster.core.files import is_running
+from docindex_dagster.core.locks import Locks
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs import connections, signs
+from docindex_dagster.defs import connections, shared
 
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -30,6 +36,14 @@ _RUN = ".dagster/docindex/run"
 _FIRST_NAMESPACE = "pid:[4026531836]"
 # Marks a run that failed because its process was gone.
 LOST_TAG = "docindex/lost"
+# A run that gives its sign bears this tag, with its own id: Dagster copies tags to a run that repeats another.
+_SIGN = ".dagster/docindex/sign"
+# A run that has been at work for so long, and never gave a sign, will not; clocks of machines differ by less.
+_LONGEST_BEFORE_S = 300.0
+
+# What the newest run of this process holds until the next one begins: so a run that ends is never taken for lost.
+_held = ExitStack()
+atexit.register(_held.close)
 
 
 def process_tags(run_id: str) -> dict[str, str]:
@@ -45,7 +59,7 @@ def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None
     """Note in a run that it works in this process, and let that hold its connections until it ends."""
     connections.hold(instance)
     instance.add_run_tags(run_id, process_tags(run_id))
-    signs.give(instance, settings, run_id)
+    _give_sign(instance, settings, run_id)
 
 
 def report_dead_runs(
@@ -64,7 +78,7 @@ def report_dead_runs(
     here, wanted = _place(), dict(tags or {})
     unfinished = dg.RunsFilter(statuses=_UNFINISHED, tags={**wanted, _HOST: here[_HOST]})
     dead = [run for run in instance.get_runs(unfinished) if _is_its_own(run) and _is_dead(run.tags, here)]
-    elsewhere = signs.without(instance, settings, wanted)
+    elsewhere = _without_sign(instance, settings, wanted)
     dead += [run for run in elsewhere if run.run_id not in {one.run_id for one in dead}]
     for run in dead:
         _report(instance, run)
@@ -135,3 +149,40 @@ def _started(pid: int) -> str | None:
         return None
     # The second field is the command in parentheses, which may hold anything; the start is the 22nd.
     return stat.rpartition(")")[2].split()[19]
+
+
+def _give_sign(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
+    """Give the sign of a run for as long as this process is at it; nothing where there is one machine alone."""
+    locks = shared.locks_of(instance, settings)
+    if locks is None:
+        return
+    _held.close()
+    _held.enter_context(locks.exclusive(_sign_of(run_id), f"run {run_id}", lambda _: None))
+    instance.add_run_tags(run_id, {_SIGN: run_id})
+
+
+def _without_sign(instance: dg.DagsterInstance, settings: Settings, tags: dict[str, str]) -> list[dg.DagsterRun]:
+    """The runs at work with these tags that give no sign; none where there is one machine alone.
+
+    Of those that were not heard of for a lease, all locks are free then, also those for which nobody waits.
+
+    Raises:
+        LockError: the locks cannot be reached, so nobody knows.
+    """
+    locks = shared.locks_of(instance, settings)
+    if locks is None:
+        return []
+    locks.end_silent()
+    at_work = dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING], tags=tags)
+    return [record.dagster_run for record in instance.get_run_records(at_work) if _gives_no_sign(record, locks)]
+
+
+def _gives_no_sign(record: dg.RunRecord, locks: Locks) -> bool:
+    run = record.dagster_run
+    if run.tags.get(_SIGN) == run.run_id:
+        return not locks.is_held(_sign_of(run.run_id))
+    return record.start_time is not None and time.time() - record.start_time > _LONGEST_BEFORE_S
+
+
+def _sign_of(run_id: str) -> str:
+    return f"run {run_id}"

@@ -7,12 +7,12 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 import dagster as dg
 import pyarrow as pa
 
-from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.schemas import DESCRIPTIONS
 from docindex_dagster.defs.partitions import DOMAINS, SOURCES
 
@@ -20,6 +20,7 @@ _SAMPLE_ROWS = 5
 _CELL_CHARS = 200
 _REASON_CHARS = 1000
 SHOWN_ROWS = 20
+_NONE_BROKEN: Mapping[str, str] = MappingProxyType({})
 _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
 
@@ -112,11 +113,6 @@ def _spec_by_partition(
         )
 
 
-def passed(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckResult]:
-    """All rules held: were one broken, there would be no table."""
-    return [dg.AssetCheckResult(passed=True, asset_key=asset, check_name=name) for name in rules]
-
-
 def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
     """Warnings that there was nothing to look at, because a rule was broken before."""
     return [
@@ -131,17 +127,42 @@ def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
     ]
 
 
-def failed(asset: str, rules: Mapping[str, str], error: VerificationError) -> list[dg.AssetCheckResult]:
+def verified(asset: str, rules: Iterable[str], broken: Mapping[str, str] = _NONE_BROKEN) -> list[dg.AssetCheckResult]:
     """Which rules were broken and by what; the others held."""
     return [
         dg.AssetCheckResult(
-            passed=name not in error.failures,
+            passed=name not in broken,
             asset_key=asset,
             check_name=name,
-            metadata={"reason": error.failures[name]} if name in error.failures else {},
+            metadata={"reason": broken[name]} if name in broken else {},
         )
         for name in rules
     ]
+
+
+def warning(check: str, problems: Mapping[str, str], what_to_do: str) -> dg.AssetCheckResult:
+    """The outcome of a check that warns of some sources, whose problems are given by their keys."""
+    return dg.AssetCheckResult(
+        passed=not problems,
+        severity=dg.AssetCheckSeverity.WARN,
+        check_name=check,
+        metadata=concerned(problems, what_to_do),
+    )
+
+
+def evaluation(
+    result: dg.AssetCheckResult, asset: dg.AssetKey, partition: str | None = None
+) -> dg.AssetCheckEvaluation:
+    """The outcome of a check as an event of its own; of this asset, unless it names one."""
+    return dg.AssetCheckEvaluation(
+        asset_key=result.asset_key or asset,
+        check_name=result.check_name or "",
+        passed=result.passed,
+        severity=result.severity,
+        description=result.description,
+        metadata=result.metadata,
+        partition=partition,
+    )
 
 
 def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:

@@ -5,7 +5,8 @@ they are shown as made elsewhere, and each publication is an event of them.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterator
 
 import dagster as dg
 from pydantic import Field
@@ -14,13 +15,14 @@ from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Waiting
 from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
 from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
+from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import SOURCES
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
 from docindex_dagster.defs.requests import DATA_VERSION_TAG, PREPARED_VERSION_TAG
-from docindex_dagster.defs.resources import REFUSED_TAG, EmbeddingModel, Project, report_event
-from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata
-from docindex_dagster.objects import shared_stores
+from docindex_dagster.defs.resources import REASON_TAG, REFUSED_TAG, EmbeddingModel, Project, report_event
+from docindex_dagster.defs.sensors.due import last_runs
+from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata, spec
+from docindex_dagster.objects import published, shared_stores
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Outcome
@@ -38,6 +40,9 @@ PUBLISHER_TAGS = {
     "dagster-celery/queue": _PUBLISHER,
     "dagster-ray/config": json.dumps({"resources": {_PUBLISHER: 1}}),
 }
+
+_INTERVAL_S = 10
+_LONGEST_DELAY_S = 5 * 60  # after failures in a row: all sources wait, and most failures pass
 
 
 class Publishing(dg.Config):
@@ -87,10 +92,12 @@ def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMateriali
             yield _materialization(product.name, key, done.outcome, version)
             is_first = product is STORES.products[0]
             results = [check_result(product.name, *one) for one in done.outcome.checks.items()] if is_first else []
-            yield from _evaluations(key, [*metadata.passed(product.name, STORES.rules), *results])
+            checks = [*metadata.verified(product.name, STORES.rules), *results]
+            yield from (metadata.evaluation(check, dg.AssetKey(product.name), key) for check in checks)
     elif isinstance(done.refusal, VerificationError):
         for product in STORES.products:
-            yield from _evaluations(key, metadata.failed(product.name, STORES.rules, done.refusal))
+            checks = metadata.verified(product.name, STORES.rules, done.refusal.failures)
+            yield from (metadata.evaluation(check, dg.AssetKey(product.name), key) for check in checks)
 
 
 def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.AssetMaterialization:
@@ -102,19 +109,6 @@ def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.
         metadata=event_metadata(product, entry),
         tags={DATA_VERSION_TAG: product.version, PREPARED_VERSION_TAG: tables},
     )
-
-
-def _evaluations(key: str, results: Iterable[dg.AssetCheckResult]) -> Iterator[dg.AssetCheckEvaluation]:
-    for result in results:
-        yield dg.AssetCheckEvaluation(
-            asset_key=result.asset_key or dg.AssetKey(STORES.products[0].name),
-            check_name=result.check_name or "",
-            passed=result.passed,
-            severity=result.severity,
-            description=result.description,
-            metadata=result.metadata,
-            partition=key,
-        )
 
 
 def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
@@ -134,30 +128,8 @@ def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
 
 def store_assets() -> list[dg.AssetSpec]:
     """The stores and the catalogue as assets that no run of a source makes."""
-    stores = [
-        dg.AssetSpec(
-            product.name,
-            deps=[PREPARED],
-            description=product.description,
-            group_name=STORES.group,
-            kinds=set(product.kinds),
-            code_version=STORES.version,
-            partitions_def=SOURCES,
-        )
-        for product in STORES.products
-    ]
-    shown = index_catalog.get_asset_spec(CATALOG)
-    return [
-        *stores,
-        dg.AssetSpec(
-            CATALOG,
-            deps=[spec.key for spec in stores],
-            description=shown.description,
-            group_name=shown.group_name,
-            kinds=shown.kinds,
-            code_version=shown.code_version,
-        ),
-    ]
+    stores = [spec(STORES, product, [PREPARED]).replace_attributes(skippable=False) for product in STORES.products]
+    return [*stores, index_catalog.get_asset_spec(CATALOG).replace_attributes(deps=[store.key for store in stores])]
 
 
 def store_checks() -> dg.AssetChecksDefinition:
@@ -174,3 +146,23 @@ def store_checks() -> dg.AssetChecksDefinition:
         yield from ()
 
     return nothing_to_evaluate
+
+
+@dg.sensor(
+    job_name=PUBLISH_PREPARED,
+    minimum_interval_seconds=_INTERVAL_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Asks for a publication while tables are pending; see docs/scale.md.",
+)
+def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Compare the pointers with what is published."""
+    first = next(published.read(project.read_settings()).pending(), None)
+    if first is None or not _may_publish(context.instance):
+        return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a run is at it"))
+    tags = {**PUBLISHER_TAGS, REASON_TAG: f"{first.source} is prepared"}
+    return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)])
+
+
+def _may_publish(instance: dg.DagsterInstance) -> bool:
+    last = last_runs(instance, {PUBLISHER_TAG: PUBLISHER_TAGS[PUBLISHER_TAG]}, LOST_TAG)
+    return not last.is_unfinished and last.may_try_again(time.time(), _LONGEST_DELAY_S)

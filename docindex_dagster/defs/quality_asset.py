@@ -134,12 +134,7 @@ def _worst(found: "Report") -> dg.TableMetadataValue:
 
 def _check(night: "Night") -> dg.AssetCheckResult:
     drops = {change.name: _reason(change) for change in night.changes if change.is_drop}
-    return dg.AssetCheckResult(
-        passed=not drops,
-        severity=dg.AssetCheckSeverity.WARN,
-        check_name=_AS_BEFORE,
-        metadata=metadata.concerned(drops, _ADVICE),
-    )
+    return metadata.warning(_AS_BEFORE, drops, _ADVICE)
 
 
 def _reason(change: "Change") -> str:

@@ -4,21 +4,23 @@ import json
 import os
 import signal
 from contextlib import suppress
+from dataclasses import asdict
 
 import dagster as dg
 
-from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
+from docindex_dagster.core.errors import DocindexError, EndedJobError, JobError, UnknownJobError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import failures
 from docindex_dagster.defs.dead_runs import live_process
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
 from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
-from docindex_dagster.defs.sensors.declined import decline
+from docindex_dagster.defs.sensors.due import DECLINED_TAG
+from docindex_dagster.defs.sensors.files import state_now
 from docindex_dagster.memory import domains
 from docindex_dagster.runner.entries import State
-from docindex_dagster.serving.jobs import progress
-from docindex_dagster.serving.jobs.model import Job, JobRequest, iso_time
+from docindex_dagster.serving.jobs.model import DONE, Job, JobRequest, iso_time, position_of
+from docindex_dagster.sources import registry
 
 _STATES = {
     dg.DagsterRunStatus.QUEUED: State.QUEUED,
@@ -59,15 +61,12 @@ def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] =
     state = _STATES.get(run.status, State.RUNNING)
     is_at_work = state in {State.RUNNING, State.CANCELLING}
     source = run.tags.get(PARTITION_TAG) if is_at_work else None
-    position = progress.of_run(Layout(settings.home), source, run.run_id)
+    position = DONE if state is State.SUCCEEDED else position_of(Layout(settings.home), source, run.run_id)
     return Job(
         id=run.run_id,
         request=request,
         state=state,
-        phase=position.phase,
-        done=position.done,
-        total=position.total,
-        percent=100 if state is State.SUCCEEDED else position.percent,
+        **asdict(position),
         created_at=iso_time(record.create_timestamp.timestamp()),
         started_at=iso_time(record.start_time) if record.start_time else None,
         ended_at=iso_time(record.end_time) if record.end_time else None,
@@ -123,3 +122,15 @@ def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Non
         decline(instance, settings, run)
     else:
         raise JobError(f"run {run_id} works in a process that cannot be reached from here; end it where it works")
+
+
+def decline(instance: dg.DagsterInstance, settings: Settings, run: dg.DagsterRun) -> None:
+    """Note in a run that was cancelled what there was of its source then: sensors ask for it once that changes."""
+    source = registry.sources(settings).get(run.tags.get(PARTITION_TAG, ""))
+    if source is None:
+        return
+    try:
+        state = state_now(source)
+    except (DocindexError, OSError):  # it cannot be read: what it is later is something else
+        return
+    instance.add_run_tags(run.run_id, {DECLINED_TAG: state})

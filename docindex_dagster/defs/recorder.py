@@ -5,7 +5,6 @@ a run is chosen before it begins, so a recorder that was killed finds what it be
 and recorded again, and one that has is only settled in the journal.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -20,16 +19,8 @@ from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
 from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import (
-    ENDED_AT_TAG,
-    FULL_TAG,
-    LAUNCHER_TAG,
-    ONLY_TAG,
-    PARTITION_TAG,
-    VERIFY_TAG,
-    Project,
-)
-from docindex_dagster.defs.sensors.declined import decline
+from docindex_dagster.defs.recorded_runs import decline
+from docindex_dagster.defs.resources import ENDED_AT_TAG, LAUNCHER_TAG, PARTITION_TAG, Project, tags_of
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, StageEntry, State
 from docindex_dagster.runner.stepped import NOT_RUN
@@ -134,10 +125,7 @@ def _tags(entry: Entry) -> Iterator[tuple[str, str]]:
     yield LAUNCHER_TAG, run.launched_by
     if end is not None:
         yield ENDED_AT_TAG, datetime.fromtimestamp(end.ended_at, UTC).isoformat(timespec="milliseconds")
-    if run.mode != "changes":
-        yield (FULL_TAG if run.mode == "full" else VERIFY_TAG), "true"
-    if run.only:
-        yield ONLY_TAG, json.dumps(list(run.only))
+    yield from tags_of(run.mode, run.only).items()
     if entry.state is State.LOST:
         yield LOST_TAG, "true"
 

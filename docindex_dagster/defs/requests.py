@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -19,7 +20,10 @@ import dagster as dg
 from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.events import Notice, StageBegan, Waiting, emit
 from docindex_dagster.core.retry import Retry
-from docindex_dagster.defs.partitions import REQUESTS_NAME
+from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
+from docindex_dagster.defs.partitions import REQUESTS_NAME, SOURCES_NAME
+from docindex_dagster.defs.resources import SOURCE_TAG
+from docindex_dagster.defs.sensors.due import MOST_REQUESTS
 from docindex_dagster.pipeline.publication import STORES
 
 # Which request a run is for.
@@ -27,6 +31,7 @@ REQUEST_TAG = "docindex/request"
 # Dagster's own tags of an event: the version of what was made, and of what it was made from.
 DATA_VERSION_TAG = "dagster/data_version"
 PREPARED_VERSION_TAG = "dagster/input_data_version/prepared_tables"
+_INTERVAL_S = 5  # of the sensor
 _POLL_S = 0.5
 _LONGEST_REPORT_S = 10  # from the publication of a source to its events
 _PATIENCE_S = 60  # until it is said that no daemon seems to be at work
@@ -54,9 +59,10 @@ class Request:
         return cls(**json.loads(base64.urlsafe_b64decode(key)))
 
 
-def ask(instance: dg.DagsterInstance, request: Request) -> None:
-    """Ask for a run."""
+def ask(instance: dg.DagsterInstance, request: Request) -> Request:
+    """Ask for a run, and return its request."""
     instance.add_dynamic_partitions(REQUESTS_NAME, [request.as_partition()])
+    return request
 
 
 def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
@@ -163,3 +169,33 @@ def _made(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetMaterializa
 
 def _values(made: dg.AssetMaterialization) -> dict[str, Any]:
     return {name: item.value for name, item in made.metadata.items()}
+
+
+def run_requested(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
+    """The sensor, which asks for runs of `index_source` and of the given job."""
+
+    @dg.sensor(
+        name="run_requested",
+        jobs=[index_source, remove_source],
+        minimum_interval_seconds=_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Asks for the runs that `docindex index` and `docindex source remove` want; see docs/scale.md.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        found = list(islice(pending(context.instance), MOST_REQUESTS))
+        # A partition may have been deleted meanwhile: then Dagster would refuse this request, and all others with it.
+        indexed = [request.source for request in found if request.job == index_source.name]
+        if indexed:
+            context.instance.add_dynamic_partitions(SOURCES_NAME, indexed)
+        idle = dg.SkipReason("no command asks for a run")
+        return dg.SensorResult(run_requests=[*map(_run_request, found)], skip_reason=None if found else idle)
+
+    return sensor
+
+
+def _run_request(request: Request) -> dg.RunRequest:
+    tags = {**request.tags, REQUEST_TAG: request.id}
+    if request.job == REMOVE_SOURCE:
+        config, tags = removal_config(request.source), {**tags, SOURCE_TAG: request.source}
+        return dg.RunRequest(job_name=REMOVE_SOURCE, run_key=request.id, run_config=config, tags=tags)
+    return dg.RunRequest(job_name=index_source.name, run_key=request.id, partition_key=request.source, tags=tags)

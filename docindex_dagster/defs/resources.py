@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
-from docindex_dagster.runner.entries import StageEntry
+from docindex_dagster.runner.entries import Mode, StageEntry
 from docindex_dagster.runner.stepped import SteppedRun
 from docindex_dagster.sources import registry
 
@@ -42,6 +42,13 @@ ONLY_TAG = "docindex/only"
 ENDED_AT_TAG = "docindex/ended_at"
 # Of a run that published all but the sources whose tables it refused: it has failed because of them alone.
 REFUSED_TAG = "docindex/refused"
+
+
+def tags_of(mode: Mode, only: Sequence[str]) -> dict[str, str]:
+    """The tags of a run that does more, or less, than look for changes."""
+    if mode != "changes":
+        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
+    return {ONLY_TAG: json.dumps(list(only))} if only else {}
 
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others

@@ -3,8 +3,11 @@
 On SQLite, Dagster's own `delete_run` leaves the database file of a run, its checks and its logs. Here the runs go
 first, and then whatever belongs to no run: so what an interrupted clean-up, or a run deleted in the UI, left goes as
 well. Transactions are small, for others wait while one lasts. Other databases are cleaned by `delete_run` alone.
+
+The rows that runs have shown, which Dagster keeps with each event, can be erased: what they are of may be gone.
 """
 
+import json
 import re
 import shutil
 import sqlite3
@@ -13,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from sqlalchemy import delete, select
@@ -39,6 +43,13 @@ _FILE_OF_RUN = re.compile(r"(?P<run>.+)\.db(-wal|-shm|-journal)?")
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FEWEST_FREE = 0.25  # of the pages of a database, for it to be written anew
 _MOST_WRITTEN = 256 << 20  # bytes: writers wait meanwhile, and give up after half a minute
+_TABLE = "TableMetadataEntryData"  # as Dagster writes one, with its rows as `records`
+_COLUMNS = (
+    ("event_logs", "event"),
+    ("asset_keys", "last_materialization"),
+    ("asset_check_executions", "evaluation_event"),
+)
+_PATIENCE_S = 10.0  # for who uses a database now
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +196,41 @@ def _vacuum(database: Path) -> int:
         except sqlite3.OperationalError:
             return 0
     return max(size - database.stat().st_size, 0)
+
+
+def erase_samples(instance: dg.DagsterInstance) -> None:
+    """Take the rows of all tables out of what is kept of runs, and leave no copy of them. Numbers and words stay.
+
+    Raises:
+        StoreError: the instance keeps events in no SQLite files, or another process uses them.
+    """
+    storage = instance.event_log_storage
+    if not isinstance(storage, SqliteEventLogStorage):
+        raise StoreError(f"rows that runs have shown stay in {type(storage).__name__}: delete the events there")
+    for database in sorted(Path(storage.path_for_shard(INDEX_SHARD_NAME)).parent.glob("*.db")):
+        try:
+            _erase(database)
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{database}: {error}: stop what uses Dagster's record and prune again") from error
+
+
+def _erase(database: Path) -> None:
+    with closing(sqlite3.connect(database, isolation_level=None, timeout=_PATIENCE_S)) as connection:
+        connection.create_function("without_rows", 1, _without_rows, deterministic=True)
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        for table, column in _COLUMNS:
+            if table in tables:
+                connection.execute(f"UPDATE {table} SET {column} = without_rows({column})")  # noqa: S608 both are ours
+        connection.execute("VACUUM")  # what was replaced or deleted before stays in the file without
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _without_rows(event: str | None) -> str | None:
+    """An event as Dagster wrote it, with empty tables."""
+    if event is None or _TABLE not in event:
+        return event
+    return json.dumps(json.loads(event, object_hook=_emptied))
+
+
+def _emptied(value: dict[str, Any]) -> dict[str, Any]:
+    return {**value, "records": []} if value.get("__class__") == _TABLE else value

@@ -1,7 +1,7 @@
 """The schedules: what happens each night, at the time that the settings say."""
 
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import dagster as dg
@@ -20,13 +20,16 @@ def schedules(settings: ScheduleSettings, *, is_evaluated: bool = True) -> list[
     return [_nightly_reindex(settings), _nightly_clean_up(settings), *evaluation]
 
 
+def _each_night(settings: ScheduleSettings) -> dict[str, Any]:
+    running = dg.DefaultScheduleStatus.RUNNING
+    return {"cron_schedule": settings.nightly, "execution_timezone": settings.timezone, "default_status": running}
+
+
 def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="nightly_reindex",
         job=index_source,
-        cron_schedule=settings.nightly,
-        execution_timezone=settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        **_each_night(settings),
         description="A run of every source. It makes up for what failed and for what no sensor saw; unchanged files "
         "are reused. Once a week every file is read and every row of the stores compared (schedule.verify); see "
         "docs/operations.md, “The night”.",
@@ -50,9 +53,7 @@ def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     return dg.ScheduleDefinition(
         name="nightly_clean_up",
         job=clean_up_dagster,
-        cron_schedule=settings.nightly,
-        execution_timezone=settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        **_each_night(settings),
         description="Deletes old runs and events from Dagster's record (retention.days); see docs/operations.md, "
         "“Retention”.",
     )
@@ -62,9 +63,7 @@ def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="nightly_evaluation",
         job=evaluate_retrieval,
-        cron_schedule=settings.nightly,
-        execution_timezone=settings.timezone,
-        default_status=dg.DefaultScheduleStatus.RUNNING,
+        **_each_night(settings),
         description="Measures how good searches are, by a sample of questions (evaluation.questions); see "
         "docs/evaluation.md, “Each night”.",
     )

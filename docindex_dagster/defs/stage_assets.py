@@ -3,12 +3,11 @@
 What a stage does stands in `docindex_dagster.pipeline`.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import SOURCES
@@ -44,7 +43,7 @@ def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: i
 
     @dg.multi_asset(
         name=stage.name,
-        specs=[_spec(stage, product, deps) for product in stage.products],
+        specs=[spec(stage, product, deps) for product in stage.products],
         check_specs=list(check_specs(stage)),
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
@@ -59,7 +58,8 @@ def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: i
     return body
 
 
-def _spec(stage: Stage, product: Product, deps: list[str]) -> dg.AssetSpec:
+def spec(stage: Stage, product: Product, deps: Sequence[str | dg.AssetKey]) -> dg.AssetSpec:
+    """One product of a stage as an asset."""
     return dg.AssetSpec(
         product.name,
         deps=deps,
@@ -83,9 +83,8 @@ def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
 def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
     entry = context.resources.run.entry(stage.name, context)
     if entry.broken:
-        error = VerificationError(stage.name, entry.broken)
         for product in stage.products:
-            yield from metadata.failed(product.name, stage.rules, error)
+            yield from metadata.verified(product.name, stage.rules, entry.broken)
         yield from metadata.not_evaluated(stage.products[0].name, *stage.warnings)
         return
     for text in entry.warnings:
@@ -102,7 +101,7 @@ def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[N
             data_version=dg.DataVersion(reported.version),
             metadata=event_metadata(reported, entry),
             check_results=[
-                *metadata.passed(product.name, stage.rules),
+                *metadata.verified(product.name, stage.rules),
                 *(_check_results(product.name, entry) if is_first else []),
             ],
         )

@@ -1,28 +1,18 @@
 """What the retrievers of all frameworks share: the options of a search, and what they say of a hit."""
 
-from collections.abc import Sequence
-from typing import TypedDict
-
-from docindex_dagster.api import Names
+from docindex_dagster.api import Where
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
+from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName
 
 Metadata = dict[str, str | int | float | bool]
 
 
-class Options(TypedDict, total=False):
+class Options(Where, total=False):
     """The options of `Index.search`, which tells what each means."""
 
     top_k: int | None
     mode: Mode | ModeName
     granularity: Granularity | GranularityName
-    sources: Names
-    all_sources: bool
-    path: str | None
-    languages: Names
-    human_languages: Names
-    source_types: SourceType | Sequence[SourceType]
-    symbol_kinds: Names
     rerank: str | None
 
 

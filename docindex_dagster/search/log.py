@@ -9,8 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.schemas import COMMIT, COMMIT_PATH, COMMITS
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
 from docindex_dagster.search.model import Hit
@@ -67,6 +69,27 @@ def log(
     paths = tuple(COMMIT_PATH + commit for commit in commits["commit"].to_pylist()) if is_narrowed else ()
     wanted = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
     return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool, warn=warn), commits)
+
+
+def commits_of(
+    settings: Settings,
+    reader: Reader,
+    query: str,
+    *,
+    top_k: int,
+    filters: CommitFilters,
+    warn: Callable[[str], None] = ignore_warning,
+) -> list[dict[str, Any]]:
+    """Call `log` with the model and the pool of a project's settings.
+
+    Raises:
+        QueryError: as `log`.
+        DamagedStoreError: as `log`.
+    """
+    pool = settings.search.candidates
+    return log(
+        reader, query, lambda: load_embedder(settings.embedding), top_k=top_k, filters=filters, pool=pool, warn=warn
+    )
 
 
 def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:

@@ -7,12 +7,13 @@ at the beginning of each line, or in a line of its own without characters that s
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.documents.pointers import page_range
-from docindex_dagster.graph.analysis import Statistics
+from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.ask import Step, without_repeats
+from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import Hit, title
@@ -22,6 +23,7 @@ from docindex_dagster.status.catalog import lacks
 if TYPE_CHECKING:
     from docindex_dagster.status.freshness import Present
 
+_Found = TypeVar("_Found")
 ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for notes beside them
 _ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
@@ -34,30 +36,49 @@ _CHANGED = "the file was changed since it was indexed"
 _FENCE = re.compile(r"`{3,}")
 
 
-def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
-    """Results, best first: where each is, what it is, its score, and the lines that match.
+def page_of(
+    found: Sequence[_Found],
+    top_k: int,
+    start: int,
+    warnings: Sequence[str],
+    max_tokens: int,
+    *,
+    part: Callable[[int, _Found], str],
+    nothing: str,
+    what: str,
+) -> str:
+    """A page of what was found, best first.
 
     Args:
-        hits: of which those before `start` were given before; one more than are wanted, where there is one.
+        found: of which those before `start` were given before; one more than are wanted, where there is one.
         top_k: how many are wanted.
         start: where to begin.
         warnings: what to say beside them.
         max_tokens: the budget.
+        part: writes one, given its rank.
+        nothing: what to say where nothing is found.
+        what: they are, in the plural.
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
-    if not hits:
-        notes.append("Nothing found. Try other words, fewer filters, or mode 'literal' for exact text.")
-    elif start >= len(hits):
-        notes.append("There are no more results.")
-    parts = [of_hit(rank, hit) for rank, hit in enumerate(hits[start : start + top_k], start=start + 1)]
+    if not found:
+        notes.append(nothing)
+    elif start >= len(found):
+        notes.append(f"There are no more {what}.")
+    parts = [part(rank, one) for rank, one in enumerate(found[start : start + top_k], start=start + 1)]
 
     def more(shown: int) -> str:
         left = len(parts) - shown
         if left:
-            return f'{left} of {len(parts)} results did not fit; go on with cursor "{start + shown}".'
-        return f'More with cursor "{start + shown}".' if shown and len(hits) > start + top_k else ""
+            return f'{left} of {len(parts)} {what} did not fit; go on with cursor "{start + shown}".'
+        return f'More with cursor "{start + shown}".' if shown and len(found) > start + top_k else ""
 
     return budget.fitted(notes, parts, max_tokens, more)
+
+
+def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
+    """Results as `page_of` gives them: where each is, what it is, its score, and the lines that match."""
+    nothing = "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text."
+    return page_of(hits, top_k, start, warnings, max_tokens, part=of_hit, nothing=nothing, what="results")
 
 
 def of_hit(rank: int, hit: Hit) -> str:
@@ -78,12 +99,7 @@ def of_hit(rank: int, hit: Hit) -> str:
 def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
     """Matches of an exact text or a pattern, a line each below their file, and how many there are in all.
 
-    Args:
-        found: of which those before `start` were given before.
-        top_k: how many are wanted.
-        start: where to begin.
-        warnings: what to say beside them.
-        max_tokens: the budget.
+    The arguments are those of `page_of`.
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not found.total:
@@ -132,33 +148,12 @@ def of_context(context: Context, notes: Sequence[str]) -> str:
 def of_commits(
     rows: Sequence[Mapping[str, Any]], top_k: int, start: int, warnings: Sequence[str], max_tokens: int
 ) -> str:
-    """Commits: hash, date and author of each, its subject, and its files.
-
-    Args:
-        rows: of the schema `COMMITS`; those before `start` were given before. One more than are wanted, where there
-            is one.
-        top_k: how many are wanted.
-        start: where to begin.
-        warnings: what to say beside them.
-        max_tokens: the budget.
-    """
-    notes = [f"Note: {in_line(warning)}" for warning in warnings]
-    if not rows:
-        notes.append("No commit found. Try other words, or fewer filters.")
-    elif start >= len(rows):
-        notes.append("There are no more commits.")
-    parts = [_commit(row) for row in rows[start : start + top_k]]
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        if left:
-            return f'{left} of {len(parts)} commits did not fit; go on with cursor "{start + shown}".'
-        return f'More with cursor "{start + shown}".' if shown and len(rows) > start + top_k else ""
-
-    return budget.fitted(notes, parts, max_tokens, more)
+    """Commits, rows of the schema `COMMITS`, as `page_of` gives them: hash, date, author, subject and files of each."""
+    nothing = "No commit found. Try other words, or fewer filters."
+    return page_of(rows, top_k, start, warnings, max_tokens, part=_commit, nothing=nothing, what="commits")
 
 
-def _commit(row: Mapping[str, Any]) -> str:
+def _commit(_: int, row: Mapping[str, Any]) -> str:
     day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
     about = f"{_number(row['file_count'], 'file', 's')}{_lines_changed(row)}"
     files = [f"   {file['status']} {in_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
@@ -193,13 +188,18 @@ def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens
         is_backward: whether they are walked against their direction.
     """
     lines = [_line(same, is_backward=is_backward) for same in _grouped(steps)]
+    return _rest_of(lines, start, notes, max_tokens, "edges", "lines")
+
+
+def _rest_of(lines: Sequence[str], start: int, notes: Sequence[str], max_tokens: int, *names: str) -> str:
+    """The lines that were not given before, as far as they fit; `names` say what they are of, and what they are."""
     parts = lines[start:]
     if lines and not parts:
-        notes = [*notes, "There are no more edges."]
+        notes = [*notes, f"There are no more {names[0]}."]
 
     def more(shown: int) -> str:
         left = len(parts) - shown
-        return f'{left} of {len(lines)} lines did not fit; go on with cursor "{start + shown}".' if left else ""
+        return f'{left} of {len(lines)} {names[-1]} did not fit; go on with cursor "{start + shown}".' if left else ""
 
     return budget.fitted(notes, parts, max_tokens, more, separator="\n")
 
@@ -231,8 +231,9 @@ def _places(steps: Sequence[Step]) -> str:
     return " ".join(shown) + (f" and {more} more places" if more > 0 else "")
 
 
-def of_statistics(found: Statistics, unlinked: str) -> str:
+def of_statistics(graph: OpenGraph, max_tokens: int) -> str:
     """How much is in the graph, and what is not linked yet."""
+    found, unlinked = statistics(graph), graph.unlinked_files
     lines = [
         f"nodes: {_counts(found.nodes)}",
         f"edges: {_counts(found.edges)}",
@@ -241,7 +242,7 @@ def of_statistics(found: Statistics, unlinked: str) -> str:
         *(f"called by {count}: {in_line(name)}" for name, count in found.hubs),
         *([sentence(unlinked)] if unlinked else ()),
     ]
-    return "\n".join(lines)
+    return budget.cut("\n".join(lines), max_tokens)
 
 
 def _counts(counts: Mapping[str, int]) -> str:
@@ -322,16 +323,8 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
     if not sources:
         return "No source is declared, and nothing is indexed."
     ordered = sorted(sources, key=lambda present: present.status.state == "ok")
-    parts = [_source(present) for present in ordered[start:]]
     notes = [f"Note: {warning}" for warning in warnings]
-    if not parts:
-        notes.append("There are no more sources.")
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        return f'{left} of {len(ordered)} sources did not fit; go on with cursor "{start + shown}".' if left else ""
-
-    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+    return _rest_of([*map(_source, ordered)], start, notes, max_tokens, "sources")
 
 
 def _source(present: "Present") -> str:

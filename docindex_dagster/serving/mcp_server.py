@@ -119,12 +119,9 @@ def server(tools: Tools, memory: MemoryTools | None = None, collecting: Collecti
     if collecting is not None:
         instructions += _OF_COLLECTING
     made = Server("docindex", title="docindex", version=__version__, instructions=instructions, log_level="WARNING")
-    for name, offer in _SEARCHING.items():
-        _add(made, name, offer, getattr(tools, name))
-    for name, offer in _REMEMBERING.items() if memory is not None else ():
-        _add(made, name, offer, getattr(memory, name))
-    for name, offer in _COLLECTING.items() if collecting is not None else ():
-        _add(made, name, offer, getattr(collecting, name))
+    for owner, offers in ((tools, _SEARCHING), (memory, _REMEMBERING), (collecting, _COLLECTING)):
+        for name, offer in offers.items() if owner is not None else ():
+            _add(made, name, offer, getattr(owner, name))
     return made
 
 
@@ -161,4 +158,5 @@ def _reporting_errors(tool: Callable[..., str]) -> Callable[..., str]:
         except OSError as error:
             raise ToolError(shortened(f"{error.filename or 'file system'}: {error.strerror or error}")) from error
 
+    call.__signature__ = inspect.signature(tool)  # type: ignore[attr-defined]  # without `self`
     return call

@@ -13,12 +13,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from docindex_dagster.answering.agent import Looked, Toolbox
+from docindex_dagster.answering.agent import Looked
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.graph import ask
-from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.llm.chat import Tool
 from docindex_dagster.search import snippets
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
@@ -27,7 +25,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import located
 from docindex_dagster.search.hits import hit_of
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.log import CommitFilters, log
+from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import Match, around
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, Scored
@@ -45,18 +43,10 @@ _SHARE_OF_CONTEXT = 0.8  # whose tokens are counted with headings, which are sho
 _TOKENS_AROUND = 80  # a text: of its fence, place, kind and name
 
 
-def toolbox_of(live: Live, question: Question) -> Toolbox:
-    """The tools for one question.
-
-    Args:
-        live: the project that is searched.
-        question: whose filters hold for whatever is called.
-    """
-    return _Toolbox(live, question)
-
-
 @dataclass(eq=False)
-class _Toolbox:
+class QuestionTools:
+    """The tools for one question, whose filters hold for whatever is called; they search a project."""
+
     live: Live
     question: Question
 
@@ -175,10 +165,7 @@ def _graph(
     if question == "stats":
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
-        return Looked(
-            "how much is in the graph",
-            budget.cut(answers.of_statistics(statistics(opened), opened.unlinked_files), max_tokens),
-        )
+        return Looked("how much is in the graph", answers.of_statistics(opened, max_tokens))
     symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (symbol, to))
     known = ask.answer(opened, question, symbol, to, depth)
     steps = _held(within, known)
@@ -215,15 +202,9 @@ def _log(
     start = budget.start_of(cursor)
     end = start + top_k
     narrowed = within.narrowed(sources=sources, languages=None, human_languages=None, types=None, kinds=None, path=path)
-    settings = within.settings
-    found = log(
-        within.reader,
-        query,
-        lambda: load_embedder(settings.embedding),
-        top_k=_MOST_COMMITS if narrowed.places else end + 1,
-        filters=CommitFilters(narrowed.sources, author, since, narrowed.path_glob),
-        pool=settings.search.candidates,
-    )
+    most = _MOST_COMMITS if narrowed.places else end + 1
+    filters = CommitFilters(narrowed.sources, author, since, narrowed.path_glob)
+    found = commits_of(within.settings, within.reader, query, top_k=most, filters=filters)
     rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
     return Looked(f"commits: {len(rows[start:end])}", answers.of_commits(rows, top_k, start, (), max_tokens))
 

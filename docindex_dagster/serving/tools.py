@@ -1,24 +1,21 @@
 """What agents can ask: eight tools, whose descriptions say which one to pick. Each gives Markdown within a budget."""
 
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, Unpack
 
 from pydantic import BeforeValidator, Field
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.settings import untrusted
-from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.core.signatures import with_keywords
 from docindex_dagster.graph import ask
-from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
+from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.log import CommitFilters, log
+from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import look_up
-from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.nodes import node_name
 from docindex_dagster.search.places import explain, readings_of
@@ -31,7 +28,6 @@ from docindex_dagster.stores.reader import Reader
 if TYPE_CHECKING:
     from docindex_dagster.status.source_status import RunsOf
 
-_STATUS_BUDGET_S = 1.0  # for looking whether files have changed
 LONGEST_QUERY = 20_000
 
 
@@ -53,23 +49,6 @@ Sources = Annotated[
     OneOrMore,
     Field(description="Only these sources, by key or name. Default: all but branches."),
 ]
-Languages = Annotated[
-    list[str] | None, OneOrMore, Field(description="Only these languages, such as python or markdown.")
-]
-HumanLanguages = Annotated[
-    list[str] | None, OneOrMore, Field(description="Only documents that are written in these, such as en or pt.")
-]
-Types = Annotated[
-    list[SourceType] | None,
-    OneOrMore,
-    Field(description="Only files for this purpose. Commits are found only where they are asked for."),
-]
-Kinds = Annotated[
-    list[str] | None, OneOrMore, Field(description="Only this kind of symbol, such as function, class or struct.")
-]
-PathGlob = Annotated[
-    str | None, Field(description="Only paths in this folder, or that match this glob, such as 'src/**/*.py'.")
-]
 Limit = Annotated[int, Field(ge=1, le=50, description="How many results at most.")]
 Budget = Annotated[
     int, Field(ge=budget.LEAST, le=budget.MOST, description="How many tokens the answer may have, at most.")
@@ -83,6 +62,29 @@ Place = Annotated[
         description="As answers print it: [SOURCE] PATH[:LINE], a chunk id, a symbol, or how a commit's hash begins."
     ),
 ]
+
+
+class Where(TypedDict, total=False):
+    """Which chunks count; every part is optional."""
+
+    sources: Sources
+    languages: Annotated[
+        list[str] | None, OneOrMore, Field(description="Only these languages, such as python or markdown.")
+    ]
+    human_languages: Annotated[
+        list[str] | None, OneOrMore, Field(description="Only documents that are written in these, such as en or pt.")
+    ]
+    types: Annotated[
+        list[SourceType] | None,
+        OneOrMore,
+        Field(description="Only files for this purpose. Commits are found only where they are asked for."),
+    ]
+    kinds: Annotated[
+        list[str] | None, OneOrMore, Field(description="Only this kind of symbol, such as function, class or struct.")
+    ]
+    path: Annotated[
+        str | None, Field(description="Only paths in this folder, or that match this glob, such as 'src/**/*.py'.")
+    ]
 
 
 class Tools:
@@ -100,6 +102,19 @@ class Tools:
         warnings += [found.note] if found.note else []
         return found.sources
 
+    def _filters(self, reader: Reader, where: Where, warnings: list[str]) -> Filters:
+        narrowing = Narrowing(
+            sources=where.get("sources") or (),
+            languages=where.get("languages") or (),
+            human_languages=where.get("human_languages") or (),
+            source_types=where.get("types") or (),
+            symbol_kinds=where.get("kinds") or (),
+            path_glob=where.get("path"),
+            usual=self._here(reader, warnings),
+        )
+        return filters_of(self._live.settings, reader.generation, narrowing)
+
+    @with_keywords(Where, before="max_tokens")
     def search(
         self,
         query: Query,
@@ -115,14 +130,9 @@ class Tools:
             GranularityName, Field(description="The best passages, or the best passage of each file.")
         ] = "chunk",
         top_k: Limit = 10,
-        sources: Sources = None,
-        languages: Languages = None,
-        human_languages: HumanLanguages = None,
-        types: Types = None,
-        kinds: Kinds = None,
-        path: PathGlob = None,
         max_tokens: Budget = budget.DEFAULT,
         cursor: Cursor = None,
+        **where: Unpack[Where],
     ) -> str:
         """Find where something is in the indexed code and documentation.
 
@@ -130,80 +140,66 @@ class Tools:
         locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one
         place whole, `show`.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
-        def request(reader: Reader, wanted: int) -> Request:
-            where = replace(narrowing, usual=self._here(reader, warnings))
-            filters = filters_of(self._live.settings, reader.generation, where)
-            return Request(query, Mode(mode), Granularity(granularity), wanted, filters)
+        def ask(reader: Reader) -> str:
+            settings = self._live.settings
+            is_listing = Mode(mode) not in RETRIEVING and Granularity(granularity) is Granularity.CHUNK
+            wanted = start + top_k + (not is_listing)
+            filters = self._filters(reader, where, warnings)
+            request = Request(query, Mode(mode), Granularity(granularity), wanted, filters)
+            if is_listing:
+                listed = matches_of(settings, reader, request, warnings.append)
+                return answers.of_matches(listed, top_k, start, warnings, max_tokens)
+            found = hits_of(settings, reader, request, warnings.append)
+            return answers.of_hits(found, top_k, start, warnings, max_tokens)
 
-        def list_all(reader: Reader) -> Matches:
-            return matches_of(self._live.settings, reader, request(reader, start + top_k), warnings.append)
+        return self._live.reading(ask)
 
-        def ask(reader: Reader) -> list[Hit]:
-            return hits_of(self._live.settings, reader, request(reader, start + top_k + 1), warnings.append)
-
-        if Mode(mode) not in RETRIEVING and Granularity(granularity) is Granularity.CHUNK:
-            return answers.of_matches(self._live.reading(list_all), top_k, start, warnings, max_tokens)
-        return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
-
+    @with_keywords(Where, before="max_tokens")
     def find_similar(
         self,
         place: Place,
         *,
         top_k: Limit = 10,
         same_file: Annotated[bool, Field(description="Whether other places of the same file count.")] = False,
-        sources: Sources = None,
-        languages: Languages = None,
-        human_languages: HumanLanguages = None,
-        types: Types = None,
-        kinds: Kinds = None,
-        path: PathGlob = None,
         max_tokens: Budget = budget.DEFAULT,
         cursor: Cursor = None,
+        **where: Unpack[Where],
     ) -> str:
         """Find what resembles an indexed place: duplicates, other ways to do the same, a page that explains it.
 
         Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use it
         with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         start = budget.start_of(cursor)
         warnings: list[str] = []
 
         def ask(reader: Reader) -> list[Hit]:
-            where = replace(narrowing, usual=self._here(reader, warnings))
-            filters = filters_of(self._live.settings, reader.generation, where)
+            filters = self._filters(reader, where, warnings)
             request = Request(place, top_k=start + top_k + 1, filters=filters)
             return similar_to(self._live.settings, reader, place, request, warnings.append, same_file=same_file)
 
         return answers.of_hits(self._live.reading(ask), top_k, start, warnings, max_tokens)
 
+    @with_keywords(Where)
     def context(
         self,
         query: Query,
         *,
         max_tokens: Budget = budget.DEFAULT,
-        sources: Sources = None,
-        languages: Languages = None,
-        human_languages: HumanLanguages = None,
-        types: Types = None,
-        kinds: Kinds = None,
-        path: PathGlob = None,
+        **where: Unpack[Where],
     ) -> str:
         """Read what the indexed code and documentation say about a question, within a budget of tokens.
 
         Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
-        narrowing = _narrowing(sources, languages, types, kinds, path, human_languages=human_languages)
         warnings: list[str] = []
 
         def ask(reader: Reader) -> str:
-            where = replace(narrowing, usual=self._here(reader, warnings))
-            filters = filters_of(self._live.settings, reader.generation, where)
+            filters = self._filters(reader, where, warnings)
             room = max_tokens - answers.ROOM_FOR_NOTES
             packed = context_of(self._live.settings, reader, Request(query, filters=filters), room, warnings.append)
             folders = folders_of((one.source for one in packed.passages), registry.sources(self._live.settings))
@@ -266,7 +262,7 @@ class Tools:
             usual = self._here(reader, warnings)
             opened = graph_of(settings, reader, sources or usual)
             if question == "stats":
-                return budget.cut(answers.of_statistics(statistics(opened), opened.unlinked_files), max_tokens)
+                return answers.of_statistics(opened, max_tokens)
             known = reader.generation.sources
 
             def named(end: str) -> str:
@@ -316,15 +312,9 @@ class Tools:
             within, glob = path_of(settings, path)
             usual = self._here(reader, warnings)
             keys = keys_of(settings, reader.generation, sources or ((within,) if within else usual))
-            found = log(
-                reader,
-                query,
-                lambda: load_embedder(settings.embedding),
-                top_k=start + top_k + 1,
-                filters=CommitFilters(keys, author, since, glob),
-                pool=settings.search.candidates,
-                warn=warnings.append,
-            )
+            filters = CommitFilters(keys, author, since, glob)
+            most = start + top_k + 1
+            found = commits_of(settings, reader, query, top_k=most, filters=filters, warn=warnings.append)
             return answers.of_commits(found, top_k, start, warnings, max_tokens)
 
         return self._live.reading(ask)
@@ -353,29 +343,10 @@ class Tools:
 
         change = source_status.change_of_model(self._live.settings)
         warnings = [note for note in (untrusted(self._live.settings), change and overview.sentence(change)) if note]
-        found = freshness.of_all(self._live.settings, _STATUS_BUDGET_S, self._runs_of, warnings.append)
+        found = freshness.of_all(self._live.settings, freshness.LOOK_S, self._runs_of, warnings.append)
         return answers.of_sources(found, warnings, budget.start_of(cursor), max_tokens)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""
         with suppress(DocindexError):  # the search itself will say it
             self._live.reading(lambda reader: hits_of(self._live.settings, reader, Request("anything", top_k=1)))
-
-
-def _narrowing(
-    sources: list[str] | None,
-    languages: list[str] | None,
-    types: Sequence[str] | None,
-    kinds: list[str] | None,
-    path: str | None,
-    *,
-    human_languages: list[str] | None,
-) -> Narrowing:
-    return Narrowing(
-        sources=sources or (),
-        languages=languages or (),
-        human_languages=human_languages or (),
-        source_types=types or (),
-        symbol_kinds=kinds or (),
-        path_glob=path,
-    )

@@ -72,15 +72,13 @@ class Within:
         )
         call = filters_of(self.settings, self.reader.generation, named)
         own = self.filters
-        found = Filters(
+        found = replace(
+            own,
             sources=keys,
             languages=_both("languages", own.languages, call.languages),
             human_languages=_both("human_languages", own.human_languages, call.human_languages),
             source_types=_both("types", own.source_types, call.source_types),
             symbol_kinds=_both("kinds", own.symbol_kinds, call.symbol_kinds),
-            path_glob=own.path_glob,
-            paths=own.paths,
-            places=own.places,
         )
         return self._on_path(found, path.removeprefix("./")) if path else found
 

@@ -18,6 +18,23 @@ from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.paths import path_to_name
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A declared source, as `docindex source list --json` prints it."""
+
+    source: str
+    path: str
+    url: str | None
+    branch: str | None
+    default: bool
+
+    @classmethod
+    def of(cls, settings: Settings, source: Source) -> "Declared":
+        """Describe a source; `default` is whether searches without `--source` look at it alone."""
+        url, branch = (source.remote.url, source.remote.ref) if source.remote else (None, None)
+        return cls(source.key, str(source.path), url, branch, source.key == settings.search.default_source)
+
+
 def sources(settings: Settings) -> dict[str, Source]:
     """All declared sources by key, whether or not their folders exist.
 

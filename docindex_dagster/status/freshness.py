@@ -18,6 +18,7 @@ from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import Outcome, Runs, RunsOf, SourceState, State
 from docindex_dagster.stores.takeover import Takeover
 
+LOOK_S = 1.0  # for looking whether files have changed, unless a user asks for all of it
 _LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where there is a budget
 
 
@@ -120,19 +121,20 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
     return found
 
 
-def described(found: Iterable[Present], change: Takeover | None) -> list[SourceStatus]:
-    """The same in a form that programs read.
+def described(settings: Settings, found: Iterable[Present]) -> list[SourceStatus]:
+    """What `of_all` gives, in a form that programs read.
 
-    Args:
-        found: as `of_all` gives them.
-        change: how far the index is on its way to another model.
+    Raises:
+        StoreError: as `of_all`.
     """
+    change = source_status.change_of_model(settings)
     return [_as_status(present, change) for present in found]
 
 
 def _as_status(present: Present, change: Takeover | None) -> SourceStatus:
     one = present.status
     entry, runs = one.entry, one.runs
+    is_indexed = entry is not None or one.state == "waiting for the takeover"
     return SourceStatus(
         source=one.source,
         state=one.state,
@@ -152,10 +154,6 @@ def _as_status(present: Present, change: Takeover | None) -> SourceStatus:
         failure=runs.failure,
         repository=entry.repository if entry else None,
         goes_over_to=change.new if change else None,
-        is_done=one.source not in change.missing and _is_indexed(one) if change else None,
+        is_done=one.source not in change.missing and is_indexed if change else None,
         work=present.work,
     )
-
-
-def _is_indexed(one: SourceState) -> bool:
-    return one.entry is not None or one.state == "waiting for the takeover"

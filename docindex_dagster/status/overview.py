@@ -32,7 +32,11 @@ def as_markdown(statuses: list[SourceState], now: float, change: Takeover | None
     if not statuses:
         return f"{attention(statuses)} Begin with `docindex index PATH`."
     summary = f"**{attention(statuses)}** {_totals(statuses)}"
-    lines = [_COLUMNS, [_rule(name) for name in _COLUMNS], *(_cells(one, now) for one in statuses[:_MOST_ROWS])]
+    lines = [
+        _COLUMNS,
+        ["---:" if name in _TO_THE_RIGHT else "---" for name in _COLUMNS],
+        *(_cells(one, now) for one in statuses[:_MOST_ROWS]),
+    ]
     table = [*map(_line, lines), *_left_out(len(statuses))]
     going = escape(sentence(change)) if change else ""
     note = f"Times are UTC, as of {datetime.fromtimestamp(now, UTC):%b %-d, %H:%M}."
@@ -93,7 +97,8 @@ def _state(status: SourceState) -> str:
     runs = status.runs
     is_implied = runs.outcome in {None, "succeeded", "failed"}
     text = status.state if is_implied else f"{status.state}, {runs.outcome}"
-    return f"[{text}]({_run_page(runs.run_id)})" if runs.run_id else text
+    # The Dagster UI, on whose pages this is shown, shows a run there.
+    return f"[{text}](/runs/{runs.run_id})" if runs.run_id else text
 
 
 def _content(entry: CatalogEntry, now: float) -> str:
@@ -108,15 +113,6 @@ def _content(entry: CatalogEntry, now: float) -> str:
     if repository := entry.repository:
         parts.append(f"commits {entry.commits:,}, branches {repository.branches:,}, tags {repository.tags:,}")
     return f"- **{escape(entry.source)}**: {'; '.join(parts)}"
-
-
-def _run_page(run_id: str | None) -> str:
-    """Where the Dagster UI, on whose pages this is shown, shows a run."""
-    return f"/runs/{run_id}"
-
-
-def _rule(column: str) -> str:
-    return "---:" if column in _TO_THE_RIGHT else "---"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -95,7 +95,11 @@ def request_in(line: bytes) -> Request:
     Raises:
         ValueError: it is none.
     """
-    match _object_in(line):
+    try:
+        found = json.loads(line)
+    except RecursionError as error:
+        raise ValueError("this is no request") from error
+    match found:
         case {"Request": {"state": str() as state, "sources": [*sources], **others}, **more} if not more and not others:
             if sources and all(isinstance(source, str) for source in sources):
                 return Request(state, tuple(dict.fromkeys(sources)))
@@ -108,23 +112,11 @@ def answer_in(line: bytes) -> Answer:
     Raises:
         ValueError: it is none.
     """
-    match _object_in(line):
-        case {**items} if len(items) == 1:
-            [(name, fields)] = items.items()
-            kind = _ANSWERS.get(str(name))
-            if kind is not None and isinstance(fields, dict):
-                try:
-                    return kind(**fields)
-                except TypeError as error:
-                    raise ValueError(str(error)) from error
-    raise ValueError("this is no answer")
-
-
-def _object_in(line: bytes) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise ValueError("this is no JSON") from error
+        [(name, fields)] = json.loads(line).items()
+        return _ANSWERS[name](**fields)
+    except (AttributeError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError("this is no answer") from error
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving.toolbox import toolbox_of
+from docindex_dagster.serving.toolbox import QuestionTools
 from tests.answering.projects import live_of
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -67,7 +67,7 @@ async def asked(live: Live, settings: LLMSettings, question: Question, *, is_for
     """What came of a question, as the terminal and the page show it."""
     model = chat_model(settings)
     steps = []
-    toolbox = toolbox_of(live, question) if is_for_agent else None
+    toolbox = QuestionTools(live, question) if is_for_agent else None
     try:
         async with aclosing(answer(live, question, Conversation(), model, toolbox)) as events:
             async for event in events:

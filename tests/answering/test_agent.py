@@ -31,7 +31,7 @@ from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, ToolCall,
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.patience import Patience
-from docindex_dagster.serving.toolbox import toolbox_of
+from docindex_dagster.serving.toolbox import QuestionTools
 from tests.answering import projects
 from tests.answering.test_prompt import fenced
 from tests.llm.chats import ALL, ANTHROPIC, OLLAMA, OPENAI, ChatServer, Reply, serving
@@ -77,7 +77,7 @@ def events_of(
 
     async def run() -> list[Event]:
         try:
-            stream = answer(live, question, conversation or Conversation(), model, toolbox_of(live, question))
+            stream = answer(live, question, conversation or Conversation(), model, QuestionTools(live, question))
             async with aclosing(stream) as events:
                 return [event async for event in events]
         finally:
@@ -546,7 +546,7 @@ def test_who_leaves_while_the_model_writes_closes_its_request(server, live, prot
     async def run() -> float:
         model = protocol.model(server)
         async with aclosing(
-            answer(live, ABOUT_MANUAL, Conversation(), model, toolbox_of(live, ABOUT_MANUAL))
+            answer(live, ABOUT_MANUAL, Conversation(), model, QuestionTools(live, ABOUT_MANUAL))
         ) as events:
             async for event in events:
                 if event == Delta("one "):

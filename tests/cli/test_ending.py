@@ -9,7 +9,7 @@ import pytest
 
 _SCRIPT = """
 import atexit, sys
-from docindex_dagster.cli.ending import run
+from docindex_dagster.cli.__main__ import run
 
 class Held:
     def __del__(self):

@@ -15,7 +15,7 @@ import pytest
 
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs import dead_runs, shared, signs
+from docindex_dagster.defs import dead_runs, shared
 from docindex_dagster.objects.postgres_locks import PostgresLocks
 from tests.defs.conftest import CONFIG, KEY
 from tests.objects.postgres import serving
@@ -105,7 +105,7 @@ def test_a_run_that_never_gave_a_sign_is_lost_after_a_while(instance, settings, 
     run = new_run(instance, settings)
     assert reported(instance, settings) == []
 
-    monkeypatch.setattr(signs, "_LONGEST_BEFORE_S", -1.0)
+    monkeypatch.setattr(dead_runs, "_LONGEST_BEFORE_S", -1.0)
 
     assert reported(instance, settings) == [run.run_id]
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from docindex_dagster.cli.app import app
-from docindex_dagster.cli.usage import Commands
+from docindex_dagster.cli.app import Commands, app
 from docindex_dagster.llm.chat import Delta, Usage
 from tests.installation.installed import LONGEST_S, Installed
 from tests.llm.chats import MODEL, OPENAI, serving

@@ -17,7 +17,7 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.mcp_server import server
-from docindex_dagster.serving.toolbox import toolbox_of
+from docindex_dagster.serving.toolbox import QuestionTools
 from docindex_dagster.serving.tools import Tools
 from tests.answering import projects
 from tests.serving.http.conftest import TANK
@@ -37,7 +37,7 @@ def call(live) -> Call:
 
     def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> Looked:
         question = Question("What?", filters=lambda _: filters or Filters())
-        return toolbox_of(live, question).call(tool, arguments, max_tokens)
+        return QuestionTools(live, question).call(tool, arguments, max_tokens)
 
     return make
 
@@ -52,7 +52,7 @@ def test_tools_have_the_descriptions_and_arguments_of_the_protocol(live):
             return {tool.name: tool for tool in (await client.list_tools()).tools}
 
     ours = anyio.run(listed)
-    found = {tool.name: tool for tool in toolbox_of(live, Question("What?")).tools}
+    found = {tool.name: tool for tool in QuestionTools(live, Question("What?")).tools}
 
     assert list(found) == ["search", "context", "show", "graph", "log"]
     for name, tool in found.items():

@@ -1,14 +1,18 @@
 """The server as one ASGI application: the API, agents' tools over HTTP, and the page, behind the guard."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from logging.handlers import QueueHandler, QueueListener
+from queue import SimpleQueue
 from threading import Thread
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, FastAPI
-from fastapi.routing import APIRoute
 from fastapi.telemetry import TelemetryConfig
+from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from docindex_dagster import __version__
@@ -21,27 +25,30 @@ from docindex_dagster.serving.http import (
     health,
     history,
     jobs,
-    llm,
     memory,
-    openai_form,
     problems,
+    questions,
     searching,
     security,
     sources,
 )
-from docindex_dagster.serving.http.agents import PATH, Agents
 from docindex_dagster.serving.http.description import Application
 from docindex_dagster.serving.http.questions import Questions
 from docindex_dagster.serving.http.served import Served
-from docindex_dagster.serving.logs import writing_logs
+from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.telemetry import requests, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.tools import Tools
 
+if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
 _ABOUT = """\
 Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
 answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
+_AGENTS_PATH = "/mcp"
 _LONGEST_END_S = 3
 _SPARE_THREADS = 16
 _ROUTERS = (
@@ -51,11 +58,43 @@ _ROUTERS = (
     files.router,
     collecting.router,
     asking.router,
-    llm.router,
+    questions.router,
     sources.router,
     jobs.router,
     memory.router,
 )
+
+
+class Agents:
+    """Answers agents, over the Model Context Protocol without sessions.
+
+    The protocol's library takes half a second to load, which no other request waits for.
+    """
+
+    def __init__(
+        self, tools: Tools, memory: MemoryTools | None = None, collecting: CollectingTools | None = None
+    ) -> None:
+        """Offer some tools."""
+        self._tools = tools
+        self._memory = memory
+        self._collecting = collecting
+        self._app: ASGIApp | None = None
+        self._is_there = anyio.Event()
+
+    async def live(self) -> None:
+        """Load what answering needs, and keep it until the task is cancelled."""
+        made = await run_in_threadpool(server, self._tools, self._memory, self._collecting)
+        app = await run_in_threadpool(_app_of, made)
+        async with made.session_manager.run():
+            self._app = app
+            self._is_there.set()
+            await anyio.sleep_forever()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request, once that is possible."""
+        while self._app is None:
+            await self._is_there.wait()
+        await self._app(scope, receive, send)
 
 
 def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
@@ -73,14 +112,13 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     app = build_api(_living(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
     app.state.served = served
     app.state.questions = questions
-    app.router.routes.append(Route(PATH, agents, methods=["POST"]))
+    app.router.routes.append(Route(_AGENTS_PATH, agents, methods=["POST"]))
     if has_page:
         from docindex_dagster.serving.web import pages
 
         pages.install(app)
     app.include_router(problems.router)  # behind the page, which explains them to people
     app.add_middleware(security.Guard, access=served.access)
-    app.add_middleware(openai_form.ErrorsInForm)
     app.state.metrics = Metrics(served)
     requests.install(app, app.state.metrics, (traces,) if traces else ())
     return app
@@ -99,7 +137,7 @@ def build_api(
         docs_url=None,  # they load scripts from another host
         redoc_url=None,
         lifespan=lifespan,
-        generate_unique_id_function=_operation,
+        generate_unique_id_function=lambda route: route.name,
         telemetry=telemetry,
     )
     problems.install(app)
@@ -109,10 +147,6 @@ def build_api(
     app.include_router(api)
     app.include_router(completions.router)
     return app
-
-
-def _operation(route: APIRoute) -> str:
-    return route.name
 
 
 def _living(
@@ -157,3 +191,44 @@ def run(app: FastAPI, host: str, port: int) -> None:
     )
     with writing_logs(), suppress(KeyboardInterrupt):
         uvicorn.Server(config).run()
+
+
+class _Unformatted(QueueHandler):
+    """Hands records over as they are."""
+
+    def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
+        """Return the record; the base class would format it here, in the event loop."""
+        return record
+
+
+@contextmanager
+def writing_logs() -> Iterator[None]:
+    """Write what is logged in the block to standard error, by a thread, so that a traceback delays no request.
+
+    The protocol's library for agents would else install a handler that takes seconds to draw a traceback.
+    """
+    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    writer = logging.StreamHandler()
+    writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler, listener = _Unformatted(records), QueueListener(records, writer)
+    root = logging.getLogger()
+    root.addHandler(handler)
+    listener.start()
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        listener.stop()
+
+
+def _app_of(made: "MCPServer") -> "ASGIApp":
+    """The server as an application; the guard knows who may call.
+
+    Without sessions nothing is ever sent of the server's own accord, so a stream for it would only be held open.
+    """
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    return made.streamable_http_app(
+        stateless_http=True, json_response=True, transport_security=unguarded, streamable_http_path=_AGENTS_PATH
+    )

@@ -1,11 +1,10 @@
 """Questions, answered with checked citations: as one body, or as server-sent events while they are answered."""
 
-import json
 from asyncio import to_thread
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
@@ -18,21 +17,19 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.question import DEFAULT_TOKENS, Question
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.llm.chat import Delta
-from docindex_dagster.serving.http import event_stream, problems
+from docindex_dagster.serving.http import problems
 from docindex_dagster.serving.http.conversations import Talk
-from docindex_dagster.serving.http.leaving import WhileItStays
+from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays, as_json, wants_events
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
 from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
 from docindex_dagster.serving.http.served import Project, Served
 
-if TYPE_CHECKING:
-    from starlette.types import Send
-
 router = APIRouter(tags=["ask"])
 _PROBLEMS = documented("source", "unknown-conversation", "conversation-busy", "no-model", *PROBLEMS)
-_STREAM = {event_stream.MEDIA_TYPE: {"schema": {"type": "string"}}}
+_STREAM = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 _ANSWERS = {200: {"description": "The answer", "content": _STREAM}, **_PROBLEMS}
+_NAMES = {Found: "sources", Step: "step", Delta: "delta", Spent: "usage"}
 _NAME = "^[A-Za-z0-9_-]{1,64}$"
 
 
@@ -113,16 +110,14 @@ class _Exchange:
     project: Served
     questions: Questions
 
-    def question(self) -> Question:
-        asked = self.asked
-        return Question(
-            asked.question, lambda reader: asked.filters(self.project, reader), asked.tokens, is_for_agent=asked.agent
-        )
-
     async def events(self) -> AsyncGenerator[tuple[Talk, Event], None]:
         """What happens, in the conversation that it happens in."""
-        async with self.questions.conversations.continued(self.asked.conversation) as talk:
-            answered = self.questions.answered(self.question(), talk.conversation, extractive=self.asked.extractive)
+        asked = self.asked
+        question = Question(
+            asked.question, lambda reader: asked.filters(self.project, reader), asked.tokens, is_for_agent=asked.agent
+        )
+        async with self.questions.conversations.continued(asked.conversation) as talk:
+            answered = self.questions.answered(question, talk.conversation, extractive=asked.extractive)
             async with aclosing(answered) as events:
                 async for event in events:
                     talk.note(event)
@@ -148,17 +143,10 @@ class _Exchange:
         """The events as they are sent."""
         async with aclosing(self.events()) as events:
             async for talk, event in events:
-                match event:
-                    case Found():
-                        yield _event("sources", event)
-                    case Step():
-                        yield _event("step", event)
-                    case Delta():
-                        yield _event("delta", event)
-                    case Answer():
-                        yield _event("answer", await self.written(talk, event))
-                    case Spent():
-                        yield _event("usage", event)
+                if isinstance(event, Answer):
+                    yield _event("answer", await self.written(talk, event))
+                else:
+                    yield _event(_NAMES[type(event)], event)
 
     async def whole(self) -> Answered:
         """All of it, at its end."""
@@ -200,14 +188,7 @@ async def ask(project: Project, questions: Answering, asked: AskRequest, request
     """
     exchange = _Exchange(asked, project, questions)
 
-    async def stream(send: "Send") -> None:
-        await event_stream.send_events(exchange.streamed(), _failed, send)
-
-    async def whole(send: "Send") -> None:
-        body = as_json(await exchange.whole())
-        await Response(body, media_type="application/json")(request.scope, request.receive, send)
-
-    return WhileItStays(stream if event_stream.is_wanted(request.headers.get("accept", "")) else whole)
+    return WhileItStays(exchange, _failed, is_streamed=wants_events(request.headers.get("accept", "")))
 
 
 def _failed(error: Exception) -> bytes:
@@ -216,8 +197,3 @@ def _failed(error: Exception) -> bytes:
 
 def _event(name: str, data: Any) -> bytes:
     return format_sse_event(event=name, data_str=as_json(data).decode())
-
-
-def as_json(data: Any) -> bytes:
-    """JSON in UTF-8. A model may write half a character, which stands for nothing."""
-    return json.dumps(asdict(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -11,7 +11,6 @@ from asyncio import to_thread
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
 
@@ -23,10 +22,9 @@ from docindex_dagster.answering.marks import marks_of
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.llm.chat import Delta
-from docindex_dagster.serving.http import event_stream, openai_form, problems
-from docindex_dagster.serving.http.asking import as_json
+from docindex_dagster.serving.http import openai_form, problems
 from docindex_dagster.serving.http.conversations import Conversations
-from docindex_dagster.serving.http.leaving import WhileItStays
+from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays
 from docindex_dagster.serving.http.openai_form import (
     Annotation,
     ChatCompletion,
@@ -46,14 +44,11 @@ from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
 from docindex_dagster.serving.http.security import origin_of
 from docindex_dagster.serving.http.served import Project, Served
 
-if TYPE_CHECKING:
-    from starlette.types import Send
-
 router = APIRouter(prefix=openai_form.PREFIX, tags=["OpenAI"])
 _PLAIN, _AGENT = "docindex", "docindex-agent"
 _MODELS = Models((Model(_PLAIN), Model(_AGENT)))
 _BEFORE_STEP = "\n\n"
-_STREAM = {event_stream.MEDIA_TYPE: {"schema": {"type": "string"}}}
+_STREAM = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +236,7 @@ async def chat_completions(project: Project, questions: Answering, asked: ChatRe
     _chosen(asked.model)
     exchange = _Exchange(asked, Asked.of(asked.messages), project, questions, origin_of(request.scope))
 
-    async def stream(send: "Send") -> None:
-        await event_stream.send_events(exchange.streamed(), _failed, send)
-
-    async def whole(send: "Send") -> None:
-        body = as_json(await exchange.whole())
-        await Response(body, media_type="application/json")(request.scope, request.receive, send)
-
-    return WhileItStays(stream if asked.stream else whole)
+    return WhileItStays(exchange, _failed, is_streamed=bool(asked.stream))
 
 
 def _chosen(name: str) -> Model:

@@ -19,8 +19,9 @@ from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.nodes import node_name
 from docindex_dagster.search.places import PathAnswer, explain_in
 from docindex_dagster.search.scope import graph_of
-from docindex_dagster.serving.http.paging import cursor_at, start_of
+from docindex_dagster.serving.http.paging import page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
+from docindex_dagster.serving.http.searching import LONGEST_NAME, Name, Names
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
@@ -28,9 +29,6 @@ from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["files"])
 _PROBLEMS = documented("query", "source", "no-index", "settings")
-_LONGEST_NAME = 1000
-_MOST_NAMES = 100
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 _Question = Literal["callers", "callees", "impact", "neighbors", "path"]
 
 
@@ -99,8 +97,8 @@ def split_place(place: str, keys: Iterable[str]) -> tuple[str, str]:
 @router.get("/why", responses=documented("unknown-source", "unknown-file", "source", "settings"))
 def why(
     project: Project,
-    source: Annotated[str, Query(max_length=_LONGEST_NAME, description="The key of a source, as git/flask.")],
-    path: Annotated[str, Query(max_length=_LONGEST_NAME, description="A path in it.")],
+    source: Annotated[str, Query(max_length=LONGEST_NAME, description="The key of a source, as git/flask.")],
+    path: Annotated[str, Query(max_length=LONGEST_NAME, description="A path in it.")],
 ) -> PathAnswer:
     """Say whether a file is indexed, and if not, which rule keeps it out.
 
@@ -127,14 +125,14 @@ class StatisticsRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    sources: Annotated[list[_Name], Field(max_length=_MOST_NAMES)] = Field(default=[], description="Default: all.")
+    sources: Names = Field(default=[], description="Default: all.")
 
 
 class GraphRequest(StatisticsRequest):
     """A question to the graph."""
 
-    symbol: _Name = Field(min_length=1, description="A qualified name or its end, as Store.add; PATH::NAME; a path.")
-    to: _Name = Field(default="", description="The other end of a path.")
+    symbol: Name = Field(min_length=1, description="A qualified name or its end, as Store.add; PATH::NAME; a path.")
+    to: Name = Field(default="", description="The other end of a path.")
     depth: int | None = Field(default=None, ge=1, le=20, description="How many edges far.")
     limit: int = Field(default=100, ge=1, le=1000, description="How many edges at most.")
     cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
@@ -154,16 +152,16 @@ def graph(project: Project, question: _Question, request: Annotated[GraphRequest
     """
     about = (question, request.model_copy(update={"cursor": None, "limit": 1}))
     start = start_of(request.cursor, about)
-    end = start + request.limit
 
     def answer(reader: Reader) -> GraphAnswer:
         opened = graph_of(project.settings, reader, request.sources)
         symbol, to = (node_name(reader, opened, end) if end else "" for end in (request.symbol, request.to))
         steps = ask.answer(opened, question, symbol, to, request.depth)
         file_of = files_of(registry.sources(project.settings))
+        part = page_of(steps, start, request.limit, about)
         return GraphAnswer(
-            items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in steps[start:end]],
-            next=cursor_at(end, about) if end < len(steps) else None,
+            items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in part.items],
+            next=part.next,
             notes=ask.notes(opened, question, symbol, to, steps),
             generation=reader.generation.number,
         )

@@ -11,11 +11,10 @@ from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served import Project
-from docindex_dagster.status import freshness, source_status
+from docindex_dagster.status import freshness
 from docindex_dagster.status.freshness import SourceStatus
 
 router = APIRouter(tags=["status"])
-_LOOK_S = 1.0  # for looking whether files have changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,5 @@ def status(
     """List how each source stands, as `docindex status --json` does."""
     about = ("status", look)
     start = start_of(cursor, about)
-    found = freshness.of_all(project.settings, _LOOK_S if look else 0.0, project.runs_of, lambda _: None)
-    change = source_status.change_of_model(project.settings)
-    return page_of(freshness.described(found, change), start, limit, about)
+    found = freshness.of_all(project.settings, freshness.LOOK_S if look else 0.0, project.runs_of, lambda _: None)
+    return page_of(freshness.described(project.settings, found), start, limit, about)

@@ -6,10 +6,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 
-from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.search.log import CommitFilters, log
+from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.scope import keys_of
-from docindex_dagster.serving.http.paging import cursor_at, start_of
+from docindex_dagster.serving.http.paging import page_of, start_of
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.searching import LONGEST_QUERY, MOST_RESULTS, Answer, Name, Names
 from docindex_dagster.serving.http.served import Project, Served
@@ -74,24 +73,12 @@ def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer
     """List commits as `docindex log --json` does: the best for a query, else the latest first."""
     about = request.model_copy(update={"cursor": None, "limit": 1})
     start = start_of(request.cursor, about)
-    end = start + request.limit
     warnings: list[str] = []
 
     def ask(reader: Reader) -> Answer[Commit]:
-        found = log(
-            reader,
-            request.query,
-            lambda: load_embedder(project.settings.embedding),
-            top_k=min(end + 1, MOST_RESULTS),
-            filters=request.filters(project, reader),
-            pool=project.settings.search.candidates,
-            warn=warnings.append,
-        )
-        return Answer(
-            items=[Commit.model_validate(row) for row in found[start:end]],
-            next=cursor_at(end, about) if end < len(found) else None,
-            generation=reader.generation.number,
-            warnings=warnings,
-        )
+        most, filters = min(start + request.limit + 1, MOST_RESULTS), request.filters(project, reader)
+        found = commits_of(project.settings, reader, request.query, top_k=most, filters=filters, warn=warnings.append)
+        part = page_of([*map(Commit.model_validate, found)], start, request.limit, about)
+        return Answer(**dict(part), generation=reader.generation.number, warnings=warnings)
 
     return project.reading(ask)

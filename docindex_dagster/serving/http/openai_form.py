@@ -4,15 +4,11 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from starlette.datastructures import Headers, MutableHeaders
 
-from docindex_dagster.serving.http.problems import ANYWHERE, KINDS, MEDIA_TYPE
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from docindex_dagster.serving.http import problems
 
 PREFIX = "/v1"
 END = b"data: [DONE]\n\n"
@@ -214,54 +210,4 @@ def status_of(status: int) -> int:
 
 def documented(*names: str) -> dict[int | str, dict[str, Any]]:
     """The answers of a route that are errors, for its description."""
-    by_status: dict[int, list[str]] = {}
-    for name in dict.fromkeys((*names, *ANYWHERE)):
-        about = f"`{code_of(name)}`: {KINDS[name].title}"
-        by_status.setdefault(status_of(KINDS[name].status), []).append(about)
-    return {
-        status: {"description": "; ".join(texts), "model": OpenAIError} for status, texts in sorted(by_status.items())
-    }
-
-
-class ErrorsInForm:
-    """Sends problems in OpenAI's form where its API is spoken, whoever found them."""
-
-    def __init__(self, app: "ASGIApp") -> None:
-        """Send those of an application."""
-        self._app = app
-
-    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request."""
-        is_ours = scope["type"] == "http" and scope["path"].startswith(f"{PREFIX}/")
-        await self._app(scope, receive, _InForm(send) if is_ours else send)
-
-
-class _InForm:
-    def __init__(self, send: "Send") -> None:
-        self._send = send
-        self._start: Message | None = None  # of a problem, whose body is not whole
-        self._body = b""
-
-    async def __call__(self, message: "Message") -> None:
-        if message["type"] == "http.response.start" and _is_problem(message):
-            self._start = message
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_error(self._start)
-
-    async def _send_error(self, start: "Message") -> None:
-        body = self._body
-        headers = MutableHeaders(scope=start)
-        headers["Content-Type"] = "application/json"
-        if body:  # HEAD has none
-            body = json.dumps(error_of(json.loads(body))).encode()
-            headers["Content-Length"] = str(len(body))
-        await self._send({**start, "status": status_of(start["status"])})
-        await self._send({"type": "http.response.body", "body": body})
-
-
-def _is_problem(message: "Message") -> bool:
-    return Headers(raw=message.get("headers", [])).get("content-type", "").startswith(MEDIA_TYPE)
+    return problems.documented(*names, name_of=code_of, status_of=status_of, model=OpenAIError)

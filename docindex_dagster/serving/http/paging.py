@@ -1,7 +1,5 @@
 """Lists in pages: a cursor that clients pass back as it is, and that fits the request which gave it alone."""
 
-import base64
-import json
 from collections.abc import Sequence
 from typing import Annotated, Generic, TypeVar
 
@@ -39,11 +37,8 @@ def start_of(cursor: str | None, request: object) -> int:
     """
     if cursor is None:
         return 0
-    try:
-        start, about = json.loads(base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4)))
-        fits = isinstance(start, int) and 0 <= start <= _MOST_START and about == _fingerprint(request)
-    except (ValueError, TypeError):
-        fits = False
+    start, _, about = cursor.partition("-")
+    fits = start.isascii() and start.isdecimal() and int(start) <= _MOST_START and about == _fingerprint(request)
     if not fits:
         raise ProblemError("invalid-request", "cursor: no page of this list gave it; leave it out to begin anew")
     return int(start)
@@ -51,8 +46,7 @@ def start_of(cursor: str | None, request: object) -> int:
 
 def cursor_at(start: int, request: object) -> str:
     """The cursor of the page that begins behind so many items."""
-    text = json.dumps([start, _fingerprint(request)], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return f"{start}-{_fingerprint(request)}"
 
 
 def page_of(items: Sequence[_Item], start: int, limit: int, request: object) -> "Page[_Item]":

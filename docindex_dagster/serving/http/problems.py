@@ -3,11 +3,13 @@
 `docs/serving.md` lists them from the table here, and the server explains each at the address that its `type` names.
 """
 
+import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -17,6 +19,9 @@ from starlette.routing import Match
 
 from docindex_dagster.core import errors
 from docindex_dagster.core.printable import in_line, shortened
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
 
 MEDIA_TYPE = "application/problem+json"
 _LONGEST_INPUT = 100  # characters of what a client sent that are repeated
@@ -214,16 +219,22 @@ ANYWHERE = (
 )
 
 
-def documented(*names: str) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that are problems, for its description: these, and those that any request may meet."""
-    by_status: dict[int | str, list[Kind]] = {}
-    for name in dict.fromkeys((*names, *ANYWHERE)):
-        by_status.setdefault(KINDS[name].status, []).append(KINDS[name])
-    content = {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}
-    return {
-        status: {"description": "; ".join(f"`{kind.name}`: {kind.title}" for kind in kinds), "content": content}
-        for status, kinds in sorted(by_status.items())
-    }
+def documented(
+    *names: str, name_of: Callable[[str], str] = str, status_of: Callable[[int], int] = int, **body: Any
+) -> dict[int | str, dict[str, Any]]:
+    """The answers of a route that are problems, for its description: these, and those that any request may meet.
+
+    Args:
+        *names: of problems.
+        name_of: what they are called there.
+        status_of: which status they have there.
+        **body: how an answer is described; as a problem by default.
+    """
+    by_status: dict[int, list[str]] = {}
+    for kind in (KINDS[name] for name in dict.fromkeys((*names, *ANYWHERE))):
+        by_status.setdefault(status_of(kind.status), []).append(f"`{name_of(kind.name)}`: {kind.title}")
+    body = body or {"content": {MEDIA_TYPE: {"schema": {"$ref": f"#/components/schemas/{Problem.__name__}"}}}}
+    return {status: {"description": "; ".join(texts), **body} for status, texts in sorted(by_status.items())}
 
 
 class ProblemError(Exception):
@@ -237,6 +248,48 @@ class ProblemError(Exception):
         super().__init__(detail)
 
 
+class Places:
+    """Places for what is done at once; where none is free, the answer is the problem `busy`."""
+
+    def __init__(self, most: int, what: str, retry_after_s: int) -> None:
+        """Begin with all free; `what` follows the number of those taken, such as "requests are under way"."""
+        self._most, self._what, self._retry_after_s = most, what, retry_after_s
+        self._taken = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Take a place for as long as the block runs.
+
+        Raises:
+            ProblemError: none is free.
+        """
+        if self._taken >= self._most:
+            raise ProblemError("busy", f"{self._taken} {self._what}", {"Retry-After": str(self._retry_after_s)})
+        self._taken += 1
+        try:
+            yield
+        finally:
+            self._taken -= 1
+
+
+class _Answer(JSONResponse):
+    """A problem. Where OpenAI's API is spoken, it is sent in the form of that."""
+
+    media_type = MEDIA_TYPE
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        from docindex_dagster.serving.http import openai_form
+
+        if scope["path"].startswith(f"{openai_form.PREFIX}/"):
+            problem = json.loads(bytes(self.body))
+            kept = {name: value for name, value in self.headers.items() if not name.startswith("content-")}
+            status = openai_form.status_of(self.status_code)
+            await JSONResponse(openai_form.error_of(problem), status, headers=kept)(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
 def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
     """The answer that says what went wrong.
 
@@ -248,7 +301,7 @@ def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **m
     """
     kind, shown = KINDS[name], shortened(in_line(detail))
     body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": shown, **members}
-    return JSONResponse(body, kind.status, headers=headers, media_type=MEDIA_TYPE)
+    return _Answer(body, kind.status, headers=headers)
 
 
 def of_error(error: Exception) -> JSONResponse:

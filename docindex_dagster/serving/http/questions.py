@@ -1,10 +1,14 @@
 """Questions of all clients: so many at a time, answered by the one model of the settings, or by none."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import ExitStack, aclosing, asynccontextmanager, contextmanager, suppress
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import ExitStack, aclosing, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from fastapi import Depends, Request
+from fastapi import APIRouter, Depends, Request
 
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import Citation
@@ -12,20 +16,91 @@ from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Event, Found
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import LLMError, SettingsError
+from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.traces import span
-from docindex_dagster.llm.chat import ChatModel, Delta
+from docindex_dagster.llm.chat import Availability, ChatModel, Delta, prepare
+from docindex_dagster.llm.providers import availability, chat_model
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.conversations import Conversations
-from docindex_dagster.serving.http.models import Models
-from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.toolbox import toolbox_of
+from docindex_dagster.serving.http.problems import Places, ProblemError, documented
+from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.toolbox import QuestionTools
 from docindex_dagster.serving.web import links
 
+router = APIRouter(tags=["ask"])
 MOST = 16
 """Questions that are answered at a time."""
 PROBLEMS = ("query", "no-index", "settings", "upstream", "upstream-limit", "upstream-late", "budget")
 """That any question may meet."""
 _RETRY_AFTER_S = 5
+_FRESH_S = 5.0  # how long a look at a model is good for
+
+
+@dataclass(slots=True, eq=False)
+class _Opened:
+    settings: LLMSettings
+    model: ChatModel
+    questions: int = 0  # that it is asked at this moment
+
+
+class Models:
+    """Opens the model of the settings when a question needs it, and another one when they name another.
+
+    A model may take long to load, which no other request waits for.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._opened: _Opened | None = None
+        self._opening = asyncio.Lock()
+        self._looking = asyncio.Lock()
+        self._looked: tuple[LLMSettings, float, Availability] | None = None
+
+    @asynccontextmanager
+    async def lent(self, settings: LLMSettings) -> AsyncIterator[ChatModel]:
+        """The model of some settings, which stays open for as long.
+
+        Raises:
+            LLMError: it cannot be loaded.
+        """
+        one = await self._of(settings)
+        one.questions += 1
+        try:
+            yield one.model
+        finally:
+            one.questions -= 1
+            await self._close_if_unused(one)
+
+    async def availability(self, settings: LLMSettings) -> Availability:
+        """Whether it can be asked, looked for again after some seconds at the soonest."""
+        async with self._looking:
+            if self._looked is not None:
+                known, at, found = self._looked
+                if known == settings and time.monotonic() < at + _FRESH_S:
+                    return found
+            found = await availability(settings)
+            self._looked = (settings, time.monotonic(), found)
+            return found
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        last, self._opened = self._opened, None
+        if last is not None:
+            await self._close_if_unused(last)
+
+    async def _of(self, settings: LLMSettings) -> _Opened:
+        async with self._opening:
+            if self._opened is None or self._opened.settings != settings:
+                model = chat_model(settings)
+                await asyncio.to_thread(prepare, model)
+                last, self._opened = self._opened, _Opened(settings, model)
+                if last is not None:
+                    await self._close_if_unused(last)
+            return self._opened
+
+    async def _close_if_unused(self, one: _Opened) -> None:
+        if one is not self._opened and not one.questions:
+            await one.model.aclose()
 
 
 class Questions:
@@ -42,7 +117,7 @@ class Questions:
         self.conversations = Conversations()
         self._live = live
         self._has_page = has_page
-        self._under_way = 0
+        self._places = Places(MOST, "questions are being answered", _RETRY_AFTER_S)
 
     async def answered(
         self, question: Question, conversation: Conversation, *, extractive: bool | None
@@ -58,9 +133,9 @@ class Questions:
             ProblemError: no model is set and one is wanted, or too many questions are being answered.
             DocindexError: as `answer`.
         """
-        with self._place():
+        with self._places.one():
             async with self._model(extractive=extractive) as model:
-                toolbox = toolbox_of(self._live, question) if question.is_for_agent else None
+                toolbox = QuestionTools(self._live, question) if question.is_for_agent else None
                 by = "nobody" if model is None else "model" if toolbox is None else "agent"
                 answered = answer(self._live, question, conversation, model, toolbox)
                 with span("question", by=by), ExitStack() as until_first_word:
@@ -91,17 +166,6 @@ class Questions:
         to_file = links.to_file if self._has_page else links.api_of_file
         return to_file(passage.source, passage.path, citation.start_line, citation.end_line)
 
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        if self._under_way >= MOST:
-            detail = f"{self._under_way} questions are being answered"
-            raise ProblemError("busy", detail, {"Retry-After": str(_RETRY_AFTER_S)})
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
-
     @asynccontextmanager
     async def _model(self, *, extractive: bool | None) -> AsyncIterator[ChatModel | None]:
         settings = self._live.settings.llm
@@ -120,3 +184,37 @@ def _questions(request: Request) -> Questions:
 
 
 Answering = Annotated[Questions, Depends(_questions)]
+
+
+@dataclass(frozen=True, slots=True)
+class LLMStatus:
+    """Which language model answers, and whether it can be asked, as far as is known without asking it anything.
+
+    Attributes:
+        provider: of the settings; `none` where no model is set.
+        model: the one that is asked; null for the provider's default.
+        host: of another endpoint than the provider's own, with its port.
+        is_configured: whether the settings name it, and its package or program is there.
+        is_reachable: whether it answers; null where only a question would show it.
+        is_logged_in: whether the key or login is accepted; null where only a question would show it.
+        version: of the server, program or client library.
+        problem: why it cannot be asked, and what to do; empty where nothing speaks against it.
+    """
+
+    provider: str
+    model: str | None
+    host: str | None
+    is_configured: bool
+    is_reachable: bool | None
+    is_logged_in: bool | None
+    version: str | None
+    problem: str
+
+
+@router.get("/llm", responses=documented("settings"))
+async def llm(project: Project, answering: Answering) -> LLMStatus:
+    """Say which language model answers, and whether it can be asked; what is known may be five seconds old."""
+    own = project.settings.llm
+    found = await answering.models.availability(own)
+    host = urlsplit(own.base_url).netloc.rpartition("@")[2] if own.base_url else None
+    return LLMStatus(provider=own.provider, host=host, **asdict(found))

@@ -15,7 +15,7 @@ from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import Narrowing, filters_of
 from docindex_dagster.serving.http.leaving import until_it_leaves
-from docindex_dagster.serving.http.paging import Page, cursor_at, start_of
+from docindex_dagster.serving.http.paging import Page, cursor_at, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.stores.reader import Reader
@@ -23,9 +23,9 @@ from docindex_dagster.stores.reader import Reader
 router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
 _PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
 LONGEST_QUERY = 20_000
-_LONGEST_NAME, _MOST_NAMES = 1000, 100
+LONGEST_NAME, _MOST_NAMES = 1000, 100
 MOST_RESULTS = 1000  # of a search, over all its pages
-Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
+Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 Names = Annotated[list[Name], Field(max_length=_MOST_NAMES)]
 _Answer = TypeVar("_Answer")
 
@@ -95,7 +95,7 @@ class MatchesRequest(_Listing):
 class SimilarRequest(_Listing):
     """What resembles a place."""
 
-    place: Annotated[str, Field(max_length=_LONGEST_NAME, description="SOURCE::PATH::INDEX, a chunk id, or PATH:LINE.")]
+    place: Annotated[str, Field(max_length=LONGEST_NAME, description="SOURCE::PATH::INDEX, a chunk id, or PATH:LINE.")]
     same_file: bool = Field(default=False, description="Whether other places of the same file count.")
 
 
@@ -175,14 +175,8 @@ def _listed(
     warnings: list[str] = []
 
     def page(reader: Reader) -> Answer[Hit]:
-        found = ask(reader, most, warnings.append)
-        end = start + request.limit
-        return Answer(
-            items=found[start:end],
-            next=cursor_at(end, request.about()) if end < len(found) else None,
-            generation=reader.generation.number,
-            warnings=warnings,
-        )
+        part = page_of(ask(reader, most, warnings.append), start, request.limit, request.about())
+        return Answer(**dict(part), generation=reader.generation.number, warnings=warnings)
 
     return project.reading(page)
 

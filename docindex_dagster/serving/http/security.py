@@ -6,8 +6,8 @@ It is one layer of ASGI before all routes, so that no route can be forgotten.
 import hmac
 import ipaddress
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -21,7 +21,7 @@ from starlette.responses import RedirectResponse, Response
 
 from docindex_dagster.core.settings import ServeSettings
 from docindex_dagster.serving.http import problems
-from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.problems import Places, ProblemError
 from docindex_dagster.serving.http.sessions import Sessions
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Guard:
         """Guard an application."""
         self._app = app
         self._access = access
-        self._under_way = 0
+        self._places = Places(access.concurrency, "requests are under way", _RETRY_AFTER_S)
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer a request."""
@@ -130,7 +130,7 @@ class Guard:
         is_open = _is_open(scope["path"])
         try:
             body = await _read(receive, _LONGEST_FORM if is_open else self._access.max_body_bytes)
-            with nullcontext() if is_open else self._place():
+            with nullcontext() if is_open else self._places.one():
                 answer = self._headers_alone if scope["method"] == "HEAD" else self._app
                 await answer(scope, _given_back(body, receive), guarded)
         except ClientDisconnect:
@@ -139,22 +139,6 @@ class Guard:
             if guarded.has_begun:
                 raise
             await problems.of_error(error)(scope, receive, guarded)
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """One of the places for requests that are answered at once.
-
-        Raises:
-            ProblemError: none is free.
-        """
-        if self._under_way >= self._access.concurrency:
-            detail = f"{self._under_way} requests are under way"
-            raise ProblemError("busy", detail, {"Retry-After": str(_RETRY_AFTER_S)})
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
 
     async def _headers_alone(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Answer HEAD as GET, and end where the body would begin, which may have no end."""

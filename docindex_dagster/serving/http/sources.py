@@ -1,7 +1,6 @@
 """Sources: which there are, adding and removing them, the one that searches look at by default, and indexing them."""
 
 import os
-from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import quote
 
@@ -9,7 +8,7 @@ from fastapi import APIRouter, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.settings import Settings, is_parent_of_libraries
+from docindex_dagster.core.settings import is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
@@ -17,7 +16,7 @@ from docindex_dagster.serving.http.security import is_from_here
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.jobs.model import Job, JobRequest
 from docindex_dagster.sources import edit, registry
-from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.registry import Declared
 from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 
@@ -36,17 +35,6 @@ IdempotencyKey = Annotated[
         description="The same key again, within a day, gives the job that the first request started.",
     ),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A declared source, as `docindex source list --json` prints it."""
-
-    source: str
-    path: str
-    url: str | None
-    branch: str | None
-    default: bool
 
 
 class NewSource(BaseModel):
@@ -82,7 +70,7 @@ class IndexRequest(BaseModel):
 def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page[Declared]:
     """List the declared sources."""
     settings = project.settings
-    found = [_declared(settings, source) for source in registry.sources(settings).values()]
+    found = [Declared.of(settings, source) for source in registry.sources(settings).values()]
     return page_of(found, start_of(cursor, "sources"), limit, "sources")
 
 
@@ -114,7 +102,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
         raise ProblemError("source", str(error)) from error
     response.headers["Location"] = f"/api/v1/sources/{quote(key)}"
     settings = project.settings
-    return _declared(settings, registry.sources(settings)[key])
+    return Declared.of(settings, registry.sources(settings)[key])
 
 
 @router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "not-indexed", "settings"))
@@ -137,7 +125,7 @@ def use(project: Project, kind: str, name: str) -> Declared:
     """Choose the source that searches look at by default, as `docindex source use` does."""
     source = project.source(f"{kind}/{name}")
     edit.use(project.settings.root, source.key)
-    return _declared(project.settings, source)
+    return Declared.of(project.settings, source)
 
 
 @router.delete(
@@ -168,7 +156,7 @@ def index(
 @router.get("/sources/{kind}/{name:path}", responses=documented("unknown-source", "settings"))
 def source(project: Project, kind: str, name: str) -> Declared:
     """Give one source."""
-    return _declared(project.settings, project.source(f"{kind}/{name}"))
+    return Declared.of(project.settings, project.source(f"{kind}/{name}"))
 
 
 @router.delete("/sources/{kind}/{name:path}", status_code=202, responses=documented(*_STARTING))
@@ -183,13 +171,6 @@ def _submitted(project: Project, request: JobRequest, key: str | None, response:
     job = project.jobs.submit(request, key)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     return job
-
-
-def _declared(settings: Settings, source: Source) -> Declared:
-    remote = source.remote
-    is_default = source.key == settings.search.default_source
-    url, branch = (remote.url, remote.ref) if remote else (None, None)
-    return Declared(source.key, str(source.path), url, branch, is_default)
 
 
 def _is_remote(place: str) -> bool:

@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from docindex_dagster.core import events
 from docindex_dagster.runner.journal import BEGIN, PROGRESS, WAITING, WARNING, Writer, lines, opened
-from docindex_dagster.serving.jobs.model import BEGAN, JobEvent
-from docindex_dagster.serving.jobs.progress import NOT_BEGUN, after
+from docindex_dagster.serving.jobs.model import BEGAN, NOT_BEGUN, JobEvent, position_after
 
 _PAUSE_S = 0.25  # between two lines that only say how far a stage is
 
@@ -72,4 +71,4 @@ class Tail:
     def _add(self, name: str, data: Mapping[str, Any]) -> None:
         event = JobEvent(len(self.events) + 1, name, data)
         self.events.append(event)
-        self.position = after(self.position, event)
+        self.position = position_after(self.position, event)

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Protocol, Self
@@ -32,9 +32,19 @@ from docindex_dagster.core.locks import exclusive_if_free, holder
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Run, State
-from docindex_dagster.serving.jobs import child, progress, requests
+from docindex_dagster.serving.jobs import child, requests
 from docindex_dagster.serving.jobs.events import Tail
-from docindex_dagster.serving.jobs.model import ENDED, Job, JobEvent, JobRequest, iso_time
+from docindex_dagster.serving.jobs.model import (
+    DONE,
+    ENDED,
+    NOT_BEGUN,
+    Job,
+    JobEvent,
+    JobRequest,
+    Position,
+    iso_time,
+    position_of,
+)
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1  # between two looks at a process that works
@@ -302,15 +312,11 @@ class Jobs:
 
     def _job(self, path: Path, entry: Entry) -> Job:
         run, end, state = entry.run, entry.end, entry.state
-        position = self._position(path, entry)
         return Job(
             id=run.run_id,
             request=JobRequest(run.kind, run.source, run.mode, run.only),
             state=state,
-            phase=position.phase,
-            done=position.done,
-            total=position.total,
-            percent=position.percent,
+            **asdict(self._position(path, entry)),
             created_at=iso_time(run.asked_at),
             started_at=None if entry.started_at is None or state is State.QUEUED else iso_time(entry.started_at),
             ended_at=iso_time(end.ended_at) if end is not None else None,
@@ -320,13 +326,13 @@ class Jobs:
             launched_by=run.launched_by,
         )
 
-    def _position(self, path: Path, entry: Entry) -> progress.Position:
+    def _position(self, path: Path, entry: Entry) -> Position:
         run, state = entry.run, entry.state
         if state is State.SUCCEEDED:
-            return progress.DONE
+            return DONE
         if run.launched_by == "serve":
-            return self._tail(path).position if entry.has_begun else progress.NOT_BEGUN
-        return progress.NOT_BEGUN if state.has_ended else progress.of_run(self._layout, run.source, run.run_id)
+            return self._tail(path).position if entry.has_begun else NOT_BEGUN
+        return NOT_BEGUN if state.has_ended else position_of(self._layout, run.source, run.run_id)
 
     def _work(self) -> None:
         """Do one job after the other, until it is closed."""

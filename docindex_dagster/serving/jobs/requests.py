@@ -57,7 +57,7 @@ def _check_path(settings: Settings, source: Source, name: str) -> None:
         explanation = why(source, file)
         if explanation.skipped_reason:
             raise SourceError(f"{source.key}: {explanation.sentence}")
-    elif os.path.lexists(file) or not _was_found(settings, source, name):
+    elif os.path.lexists(file) or not was_found(settings, source, name):
         raise SourceError(f"{source.key} has no file {name!r}")
 
 
@@ -71,7 +71,7 @@ def _path_of(name: str) -> bytes | None:
     return None if leads_astray or path_to_name(path) != name else path
 
 
-def _was_found(settings: Settings, source: Source, name: str) -> bool:
+def was_found(settings: Settings, source: Source, name: str) -> bool:
     """Whether the last run of a source found a file."""
     known = tables.read(Layout(settings.home).table("discovered_files", source.key))
     return known is not None and name in known["path"].to_pylist()

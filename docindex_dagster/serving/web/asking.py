@@ -55,15 +55,7 @@ class SentFeedback(_Sent):
     def feedback(self) -> Feedback:
         """The same to be noted."""
         citations = tuple(Cited(**one.model_dump()) for one in self.citations)
-        return Feedback(
-            verdict=self.verdict,
-            question=self.question,
-            answer=self.answer,
-            citations=citations,
-            comment=self.comment,
-            model=self.model,
-            generation=self.generation,
-        )
+        return Feedback(**{**self.model_dump(), "citations": citations})
 
 
 @router.get("/ask")

@@ -12,12 +12,11 @@ from starlette.responses import HTMLResponse
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.search.log import CommitFilters
-from docindex_dagster.search.log import log as commits_of
+from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.scope import keys_of
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.searching import Name
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.templating import page
@@ -28,17 +27,16 @@ from docindex_dagster.stores.reader import Reader
 router = APIRouter()
 _COMMITS = 40  # of a page
 _MOST_PAGES = 100
-_Name = Annotated[str, Field(max_length=1000)]
 
 
 class Asked(BaseModel):
     """Which commits are meant. What is empty is not asked."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
-    source: _Name = ""
-    author: _Name = ""
+    source: Name = ""
+    author: Name = ""
     since: Annotated[str, Field(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")] = ""
-    path: _Name = ""
+    path: Name = ""
     page: Annotated[int, Field(ge=1, le=_MOST_PAGES)] = 1
 
     def filters(self, project: Served, reader: Reader) -> CommitFilters:
@@ -68,7 +66,7 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
             found = _found(project, asked)
     except (DocindexError, ProblemError) as error:
         trouble = trouble_of(error)
-    status = trouble.status if trouble else 200
+    status = trouble.kind.status if trouble else 200
     return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=_keys(project))
 
 
@@ -82,15 +80,8 @@ def _found(project: Served, asked: Asked) -> Commits:
     end = start + _COMMITS
 
     def ask(reader: Reader) -> Commits:
-        settings = project.settings
-        rows = commits_of(
-            reader,
-            asked.q,
-            lambda: load_embedder(settings.embedding),
-            top_k=end + 1,
-            filters=asked.filters(project, reader),
-            pool=settings.search.candidates,
-        )
+        filters = asked.filters(project, reader)
+        rows = commits_of(project.settings, reader, asked.q, top_k=end + 1, filters=filters)
         return Commits(rows[start:end], len(rows) > end)
 
     return project.reading(ask)

@@ -18,9 +18,9 @@ from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import commits, highlighting, links, pictures, prose, relations
-from docindex_dagster.serving.web.mistakes import Trouble, trouble_of
+from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.relations import Relations
-from docindex_dagster.serving.web.templating import page
+from docindex_dagster.serving.web.templating import page, page_or_part
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(dependencies=[Depends(until_it_leaves)])
@@ -62,7 +62,7 @@ class Opened:
     can_be_prose: bool = False
     relations: Relations | None = None
     picture: Markup | None = None
-    trouble: Trouble | None = None
+    trouble: ProblemError | None = None
 
     @property
     def address(self) -> str:
@@ -96,18 +96,13 @@ class Opened:
 
 
 @router.get("/file/{place:path}")
-def file(project: Project, request: Request, place: str, asked: Annotated[Lines, Query()]) -> HTMLResponse:
-    """The page of a file, or of a commit."""
-    if f"/{COMMIT_PATH}" in place:
-        return commits.commit(project, request, place)
-    found = _opened(project, place, asked)
-    return page(request, "file.html", opened=found, is_page=True)
-
-
 @router.get("/part/file/{place:path}")
-def part(project: Project, request: Request, place: str, asked: Annotated[Lines, Query()]) -> HTMLResponse:
-    """A file alone, to be shown beside results."""
-    return page(request, "_file.html", opened=_opened(project, place, asked), is_page=False)
+def file(project: Project, request: Request, place: str, asked: Annotated[Lines, Query()]) -> HTMLResponse:
+    """The page of a file, or of a commit; or a file alone, to be shown beside results."""
+    is_page = not request.url.path.startswith("/part/")
+    if is_page and f"/{COMMIT_PATH}" in place:
+        return commits.commit(project, request, place)
+    return page_or_part(request, "file.html", opened=_opened(project, place, asked), is_page=is_page)
 
 
 @router.get("/part/relations/{place:path}")

@@ -1,7 +1,6 @@
 """What goes wrong, for people: the same problems as those of the API, as pages."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -12,26 +11,13 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from docindex_dagster.serving.http import problems
-from docindex_dagster.serving.http.problems import KINDS, Kind, ProblemError
+from docindex_dagster.serving.http.problems import KINDS, ProblemError
 from docindex_dagster.serving.web.templating import page
 
 _API = ("/api/", "/mcp", "/metrics", "/openapi.json")
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A problem of one moment."""
-
-    kind: Kind
-    detail: str
-
-    @property
-    def status(self) -> int:
-        """Of HTTP."""
-        return self.kind.status
-
-
-def trouble_of(error: Exception) -> Trouble:
+def trouble_of(error: Exception) -> ProblemError:
     """What an error is, in the words of the API."""
     return _of_body(problems.of_error(error).body)
 
@@ -84,6 +70,6 @@ def _wants_page(accept: str) -> bool:
     return "text/html" in accept
 
 
-def _of_body(body: bytes | memoryview) -> Trouble:
+def _of_body(body: bytes | memoryview) -> ProblemError:
     problem = json.loads(bytes(body))
-    return Trouble(KINDS[problem["type"].rpartition("/")[2]], problem["detail"])
+    return ProblemError(problem["type"].rpartition("/")[2], problem["detail"])

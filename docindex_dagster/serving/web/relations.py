@@ -1,7 +1,7 @@
 """What is around some lines of a file: the symbol they are of, who calls it, what it calls, and what resembles them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import Settings
@@ -98,10 +98,7 @@ def _neighbours(steps: Iterable[Step], made: Callable[[Step], Neighbour]) -> tup
         key = f"{one.path} {one.name}"
         found.setdefault(key, one)
         counts[key] = counts.get(key, 0) + 1
-    return tuple(
-        Neighbour(one.name, one.path, one.place, one.href, one.how, one.is_sure, counts[key])
-        for key, one in found.items()
-    )
+    return tuple(replace(one, calls=counts[key]) for key, one in found.items())
 
 
 def _caller(step: Step) -> Neighbour:

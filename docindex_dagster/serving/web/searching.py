@@ -18,10 +18,10 @@ from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, Sou
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.searching import Answer, SearchRequest
+from docindex_dagster.serving.http.searching import Answer, Name, SearchRequest
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import files, highlighting, pictures
-from docindex_dagster.serving.web.mistakes import Trouble, trouble_of
+from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.templating import page
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
@@ -30,7 +30,6 @@ from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(dependencies=[Depends(until_it_leaves)])
 _RESULTS = 15
-_Name = Annotated[str, Field(max_length=1000)]
 MODES: Mapping[ModeName, str] = {
     "hybrid": "Words and meaning",
     "bm25": "Words",
@@ -52,17 +51,17 @@ class Asked(BaseModel):
     """A search and a file beside it, as the address of the page has them. What is empty is not asked."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
-    source: _Name = ""
-    language: _Name = ""
+    source: Name = ""
+    language: Name = ""
     type: SourceType | Literal[""] = ""
-    kind: _Name = ""
-    path: _Name = ""
+    kind: Name = ""
+    path: Name = ""
     mode: ModeName | Literal[""] = ""
     cursor: Annotated[str, Field(max_length=200)] = ""
     at: Annotated[str, Field(max_length=2000)] = ""  # KIND/NAME/PATH of the file beside the results
     start: Annotated[int | None, Field(alias="from", ge=1)] = None
     end: Annotated[int | None, Field(alias="to", ge=1)] = None
-    symbol: _Name = ""
+    symbol: Name = ""
 
     @property
     def search(self) -> dict[str, str]:
@@ -179,7 +178,7 @@ def _snippet(hit: Hit) -> list[Markup]:
 def _results(project: Served, asked: Asked) -> dict[str, Any]:
     """What is found; without a query, what is indexed; or why neither can be said."""
     answer: Answer[Hit] | None = None
-    trouble: Trouble | None = None
+    trouble: ProblemError | None = None
     entries: list[CatalogEntry] = []
     choices = choices_of(project)
     if asked.q.strip():

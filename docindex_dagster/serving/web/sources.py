@@ -12,14 +12,13 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import commits, pictures, work
-from docindex_dagster.serving.web.templating import page
+from docindex_dagster.serving.web.templating import page, page_or_part
 from docindex_dagster.sources import registry
-from docindex_dagster.status import catalog, freshness, source_status
+from docindex_dagster.status import catalog, freshness
 from docindex_dagster.status.freshness import SourceStatus
 from docindex_dagster.status.skipped import Skipped, skipped_files
 
 router = APIRouter()
-_LOOK_S = 1.0  # for looking whether files have changed
 _COMMITS = 8
 _MOST_FILES = 50  # of a rule that are named
 
@@ -34,26 +33,20 @@ class Rule:
 
 
 @router.get("/sources")
+@router.get("/part/sources")
 def sources(project: Project, request: Request) -> HTMLResponse:
-    """The state of each source."""
+    """The state of each source, as a page or as its table alone."""
     found, warnings = _states(project)
-    return page(
+    entries = catalog.entries_of(project.settings)
+    return page_or_part(
         request,
         "sources.html",
         sources=found,
         warnings=warnings,
         jobs=work.under_way(project),
-        bars=_bars(project),
+        bars={entry.source: pictures.languages(entry.languages) for entry in entries},
         declared=registry.sources(project.settings),
     )
-
-
-@router.get("/part/sources")
-def part(project: Project, request: Request) -> HTMLResponse:
-    """The table of sources alone."""
-    found, warnings = _states(project)
-    declared = registry.sources(project.settings)
-    return page(request, "_sources.html", sources=found, warnings=warnings, bars=_bars(project), declared=declared)
 
 
 @router.get("/source/{kind}/{name:path}")
@@ -88,13 +81,8 @@ def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
     """How all sources stand, and what could not be found out."""
     warnings: list[str] = []
     settings = project.settings
-    found = freshness.of_all(settings, _LOOK_S, project.runs_of, warnings.append)
-    return freshness.described(found, source_status.change_of_model(settings)), warnings
-
-
-def _bars(project: Served) -> dict[str, str]:
-    entries = catalog.entries_of(project.settings)
-    return {entry.source: pictures.languages(entry.languages) for entry in entries}
+    found = freshness.of_all(settings, freshness.LOOK_S, project.runs_of, warnings.append)
+    return freshness.described(settings, found), warnings
 
 
 def _rules(layout: Layout, key: str) -> list[Rule]:

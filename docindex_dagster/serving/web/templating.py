@@ -11,12 +11,52 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster import __version__
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.serving.web import links, moments
+from docindex_dagster.serving.web import links
+
+_STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "days"))
 
 
 def _seen(value: object) -> object:
     """What a template prints of a value: text that imitates or hides nothing. HTML that we made stays as it is."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def ago(when: datetime | str | None) -> str:
+    """How long ago a moment was, as `5 min ago`, and its date where that is a month; empty where there is none."""
+    at = _read(when)
+    if at is None:
+        return ""
+    seconds = max(0, int((datetime.now(UTC) - at).total_seconds()))
+    for below, unit, name in _STEPS:
+        if seconds < below:
+            count = seconds // unit
+            return f"{count} {name.removesuffix('s') if name == 'days' and count == 1 else name} ago"
+    return f"{at:%Y-%m-%d}"
+
+
+def moment(when: datetime | str | None) -> str:
+    """A moment with its date, to the minute."""
+    at = _read(when)
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
+
+
+def machine_time(when: datetime | str | None) -> str:
+    """A moment as the element `time` wants it."""
+    at = _read(when)
+    return at.isoformat(timespec="seconds") if at else ""
+
+
+def seconds_between(start: str | None, end: str | None) -> float | None:
+    """How long something took, or takes so far; None where it has not begun."""
+    begun = _read(start)
+    return None if begun is None else ((_read(end) or datetime.now(UTC)) - begun).total_seconds()
+
+
+def _read(when: datetime | str | None) -> datetime | None:
+    if not when:
+        return None
+    at = datetime.fromisoformat(when) if isinstance(when, str) else when
+    return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 _environment = Environment(
@@ -27,7 +67,7 @@ _environment = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_environment.filters.update(line=in_line, ago=moments.ago, moment=moments.moment, machine_time=moments.machine_time)
+_environment.filters.update(line=in_line, ago=ago, moment=moment, machine_time=machine_time)
 _environment.filters.update(number="{:,}".format, shell=shlex.join, twice=lambda name: (name, name))
 _environment.globals.update(links=links, version=__version__)
 
@@ -44,6 +84,11 @@ def page(request: Request, template: str, status: int = 200, **values: Any) -> H
     served = request.app.state.served
     asked = {"query": "", "here": request.url.path, "has_token": served.access.token is not None}
     return HTMLResponse(drawn(template, **{**asked, "now": datetime.now(UTC), **values}), status)
+
+
+def page_or_part(request: Request, template: str, **values: Any) -> HTMLResponse:
+    """A page; at an address below `/part/`, its main part alone, whose template is called so behind a `_`."""
+    return page(request, f"_{template}" if request.url.path.startswith("/part/") else template, **values)
 
 
 def drawn(template: str, **values: Any) -> Markup:

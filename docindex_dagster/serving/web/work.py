@@ -9,8 +9,7 @@ from starlette.responses import HTMLResponse
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.jobs.model import Job
-from docindex_dagster.serving.web.moments import seconds_between
-from docindex_dagster.serving.web.templating import page
+from docindex_dagster.serving.web.templating import page, page_or_part, seconds_between
 
 router = APIRouter()
 _SHOWN = 100
@@ -33,15 +32,10 @@ class Shown:
 
 
 @router.get("/jobs")
-def jobs(project: Project, request: Request) -> HTMLResponse:
-    """The list of jobs."""
-    return page(request, "jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
-
-
 @router.get("/part/jobs")
-def part(project: Project, request: Request) -> HTMLResponse:
-    """The list alone."""
-    return page(request, "_jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
+def jobs(project: Project, request: Request) -> HTMLResponse:
+    """The list of jobs, as a page or alone."""
+    return page_or_part(request, "jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
 
 
 @router.get("/part/work")

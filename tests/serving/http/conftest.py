@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from docindex_dagster.cli import launch
-from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.launch import jobs_of
 from docindex_dagster.cli.remembering import memory_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder

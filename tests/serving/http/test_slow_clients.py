@@ -13,14 +13,13 @@ import pytest
 from fastapi import FastAPI
 
 from docindex_dagster.cli import launch
-from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.launch import jobs_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http import connections
-from docindex_dagster.serving.http.app import build_app
+from docindex_dagster.serving.http.app import build_app, writing_logs
 from docindex_dagster.serving.http.security import Access
 from docindex_dagster.serving.http.served import Served
-from docindex_dagster.serving.logs import writing_logs
 from tests.serving.http.server import Server, running
 from tests.serving.http.slow_clients import health_ms, opened, slow_clients
 from tests.serving.http.test_leaving import listening

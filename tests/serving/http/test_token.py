@@ -15,8 +15,7 @@ import httpx
 import pytest
 
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.serving.http.sessions import Sessions
-from docindex_dagster.serving.http.token_file import stored_token
+from docindex_dagster.serving.http.sessions import Sessions, stored_token
 from tests.serving.http.server import LONGEST_S, free_port, running
 from tests.serving.http.test_process import TOKEN, VARIABLE
 

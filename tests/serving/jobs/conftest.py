@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.jobs import jobs_of
-from docindex_dagster.cli.launch import RecordedRuns
+from docindex_dagster.cli.launch import RecordedRuns, jobs_of
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.launch import jobs_of
 from docindex_dagster.core import errors
 from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import load_settings

@@ -9,7 +9,7 @@ from selectolax.lexbor import LexborHTMLParser
 from starlette.testclient import TestClient
 
 from docindex_dagster.cli import launch
-from docindex_dagster.cli.jobs import jobs_of
+from docindex_dagster.cli.launch import jobs_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.app import build_app

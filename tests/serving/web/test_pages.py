@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.serving.http.problems import KINDS
-from docindex_dagster.serving.web import moments, pictures
+from docindex_dagster.serving.web import pictures, templating
 from tests.serving.web import project
 
 ROOT = Path(__file__).parents[3]
@@ -128,10 +128,10 @@ def test_small_languages_share_a_shade_and_the_parts_fill_the_bar():
 
 
 def test_a_moment_is_shown_by_how_long_ago_it_was():
-    assert moments.ago(None) == ""
-    assert moments.ago("2020-05-01T10:00:00+00:00") == "2020-05-01"
-    assert moments.seconds_between(None, None) is None
-    assert moments.seconds_between("2020-05-01T10:00:00+00:00", "2020-05-01T10:01:05+00:00") == 65
+    assert templating.ago(None) == ""
+    assert templating.ago("2020-05-01T10:00:00+00:00") == "2020-05-01"
+    assert templating.seconds_between(None, None) is None
+    assert templating.seconds_between("2020-05-01T10:00:00+00:00", "2020-05-01T10:01:05+00:00") == 65
 
 
 def test_the_project_of_these_tests_holds_what_attackers_write(indexed):
