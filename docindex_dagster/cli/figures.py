@@ -7,10 +7,8 @@ from rich.text import Text
 from docindex_dagster.cli import console
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.evaluation.asking import Answer
-from docindex_dagster.evaluation.bootstrap import Interval
-from docindex_dagster.evaluation.comparison import Comparison, verdict
-from docindex_dagster.evaluation.metrics import LABELS
-from docindex_dagster.evaluation.report import Figures
+from docindex_dagster.evaluation.metrics import LABELS, Interval
+from docindex_dagster.evaluation.report import Comparison, Figures, verdict
 from docindex_dagster.evaluation.run import Evaluation
 
 _PLACES = 3  # of what was found instead

@@ -14,8 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from docindex_dagster.core.background import in_two_threads
-from docindex_dagster.stores.halves import singles
-from docindex_dagster.stores.signs import BYTES, signs
+from docindex_dagster.stores.signs import BYTES, signs, singles
 
 SIGNS = "signs"  # the column of the signs of vectors
 # Columns by which rows are chosen, besides their id.

@@ -32,12 +32,7 @@ from docindex_dagster.stores import (
 )
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
-from docindex_dagster.stores.generation import (
-    Generation,
-    PublishedSource,
-    read_generation,
-    write_generation,
-)
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, write_generation
 from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.rows import AGREE, SourceRows, in_batches, rows_of_others
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION

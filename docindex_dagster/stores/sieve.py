@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from docindex_dagster.core.background import in_two_threads
-from docindex_dagster.stores.halves import singles
 from docindex_dagster.stores.matrix import BLOCK, Choose, Chosen, Matrix, Part, ids_at, largest
-from docindex_dagster.stores.signs import BITS, differences, signs_of_query
+from docindex_dagster.stores.signs import BITS, differences, signs_of_query, singles
 
 _FEW = 16_384  # of so many rows, all are compared
 _SHARE = 50  # one of so many rows is compared, at least; `python -m benchmarks.latency` says what that finds

@@ -13,11 +13,11 @@ from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreE
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.embedding.cache import VectorCache, VectorSpill
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores import prune as prune_module
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.stores import halves
 from docindex_dagster.stores import matrix as module
 from docindex_dagster.stores import sieve as sieve_module
+from docindex_dagster.stores import signs
 from docindex_dagster.stores.matrix import Matrix, Part, largest
 from docindex_dagster.stores.sieve import Sieve
 
@@ -131,7 +131,7 @@ def test_a_sieve_compares_a_part_of_the_vectors(many, monkeypatch):
 
     def counting(stored: np.ndarray) -> np.ndarray:
         compared.append(len(stored))
-        return halves.singles(stored)
+        return signs.singles(stored)
 
     monkeypatch.setattr(sieve_module, "singles", counting)
 

@@ -16,6 +16,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import (
     compaction,
@@ -30,7 +31,6 @@ from docindex_dagster.stores import (
 )
 from docindex_dagster.stores.doctor import check, examine
 from docindex_dagster.stores.generation import Generation, read_generation
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import check_published, open_reader
 from docindex_dagster.stores.rollback import roll_back

@@ -14,11 +14,11 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader, open_written

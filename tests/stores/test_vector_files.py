@@ -12,11 +12,11 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import compaction, lance_table, maintenance, matrix, vector_files
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.sieve import Sieve
