@@ -191,19 +191,14 @@ class Layout:
         return self.stores / "graph"
 
     @property
-    def vectors(self) -> Path:
-        """The folder of the vector files."""
-        return self.stores / "vectors"
-
-    @property
     def packs(self) -> Path:
-        """The folder of the packs, each the graphs and vectors of many small sources."""
+        """The folder of the packs, each the graphs and rows of many small sources."""
         return self.stores / "packs"
 
     @property
-    def texts(self) -> Path:
-        """The folder of the text files."""
-        return self.stores / "texts"
+    def rows(self) -> Path:
+        """The folder of the row files."""
+        return self.stores / "rows"
 
     @property
     def links(self) -> Path:

@@ -14,7 +14,6 @@ from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.analysis import stems
-from docindex_dagster.stores.lance_table import VECTOR
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -86,17 +85,9 @@ def of_name(pool: Pool, name: str) -> Ranking:
 
 @spanned("retrieve vector")
 def vector(pool: Pool, query: Vectors) -> Ranking:
-    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,).
-
-    All vectors of an index are compared, or where that is slow, those that LanceDB's index names.
-    """
-    reader, filters, limit = pool.reader, pool.filters, pool.limit
-    if reader.matrix is not None:
-        return sorted(reader.matrix.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
-    search = reader.table.search(query, vector_column_name=VECTOR).distance_type("cosine")
-    search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(limit)
-    found = search.where(filters.to_sql(), prefilter=True).to_arrow()
-    return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])
+    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,)."""
+    filters, limit = pool.filters, pool.limit
+    return sorted(pool.reader.parts.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
 
 
 def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:

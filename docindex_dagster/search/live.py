@@ -10,7 +10,7 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.stores.matrix import Matrix, Part
+from docindex_dagster.stores.parts import Part, Parts
 from docindex_dagster.stores.reader import Reader, open_reader
 
 _MAX_AGE_S = 10.0  # of settings whose file is the same
@@ -98,9 +98,9 @@ class LatestReader:
             return self._reader
 
 
-def _read_by(reader: Reader | None) -> Mapping[tuple[str, str], Part]:
-    """The vectors that a reader has read; it may be one whose files are gone."""
+def _read_by(reader: Reader | None) -> Mapping[str, tuple[Part, ...]]:
+    """The parts that a reader has read; it may be one whose files are gone."""
     if reader is None:
         return {}
-    matrix: Matrix | None = vars(reader).get("matrix")
-    return matrix.parts if matrix is not None else reader.known
+    parts: Parts | None = vars(reader).get("parts")
+    return parts.by_file if parts is not None else reader.known
