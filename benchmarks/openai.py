@@ -18,8 +18,8 @@ import numpy as np
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import EmbeddingSettings
+from docindex_dagster.embedding.cache import embed
 from docindex_dagster.embedding.openai import OpenAIEmbedder
-from docindex_dagster.embedding.reuse import embed
 from tests.conftest import chunks_of
 from tests.embedding.openai_server import serving
 

@@ -16,7 +16,7 @@ from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.embedding.reuse import embed
+from docindex_dagster.embedding.cache import embed
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.commits import read_history

@@ -17,10 +17,9 @@ from benchmarks.pipeline import index
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.file_names import share_named
 from docindex_dagster.search.model import Hit
-from docindex_dagster.search.query import understand
-from docindex_dagster.search.wording import Wording
+from docindex_dagster.search.query import Wording, understand
+from docindex_dagster.search.ranking import share_named
 from docindex_dagster.stores.reader import Reader, open_reader
 
 Values = NDArray[np.float64]

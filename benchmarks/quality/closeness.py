@@ -28,9 +28,8 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search import candidates
 from docindex_dagster.search.closeness import nowhere
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.query import understand
+from docindex_dagster.search.query import Wording, understand
 from docindex_dagster.search.weights import Closeness, closeness_of
-from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.reader import Reader, open_reader
 
 TRUE = ("questions", "symbols", "questions with a typing error", "symbols with a typing error")

@@ -32,18 +32,16 @@ from docindex_dagster.chunking.embed_text import COLUMNS, embed_texts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import words
-from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
-from docindex_dagster.embedding.weights import load_weights
+from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, load_weights
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import rows_of
 from docindex_dagster.search.model import Scored
-from docindex_dagster.search.query import Query, understand
+from docindex_dagster.search.query import Query, Wording, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.translations import one_of_each
 from docindex_dagster.search.weights import WEIGHTS
-from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.reader import Reader, open_reader
 
 Values = NDArray[np.floating[Any]]

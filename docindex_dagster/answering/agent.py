@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from threading import Event
 from typing import Any, Protocol
 
-from docindex_dagster.answering import prompt, window
+from docindex_dagster.answering import prompt
+from docindex_dagster.answering.conversation import Read, Reading
 from docindex_dagster.answering.events import Step
-from docindex_dagster.answering.reading import Read, Reading
 from docindex_dagster.core.errors import DocindexError, QueryError
 from docindex_dagster.core.printable import in_line, shortened, well_formed
 from docindex_dagster.core.tokenizer import count_tokens
@@ -283,7 +283,7 @@ def _tokens_of_tools(
     """How many tokens the tools may give: no more than fit into the model's window."""
     if model.context_tokens is None:
         return limits.tokens
-    return min(limits.tokens, window.room(model.context_tokens, window.texts_of(messages, tools), max_tokens))
+    return min(limits.tokens, prompt.room(model.context_tokens, prompt.texts_of(messages, tools), max_tokens))
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:

@@ -1,29 +1,33 @@
 """Answering a question: a search, a model or none, and the check of what is cited."""
 
 import asyncio
+import os
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TypeAlias
 
-from docindex_dagster.answering import window
 from docindex_dagster.answering.agent import Toolbox, investigate
-from docindex_dagster.answering.citations import check
-from docindex_dagster.answering.conversation import Conversation
+from docindex_dagster.answering.citations import Changes, check
+from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.events import Answer, Events, Found, Spent, Step
 from docindex_dagster.answering.extractive import extractive
-from docindex_dagster.answering.freshness import changes_on_disk
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt
+from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
-from docindex_dagster.answering.reading import Reading
+from docindex_dagster.answering.support import flat
 from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError
+from docindex_dagster.core.printable import visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, Usage
 from docindex_dagster.search.live import Live
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path, read_beneath
+from docindex_dagster.sources.text import decode
 
 _MOST_NUMBERS = 800  # marks have three digits, and an answer may need some numbers more
 _LEAST_TOKENS = 500  # of passages, however small the model's window is
@@ -134,7 +138,7 @@ def _room(
         return question.tokens
     turns = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
     beside = [AGENT_SYSTEM if tools else SYSTEM, question.text, *turns, *map(str, tools)]
-    left = window.room(model.context_tokens, beside, settings.llm.max_answer_tokens)
+    left = room(model.context_tokens, beside, settings.llm.max_answer_tokens)
     return min(question.tokens, max(_LEAST_TOKENS, left // 2 if tools else left))
 
 
@@ -203,3 +207,25 @@ async def _checked(
         )
 
     return await asyncio.to_thread(checked)
+
+
+def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
+    """Says whether lines of a passage have gone from their file; they may stand elsewhere in it.
+
+    Files are read once, so it is made for each answer anew.
+    """
+
+    @cache
+    def text(key: str, path: str) -> str:
+        source, name = sources[key], name_to_path(path)
+        try:
+            return flat(visible(decode(read_beneath(os.fsencode(source.path), name, source.most_bytes(name))).text))
+        except OSError:
+            return ""
+
+    def changes(passage: Passage, first: int, last: int) -> bool | None:
+        if not passage.stale or passage.source not in sources:
+            return passage.stale
+        return flat(passage.lines(first, last)) not in text(passage.source, passage.path)
+
+    return changes

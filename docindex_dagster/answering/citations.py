@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from docindex_dagster.answering.claims import Claim
-from docindex_dagster.answering.marks import Mark, MarkReader
+from docindex_dagster.answering.marks import Claim, Mark, MarkReader
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.answering.quotes import lines_of
-from docindex_dagster.answering.support import Evidence, Searched, evidence_of, shares
+from docindex_dagster.answering.support import Evidence, Searched, evidence_of, lines_of, shares
 
 # Chosen on flask and sqlfluff, and measured on requests and pytest: benchmarks/citations.py.
 LEAST_SUPPORT = 0.1
@@ -69,6 +67,8 @@ class Citation:
 
 
 Changes = Callable[[Passage, int, int], bool | None]
+
+
 """Whether some lines of a passage, by their numbers, have changed on disk."""
 
 
@@ -191,3 +191,61 @@ def _lines_of_quote(evidence: Evidence, passage: Passage) -> tuple[int, int] | N
     places = (lines_of(quote, passage.text) for quote in quotes if passage.has_exact_lines)
     found = next((place for place in places if place), None)
     return (passage.start_line + found[0], passage.start_line + found[1]) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCitation:
+    """A number in a mark of the answer, checked.
+
+    Attributes:
+        number: of the passage.
+        start: where its mark begins in the answer's text, in characters (code points of Unicode).
+        end: where the mark ends.
+        claim: the sentence that it is to prove.
+        state: what the check says.
+        source: of the cited lines; null where there is no such passage.
+        path: likewise.
+        start_line: likewise.
+        end_line: likewise.
+        is_moved: whether the lines are others than the sentence names.
+        support: how much of the sentence they have, 0 to 1; null where it was not checked.
+        better: the number of a passage that has more of a doubtful sentence.
+        stale: whether the lines have changed on disk since; null where that is unknown.
+        chunk_ids: of the passage.
+    """
+
+    number: int
+    start: int
+    end: int
+    claim: str
+    state: State
+    source: str | None
+    path: str | None
+    start_line: int | None
+    end_line: int | None
+    is_moved: bool
+    support: float | None
+    better: int | None
+    stale: bool | None
+    chunk_ids: tuple[str, ...]
+
+    @classmethod
+    def of(cls, citation: Citation) -> "CheckedCitation":
+        """A citation as programs get it."""
+        passage = citation.passage
+        return cls(
+            number=citation.number,
+            start=citation.start,
+            end=citation.end,
+            claim=citation.claim,
+            state=citation.state,
+            source=passage.source if passage else None,
+            path=passage.path if passage else None,
+            start_line=citation.start_line if passage else None,
+            end_line=citation.end_line if passage else None,
+            is_moved=citation.is_moved,
+            support=citation.support,
+            better=citation.better,
+            stale=citation.stale,
+            chunk_ids=citation.chunk_ids,
+        )

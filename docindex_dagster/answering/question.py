@@ -1,19 +1,51 @@
 """A question with its options, and what the index has for it."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from docindex_dagster.answering.git_context import GitContext, git_context
+from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
+from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.log import CommitFilters
+from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.stores.reader import Reader
 
 DEFAULT_TOKENS = 8000
 """Of passages: more bring little for what they cost (benchmarks/README.md)."""
+_COMMITS = 5
+_MOST_LOOKED_AT = 100  # merges among them are left out, since they have no files
+_MOST = 1500  # characters about the latest change
+_ELLIPSIS = "…"
+_SHORT_HASH = 10
+_CHANGE = r"(?:change|commit|edit|update|modification|revision|fix|work)(?:s|es)?"
+_LATEST_WORD = r"(?:latest|last|newest|most\s+recent|recent)"
+_LATEST = re.compile(
+    rf"\b{_LATEST_WORD}\s+(?:\w+\s+){{0,2}}{_CHANGE}\b"
+    r"|\b(?:what(?:'s|\s+has|\s+have|\s+was|\s+were)?|has\s+anything|did\s+anything)(?:\s+\w+)?\s+changed?\b"
+    r"|\b(?:changed|updated|modified|edited|committed)\s+(?:recently|last|lately)\b|\brecently\s+\w+ed\b",
+    re.IGNORECASE,
+)
+_HISTORY = re.compile(
+    r"\b(?:commits?|committed|committers?|git\s+(?:log|history|blame))\b"
+    r"|\bhistory\s+of\s+(?:the|this|our)\s+(?:repo(?:sitory)?|project|code(?:base)?|file|module|package)\b"
+    r"|\b(?:repo(?:sitory)?|project|code|change)(?:'s)?\s+history\b"
+    r"|\bwho\s+(?:\w+\s+)?(?:wrote|changed|added|removed|edited|introduced|committed|authored)\b"
+    r"|\bwhen\s+(?:was|were|did)\b.*\b(?:changed?|added|removed|introduced|committed|fixed|released)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitContext:
+    """Commits, and a text about them."""
+
+    commits: tuple[str, ...]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +99,65 @@ def retrieve(settings: Settings, reader: Reader, question: Question, query: str,
     of_commits = CommitFilters(sources=filters.sources, path_glob=filters.path_glob)
     history = git_context(reader, question.text, of_commits)
     return Retrieved(context, history, reader.generation.number, tuple(warnings))
+
+
+def is_about_history(question: str) -> bool:
+    """Whether a question asks for commits: by whole words, so that "uncommitted" asks for none."""
+    return bool(_HISTORY.search(question)) or is_about_latest(question)
+
+
+def is_about_latest(question: str) -> bool:
+    """Whether it asks what the latest change is."""
+    return bool(_LATEST.search(question))
+
+
+def git_context(reader: Reader, question: str, filters: CommitFilters | None = None) -> GitContext | None:
+    """The newest commits for a question about the history; None for another one, and where there are none.
+
+    Merges are left out: what they bring is in other commits.
+
+    Args:
+        reader: an open generation.
+        question: in the user's words.
+        filters: what every commit must meet.
+
+    Raises:
+        QueryError: a filter is too complex.
+        DamagedStoreError: a store cannot be read.
+    """
+    if not is_about_history(question):
+        return None
+    rows = log(reader, "", _no_embedder, top_k=_MOST_LOOKED_AT, filters=filters)
+    newest = [row for row in rows if row["files"]][:_COMMITS]
+    if not newest:
+        return None
+    lines = ["The newest commits, from the newest to the oldest:", *map(_line, newest)]
+    if is_about_latest(question):
+        lines += ["", "The latest change:", _cut(_whole(newest[0]))]
+    return GitContext(tuple(row["commit"] for row in newest), "\n".join(lines))
+
+
+def _no_embedder() -> Embedder:
+    raise NotImplementedError("the newest commits are found without a query")
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
+    return f"{row['commit'][:_SHORT_HASH]} {day} {in_line(row['author'])}: {in_line(row['subject'])}"
+
+
+def _whole(row: Mapping[str, Any]) -> str:
+    return f"{_line(row)}\n\n{visible(row['message']).strip()}\n\n{_stat(row, row['files'])}"
+
+
+def _stat(row: Mapping[str, Any], files: Sequence[Mapping[str, Any]]) -> str:
+    lines = [f"{one['status']} {in_line(one['path'])}{_counts(one)}" for one in files]
+    return "\n".join([f"{row['file_count']:,} files{_counts(row)}", *lines])
+
+
+def _counts(row: Mapping[str, Any]) -> str:
+    return "" if row["insertions"] is None else f" +{row['insertions']:,} -{row['deletions']:,}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}{_ELLIPSIS}"

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from docindex_dagster.answering.markdown import CODE_SPAN
-from docindex_dagster.answering.quotes import flat
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import stems, terms
 
@@ -23,6 +22,7 @@ _STOPS = ".,;:"  # may be the answer's own
 _LEAST_QUOTED = 4  # words; fewer in quotation marks are a name, or irony
 _LEAST_CODE = 3  # words in code that is compared as a quote
 _IDENTIFIER_WEIGHT, _CALL_WEIGHT, _WORD_WEIGHT, _QUOTE_WEIGHT = 1.0, 0.5, 0.1, 1.0
+_COMMENT = re.compile(r"^\s*(?:[#*>;%]+|//+|--|/\*+)(?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +107,25 @@ def _holders(evidence: Evidence, passages: Sequence[Searched]) -> Iterable[tuple
         yield _WORD_WEIGHT, [stem in passage.words for passage in passages]
     for quote in evidence.quotes:
         yield _QUOTE_WEIGHT, [quote in passage.text for passage in passages]
+
+
+def flat(text: str) -> str:
+    """A text as one line, with one space for all white space between words."""
+    return " ".join(line for line in map(_flat_line, text.split("\n")) if line)
+
+
+def lines_of(quote: str, text: str) -> tuple[int, int] | None:
+    """The first and last line of a text, from 0, between which a flat quote stands; None where it does not."""
+    at = flat(text).find(quote)
+    if not quote or at < 0:
+        return None
+    begin, found = 0, []
+    for number, line in enumerate(map(_flat_line, text.split("\n"))):
+        if line and begin < at + len(quote) and at < begin + len(line):
+            found.append(number)
+        begin += len(line) + 1 if line else 0
+    return found[0], found[-1]
+
+
+def _flat_line(line: str) -> str:
+    return " ".join(_COMMENT.sub("", line).split())

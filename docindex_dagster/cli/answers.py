@@ -8,8 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
-from docindex_dagster.answering.checked import CheckedCitation
-from docindex_dagster.answering.citations import Citation, State
+from docindex_dagster.answering.citations import CheckedCitation, Citation, State
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text

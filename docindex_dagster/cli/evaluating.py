@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.evaluation.asking import Answer
-    from docindex_dagster.evaluation.bootstrap import Interval
-    from docindex_dagster.evaluation.comparison import Comparison
-    from docindex_dagster.evaluation.report import Figures
+    from docindex_dagster.evaluation.metrics import Interval
+    from docindex_dagster.evaluation.report import Comparison, Figures
     from docindex_dagster.evaluation.run import Evaluation
 
 _PLACES = 3  # of what was found instead
@@ -138,8 +137,8 @@ def _interval(found: "Interval") -> str:
 
 
 def _comparison(first: "Figures", found: "Comparison") -> None:
-    from docindex_dagster.evaluation.comparison import verdict
     from docindex_dagster.evaluation.metrics import LABELS
+    from docindex_dagster.evaluation.report import verdict
 
     rows = [
         (label, f"{one.mean:.3f}", f"{two.mean:.3f}", _signed(by), verdict(by))

@@ -23,7 +23,7 @@ from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import SYMBOL_MARK, one
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.lookup import node_name
 from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.sources import registry

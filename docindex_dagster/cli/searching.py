@@ -262,8 +262,7 @@ def _list(
 
 def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int) -> None:
     from docindex_dagster.core.layout import Layout
-    from docindex_dagster.evaluation.collected import collect
-    from docindex_dagster.evaluation.named import target_of
+    from docindex_dagster.evaluation.collected import collect, target_of
 
     _check_number(found, number)
     collect(settings, text, target_of(found[number - 1]), "cli")

@@ -57,9 +57,8 @@ class Layout:
     lance = _Place("stores/lance")  # the LanceDB database
     tantivy = _Place("stores/tantivy")  # the folder of the Tantivy indexes, one folder a generation
     graph = _Place("stores/graph")  # the folder of the graph files
-    vectors = _Place("stores/vectors")  # the folder of the vector files
-    packs = _Place("stores/packs")  # the folder of the packs, each the graphs and vectors of many small sources
-    texts = _Place("stores/texts")  # the folder of the text files
+    packs = _Place("stores/packs")  # the folder of the packs, each the graphs and rows of many small sources
+    rows = _Place("stores/rows")  # the folder of the row files
     links = _Place("stores/links")  # the folder of the link files
     maintenance = _Place("maintenance")  # the copy of a LanceDB table that is being compacted, which nobody reads
     catalog = _Place("catalog.json")  # the catalogue of what is searchable

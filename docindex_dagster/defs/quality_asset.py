@@ -16,8 +16,7 @@ from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.resources import Project
 
 if TYPE_CHECKING:
-    from docindex_dagster.evaluation.night import Night
-    from docindex_dagster.evaluation.nights import Change
+    from docindex_dagster.evaluation.nights import Change, Night
     from docindex_dagster.evaluation.report import Figures, Report
 
 QUALITY = dg.AssetKey("retrieval_quality")
@@ -53,7 +52,7 @@ def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> It
 
     The job `evaluate_retrieval` makes it each night. See docs/evaluation.md, “Each night”.
     """
-    from docindex_dagster.evaluation.night import evaluate_night
+    from docindex_dagster.evaluation.nights import evaluate_night
 
     started = time.perf_counter()
     settings = project.read_settings()

@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.core.layout import Layout, file_name
-from docindex_dagster.embedding.build import COLUMNS
+from docindex_dagster.core.schemas import embeddings_schema
+from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings
+from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.verify import usable
 
 # Of a model. Beyond so many rows, or three times those of the repository's tables, the oldest are forgotten.
@@ -199,3 +201,26 @@ def _once(rows: pa.Table) -> pa.Table:
 
 def _keys(rows: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(rows["model"], rows["embed_text_hash"], ":")
+
+
+def embed(
+    layout: Layout, key: str, chunks: pa.Table, previous: pa.Table | None, embedder: Embedder, *, full: bool = False
+) -> EmbeddingResult:
+    """Give every chunk of the source `key` its vector, and cache the vectors that it needs no more.
+
+    Each batch is spilled to disk, and kept even if the run dies; the caller that publishes the table calls
+    `settle`. With `full`, nothing is reused, and what was cached of this model is removed. Other arguments and
+    errors are those of `build_embeddings`.
+    """
+    cached, spill = VectorCache(layout, key), VectorSpill(layout, key)
+    former = tables.read(layout.table("embeddings", key)) if full else previous
+    former = former.select(list(COLUMNS)) if former is not None and set(COLUMNS) <= set(former.column_names) else None
+    if full:
+        former = None if former is None else former.filter(pc.not_equal(former["model"], embedder.name))
+        settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
+        cached.forget(embedder.name)
+    tables_elsewhere = () if full else elsewhere(layout, key, embedder.name)
+    result = build_embeddings(chunks, None if full else previous, embedder, key, tables_elsewhere, keep=spill.add)
+    if former is not None:
+        cached.add(left_out(former, result.table))
+    return result

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import islice
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Generic, TypeVar
 
 from docindex_dagster.core.errors import EmbeddingError
@@ -18,6 +18,7 @@ _Result = TypeVar("_Result")
 _GRACE_S = 10.0  # for what is under way when a run is interrupted
 # Set when calls that are under way should come to an end; each thread has that of its calls.
 _over: ContextVar[Event | None] = ContextVar("docindex_calls_are_over", default=None)
+_MINUTE = 60.0
 
 
 def concurrently(work: Callable[[_Item], _Result], items: Iterable[_Item], threads: int) -> Iterator[_Result]:
@@ -96,3 +97,33 @@ def pause(seconds: float) -> None:
     """
     if (_over.get() or Event()).wait(seconds):
         raise EmbeddingError("the run ended before it was asked again")
+
+
+@dataclass(slots=True)
+class Rate:
+    """Requests are spread evenly: each takes its share of a minute, in which no other begins.
+
+    So within any minute there are never more than allowed, but for what the last request began. None is no limit.
+    """
+
+    requests: int | None = None  # a minute
+    tokens: int | None = None
+    now: Callable[[], float] = time.monotonic  # seconds
+    sleep: Callable[[float], None] = pause
+    _free_at: float = field(default=0.0, init=False)  # from when on the next request may begin
+    _held_until: float = field(default=0.0, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
+
+    def wait(self, tokens: int) -> None:
+        """Return when a request of so many tokens may begin."""
+        with self._lock:
+            start = max(self.now(), self._free_at)
+            shares = (1 / self.requests if self.requests else 0, tokens / self.tokens if self.tokens else 0)
+            self._free_at = start + _MINUTE * max(shares)
+        while (left := max(start, self._held_until) - self.now()) > 0:
+            self.sleep(left)
+
+    def hold(self, seconds: float) -> None:
+        """Let no request begin for so long."""
+        with self._lock:
+            self._held_until = max(self._held_until, self.now() + seconds)

@@ -17,10 +17,10 @@ from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.core.tokenizer import count_tokens
+from docindex_dagster.embedding.concurrency import Rate
 from docindex_dagster.embedding.openai_answers import RefusedError
 from docindex_dagster.embedding.openai_api import OpenAIApi, Patience
 from docindex_dagster.embedding.protocol import Usage, Vectors
-from docindex_dagster.embedding.rate import Rate
 
 DEFAULT_MODEL = "text-embedding-3-large"
 _OPENAI = "https://api.openai.com/v1"

@@ -15,9 +15,8 @@ from urllib.parse import urlsplit
 from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.embedding import openai_answers
-from docindex_dagster.embedding.concurrency import pause
+from docindex_dagster.embedding.concurrency import Rate, pause
 from docindex_dagster.embedding.openai_answers import AgainError, Answer, RefusedError
-from docindex_dagster.embedding.rate import Rate
 
 if TYPE_CHECKING:
     from openai import OpenAI

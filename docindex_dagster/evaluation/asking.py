@@ -8,8 +8,8 @@ from functools import cache
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
-from docindex_dagster.evaluation.accounts import is_account
 from docindex_dagster.evaluation.configuration import Configuration
+from docindex_dagster.evaluation.indexed_files import is_account
 from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
 from docindex_dagster.evaluation.questions import Question, ranks
 from docindex_dagster.search.engine import search

@@ -2,7 +2,7 @@
 
 They are of the newest commits of which the index is made, so whatever learns from history has to learn from the commits
 before them. A commit is indexed, too, and so is what a change log says of it: neither may answer the question that it
-is. Searches leave out commits, and hits in documents that say what changed do not count (`accounts.py`).
+is. Searches leave out commits, and hits in documents that say what changed do not count (`indexed_files.py`).
 """
 
 import os
@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from docindex_dagster.evaluation.accounts import is_account
-from docindex_dagster.evaluation.indexed_files import IndexedFile
+from docindex_dagster.evaluation.indexed_files import IndexedFile, is_account
 from docindex_dagster.evaluation.questions import Question, Target, most_common
 from docindex_dagster.evaluation.subjects import is_of_program, question_of, speaks_of_tests
 from docindex_dagster.sources import git

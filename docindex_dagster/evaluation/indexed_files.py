@@ -1,5 +1,6 @@
 """Which files are in the index now, and what they are."""
 
+import re
 from typing import NamedTuple
 
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
@@ -8,6 +9,11 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 _COLUMNS = ["path", "source_type", "language"]
+_ACCOUNT = re.compile(
+    r"(?:^|/)(?:change[-_]?(?:s|log|logs)|history|news|releases?|release[-_]?notes?|whats[-_]?new|unreleased)"
+    r"(?:[-_.\d][^/]*)?(?:/|$)",
+    re.IGNORECASE,
+)
 
 
 class IndexedFile(NamedTuple):
@@ -32,3 +38,8 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
         for path, source_type, language in zip(*columns, strict=True)
         if source_type != COMMIT
     }
+
+
+def is_account(path: str, source_type: str) -> bool:
+    """Whether a file is such a document, by its path."""
+    return source_type == "doc" and _ACCOUNT.search(path) is not None

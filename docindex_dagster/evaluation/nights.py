@@ -2,30 +2,37 @@
 
 Each question is compared with itself: with the mean of what it had in the last nights. So it does not matter that
 another night asked others, and what differs is the search or the repository, since a search gives the same each time.
-The mean of these differences has an interval as any mean (see `bootstrap`); a search is worse where all of the interval
+The mean of these differences has an interval as any mean (see `metrics`); a search is worse where all of the interval
 is below zero, and the mean is not just a trifle. After a week of it, worse is usual, and warns no more.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster.core.files import replacing
-from docindex_dagster.evaluation.asking import Answer
-from docindex_dagster.evaluation.bootstrap import Interval, intervals
-from docindex_dagster.evaluation.questions import Question
-from docindex_dagster.evaluation.report import ALL, grouped
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.evaluation.asking import Answer, ask
+from docindex_dagster.evaluation.configuration import Configuration
+from docindex_dagster.evaluation.metrics import Interval, intervals
+from docindex_dagster.evaluation.questions import Question, sample
+from docindex_dagster.evaluation.report import ALL, Report, grouped, report
+from docindex_dagster.evaluation.run import Wanted, questions_of_file, questions_of_history
+from docindex_dagster.search.scope import without_branches
+from docindex_dagster.stores.reader import Reader, open_reader
 
 NIGHTS = 7  # that are remembered of a question
 FEWEST = 20  # questions in common: an interval of fewer says little
 TRIFLE = 0.01  # of NDCG@10
 _FORMAT = 1
 _DIGITS = 4
-
 Scores = Mapping[str, Sequence[float]]  # NDCG@10 of the last nights by question, the newest last
+_MOST = 2000  # questions of all sources: half a minute
+_WORST = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +103,48 @@ def write(file: Path, scores: Scores) -> None:
     text = json.dumps({"format": _FORMAT, "ndcg_10": dict(sorted(scores.items()))})
     with replacing(file) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What a night found; without a report where there was nothing to ask."""
+
+    report: Report | None
+    changes: Sequence[Change]
+    answers: Sequence[Answer] = ()
+
+
+def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:
+    """Ask what is published now, and remember how well it answered.
+
+    Raises:
+        QuestionError: the user's file of questions is wrong.
+        EmbeddingError: as `ask`.
+        StoreError: what is published cannot be read.
+        FullDiskError: there is no space left.
+    """
+    layout = Layout(settings.home)
+    if not settings.evaluation.questions or not layout.current.exists():
+        return Night(None, ())
+    reader = open_reader(layout)
+    sources = without_branches(reader.generation.sources)
+    questions = sample(_questions(settings, reader, sources, warn), _MOST)
+    if not questions:
+        return Night(None, ())
+    answers = ask(Configuration(settings), reader, questions, sources=sources, warn=warn)
+    before = read(layout.evaluation)
+    write(layout.evaluation, remembered(answers, before))
+    return Night(report(answers, _WORST), tuple(changes(answers, before)), answers)
+
+
+def _questions(
+    settings: Settings, reader: Reader, sources: tuple[str, ...], warn: Callable[[str], None]
+) -> list[Question]:
+    """Those of the history of each source, but of further branches, which share most of it; and the user's."""
+    section = settings.evaluation
+    wanted = Wanted(sources, section.commits, section.questions)
+    found = [*questions_of_history(settings, reader, wanted, warn).questions]
+    if section.file is not None:
+        file = settings.root / section.file
+        found += questions_of_file(settings, reader, wanted, file, warn).questions
+    return found

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal, Protocol, TypeAlias
 
 Origin: TypeAlias = Literal["cli", "page", "api", "mcp"]
@@ -90,3 +91,18 @@ def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
         next((rank for rank, place in enumerate(places, start=1) if target.is_met(place)), None)
         for target in question.targets
     ]
+
+
+def sample(questions: Sequence[Question], most: int | None, seed: int = 0) -> list[Question]:
+    """At most so many of some questions, in their order; the same for the same names and seed. None: all."""
+    if most is None or len(questions) <= most:
+        return list(questions)
+    chosen = {
+        question.name for question in sorted(questions, key=lambda question: random_number(question, seed))[:most]
+    }
+    return [question for question in questions if question.name in chosen]
+
+
+def random_number(question: Question, seed: int = 0) -> bytes:
+    """Of a question and a seed: eight bytes."""
+    return blake2b(f"{seed}:{question.name}".encode(), digest_size=8).digest()

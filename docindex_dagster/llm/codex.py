@@ -23,9 +23,7 @@ from pydantic import BaseModel, NonNegativeInt
 from docindex_dagster.core.errors import LLMError, LLMFailedError, LLMKeyError, LLMLimitError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Delta, Message, Stream, Tool, Usage
-from docindex_dagster.llm.checking import LONGEST_S, unset
-from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint
-from docindex_dagster.llm.streaming import streamed
+from docindex_dagster.llm.endpoint import LONGEST_S, OUR_KEY, Endpoint, streamed, unset
 
 _PROGRAM = "codex"
 _ITS_KEY = "CODEX_API_KEY"

@@ -14,10 +14,8 @@ from urllib.parse import urlsplit
 from docindex_dagster.core.errors import LLMError, LLMKeyError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Message, Stream, Tool
-from docindex_dagster.llm.checking import checked, unset
-from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint
+from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint, checked, streamed, unset
 from docindex_dagster.llm.http import Http
-from docindex_dagster.llm.streaming import streamed
 
 _NO_KEY = "none"  # sent to other endpoints, most of which need none
 

@@ -15,8 +15,7 @@ from docindex_dagster.core.errors import LLMError, first_line
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, ChatModel, Delta, Message, Usage, prepare
-from docindex_dagster.llm.checking import unset
-from docindex_dagster.llm.endpoint import asked_s, is_passing, retry_policy
+from docindex_dagster.llm.endpoint import asked_s, is_passing, retry_policy, unset
 from docindex_dagster.llm.protocol import LLM, Completion
 
 Provider = Callable[[LLMSettings], object]

@@ -4,20 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Vectors
+from docindex_dagster.graph.walk import walk
 from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Query
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.analysis import stems
-from docindex_dagster.stores.lance_table import VECTOR
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
     from tantivy import Query as Clause
 
 Ranking = list[tuple[str, float]]
+GRAPH = "graph"
+_SEEDS = 20  # of the best that were found: walks begin there
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,11 @@ class Pool:
 
 
 _PROBES = 20
+
+
 _REFINE = 10
+
+
 _TYPOS = 1
 
 
@@ -77,17 +85,9 @@ def of_name(pool: Pool, name: str) -> Ranking:
 
 @spanned("retrieve vector")
 def vector(pool: Pool, query: Vectors) -> Ranking:
-    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,).
-
-    All vectors of an index are compared, or where that is slow, those that LanceDB's index names.
-    """
-    reader, filters, limit = pool.reader, pool.filters, pool.limit
-    if reader.matrix is not None:
-        return sorted(reader.matrix.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
-    search = reader.table.search(query, vector_column_name=VECTOR).distance_type("cosine")
-    search = search.nprobes(_PROBES).refine_factor(_REFINE).select(["chunk_id", "_distance"]).limit(limit)
-    found = search.where(filters.to_sql(), prefilter=True).to_arrow()
-    return _ordered(found["chunk_id"].to_pylist(), [1 - distance for distance in found["_distance"].to_pylist()])
+    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,)."""
+    filters, limit = pool.filters, pool.limit
+    return sorted(pool.reader.parts.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
 
 
 def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
@@ -133,3 +133,42 @@ def _ordered(ids: Sequence[str], scores: Sequence[float]) -> Ranking:
 
 def _rank(item: tuple[str, float]) -> tuple[float, str]:
     return -item[1], item[0]
+
+
+@spanned("retrieve graph")
+def reached(pool: Pool, found: Ranking) -> Ranking:
+    """The chunks to which the graph leads from the best of those found, of which some may be among them.
+
+    Raises:
+        QueryError: no source has a graph.
+        DamagedStoreError: a graph is missing or damaged.
+    """
+    if not any(source.graph for source in pool.reader.generation.sources.values()):
+        raise QueryError("nothing here has a graph: set graph.enabled, run `docindex index`, or use another mode")
+    shares = walk(pool.reader.links, _seeds(found))
+    return meeting(pool, shares)
+
+
+@spanned("lift by graph")
+def lifted(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
+    """Chunks by their scores, best first, with what the graph adds to those to which the others lead.
+
+    The one where most arrives gains `weight` of the best score, the others less. No further chunk is found.
+
+    Raises:
+        DamagedStoreError: a graph is missing or damaged.
+    """
+    shares = walk(reader.links, {item.chunk_id: item.score for item in found})
+    gains = {item.chunk_id: shares.get(item.chunk_id, 0.0) for item in found}
+    most = max(gains.values(), default=0.0)
+    if not most:
+        return [*found]
+    share = weight * found[0].score / most
+    lifted = [item.plus(GRAPH, share * gains[item.chunk_id]) for item in found]
+    return sorted(lifted, key=lambda item: (-item.score, item.chunk_id))
+
+
+def _seeds(found: Ranking) -> dict[str, float]:
+    """By how much each of the best is better than the first that is not: cosines alone hardly differ."""
+    floor = found[_SEEDS][1] if len(found) > _SEEDS else 0.0
+    return {chunk_id: max(score - floor, 0.0) for chunk_id, score in found[:_SEEDS]}

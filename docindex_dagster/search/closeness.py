@@ -6,9 +6,8 @@ from typing import Any
 
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.query import Query
+from docindex_dagster.search.query import Query, Wording
 from docindex_dagster.search.weights import Closeness
-from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import is_unspaced, joins_known, stems, without_accents
 
 _FIELDS = ("body", "symbols", "path_terms")

@@ -12,17 +12,16 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.graph.failures import sentence_unlinked
-from docindex_dagster.search import candidates, closeness, graph, naming, scan, snippets, translations
+from docindex_dagster.search import candidates, closeness, naming, scan, snippets, translations
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
-from docindex_dagster.search.query import Kind, Query, understand
+from docindex_dagster.search.query import Kind, Query, Wording, understand
 from docindex_dagster.search.ranking import rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
-from docindex_dagster.search.wording import Wording
 from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
 from docindex_dagster.stores.analysis import stems
@@ -171,12 +170,12 @@ def _retrieved(
         rankings = {name: candidates.merged(found, own[name]) for name, found in rankings.items()}
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     if mode is Mode.GRAPH:
-        shares = {"vector": 1 - weights.reached, graph.SIGNAL: weights.reached}
+        shares = {"vector": 1 - weights.reached, candidates.GRAPH: weights.reached}
     fused = fuse(rankings, shares, pool.limit, weights, None if own else most)
     if own:
         fused = naming.lifted(fused, own.values(), weights.source)[:most]
     if weights.graph and mode is not Mode.GRAPH:
-        fused = graph.lifted(pool.reader, fused, weights.graph)
+        fused = candidates.lifted(pool.reader, fused, weights.graph)
     wording = Wording.of(query, pool.reader)
     cosine = rankings["vector"][0][1] if rankings.get("vector") else None
     doubt = closeness.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
@@ -201,7 +200,7 @@ def _rankings(
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
     if mode is Mode.GRAPH:
-        rankings[graph.SIGNAL] = graph.reached(pool, rankings["vector"])
+        rankings[candidates.GRAPH] = candidates.reached(pool, rankings["vector"])
     return rankings
 
 

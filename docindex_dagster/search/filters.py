@@ -1,4 +1,4 @@
-"""What a search may be narrowed to: as a Tantivy query, as an SQL condition and as a mask, which mean the same."""
+"""What a search may be narrowed to: as a Tantivy query and as a mask, which mean the same."""
 
 import re
 import unicodedata
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
-from docindex_dagster.stores.lance_table import quoted
 
 if TYPE_CHECKING:
     from tantivy import Occur, Query, Schema
@@ -55,20 +54,6 @@ class Filters:
             "path": self.paths,
         }
         return ((column, values) for column, values in named.items() if values)
-
-    def to_sql(self) -> str:
-        """A condition for LanceDB."""
-        parts = [f"{column} IN ({', '.join(map(quoted, values))})" for column, values in self._values()]
-        if NO_LANGUAGE in self.languages:
-            parts = [f"({part} OR language IS NULL)" if part.startswith("language ") else part for part in parts]
-        if not self.source_types:
-            parts.append(f"source_type <> {quoted(COMMIT)}")
-        if self.path_glob is not None:
-            parts.append(_path_matches(self.path_glob))
-        if self.places:
-            places = (f"(source = {quoted(source)} AND {_path_matches(glob)})" for source, glob in self.places)
-            parts.append(f"({' OR '.join(places)})")
-        return " AND ".join(parts)
 
     def to_mask(self, rows: pa.Table) -> NDArray[np.bool_]:
         """Which rows of a table meet them: booleans of shape (rows,)."""
@@ -131,11 +116,6 @@ class Filters:
             self.to_clauses(schema)
         except ValueError as error:  # the automaton has too many states
             raise QueryError("the path glob is too complex: use fewer ? behind a *") from error
-
-
-def _path_matches(glob: str) -> str:
-    """The condition for LanceDB that a path matches a glob."""
-    return f"regexp_like(path, {quoted(f'^(?:{glob_to_regex(glob)})$')})"
 
 
 def _matching(rows: pa.Table, glob: str) -> pa.ChunkedArray:

@@ -11,8 +11,7 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.walk import walk
 from docindex_dagster.search import candidates, snippets
-from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.graph import SIGNAL
+from docindex_dagster.search.candidates import GRAPH, Pool
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.model import Hit, Scored, Signal
 from docindex_dagster.search.query import understand
@@ -71,5 +70,5 @@ def _plus(hit: Hit, contribution: float) -> Hit:
     """A hit with what the graph adds to it, if it does."""
     if not contribution:
         return hit
-    signals = (*hit.signals, Signal(SIGNAL, contribution))
+    signals = (*hit.signals, Signal(GRAPH, contribution))
     return replace(hit, score=hit.score + contribution, signals=signals)

@@ -9,7 +9,6 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.matrix import fits
 from docindex_dagster.stores.reader import Reader, open_written
 
 _WITHIN = 10
@@ -20,8 +19,7 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
 
     What the model's last publication wrote is searched, whether it took over yet or not.
     """
-    model = embedder()
-    reader = _narrowed(open_written(layout, model.name), source, model.dimension)
+    reader = _narrowed(open_written(layout, embedder().name), source)
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
     if not rows:
         return ""
@@ -40,12 +38,9 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
     return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""
 
 
-def _narrowed(reader: Reader, source: str, dimension: int) -> Reader:
-    """A reader of one source alone, where vectors are compared in memory: it need not read those of all others.
-
-    Where they are too many for that, LanceDB's index of all is asked, as searches do.
-    """
+def _narrowed(reader: Reader, source: str) -> Reader:
+    """A reader of one source alone: it need not read the vectors of all others."""
     published = reader.generation.sources
-    if source not in published or not fits(sum(one.chunks for one in published.values()), dimension):
+    if source not in published:
         return reader
     return replace(reader, generation=replace(reader.generation, sources={source: published[source]}))

@@ -1,15 +1,17 @@
 """A project that is asked again and again, by a program that lives long: an agent's server, a notebook."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from threading import Lock
 from typing import Any, TypeVar
 
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.stores.latest import LatestReader
-from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.parts import Part, Parts
+from docindex_dagster.stores.reader import Reader, open_reader
 
 _MAX_AGE_S = 10.0  # of settings whose file is the same
 _Answer = TypeVar("_Answer")
@@ -70,3 +72,35 @@ class Live:
             return ask(self._latest.reader())
         except DamagedStoreError:
             return ask(self._latest.reader(anew=True))
+
+
+class LatestReader:
+    """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
+
+    def __init__(self, layout: Layout) -> None:
+        """What is published in a home."""
+        self._layout = layout
+        self._lock = Lock()
+        self._stamp: tuple[int, ...] | None = None
+        self._reader: Reader | None = None
+
+    def reader(self, *, anew: bool = False) -> Reader:
+        """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
+
+        Raises:
+            StoreError: as `open_reader`.
+        """
+        with self._lock:
+            published = stamp(self._layout.current)
+            if self._reader is None or anew or published != self._stamp:
+                self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
+                self._stamp = published
+            return self._reader
+
+
+def _read_by(reader: Reader | None) -> Mapping[str, tuple[Part, ...]]:
+    """The parts that a reader has read; it may be one whose files are gone."""
+    if reader is None:
+        return {}
+    parts: Parts | None = vars(reader).get("parts")
+    return parts.by_file if parts is not None else reader.known

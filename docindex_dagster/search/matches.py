@@ -17,14 +17,13 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.reading import batches
-from docindex_dagster.search.scan import LONGEST_S, Pattern, holds
+from docindex_dagster.search.scan import LONGEST_S, Pattern, holds, pieces
 from docindex_dagster.search.totals import totals
+from docindex_dagster.stores.parts import File
 from docindex_dagster.stores.reader import Reader
-from docindex_dagster.stores.texts import File
 
 _FILES_A_LOOK = 64  # that are read together
-_COLUMNS = ["source", "path", "start_byte", "end_byte", "text"]
+_COLUMNS = ["source", "path", "start_byte", "end_byte"]
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
 
@@ -116,14 +115,14 @@ def _plain(reader: Reader, filters: Filters) -> Mapping[tuple[str, str], File | 
 
     A filter by symbols takes chunks out of files, so that theirs do not make up a text.
     """
-    return {} if reader.texts is None or filters.symbol_kinds else reader.texts.files
+    return {} if filters.symbol_kinds else reader.parts.files
 
 
 def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:
     """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
     found: set[tuple[str, str]] = set()
     cut = []
-    for batch in batches(pool.reader, pool.filters, _COLUMNS):
+    for batch in (piece.batch for piece in pieces(pool)):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
@@ -131,7 +130,7 @@ def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, 
         is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
-        places = batch.select(_COLUMNS[:-1]).append_column("is_open", pc.invert(pc.ends_with(batch["text"], "\n")))
+        places = batch.select(_COLUMNS).append_column("is_open", pc.invert(pc.ends_with(batch["text"], "\n")))
         cut.append(pa.Table.from_batches([places]))
     return sorted(found | _with_cut_lines(pa.concat_tables(cut))) if cut else []
 

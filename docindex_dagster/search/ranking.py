@@ -5,15 +5,15 @@ Each signal multiplies or adds to the score; its contribution is what the score 
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.search.file_names import is_written, share_named
 from docindex_dagster.search.model import Scored
-from docindex_dagster.search.query import Kind, Query
+from docindex_dagster.search.query import Kind, Query, Wording
 from docindex_dagster.search.weights import Weights
-from docindex_dagster.search.wording import Wording
+from docindex_dagster.stores.analysis import parts, stems, terms
 
 # So many of the first candidates decide whether documents are meant.
 _BEST = 20
@@ -26,6 +26,10 @@ _TESTS = frozenset({"test", "tests", "testing"})
 # The power of the share of a file's name that a query has: a name of which it has a half says little.
 _NAMED = 2
 _BY_CHANCE = 0.5
+# A word and one that begins with it are the same, unless it is shorter: `env`, `environment`.
+_SHORTEST = 3
+# What the file is called that stands for its folder, whose name says what it is about.
+_OF_FOLDERS = frozenset({"index", "init", "mod"})
 
 
 @spanned("rank")
@@ -200,3 +204,50 @@ def _repeats_behind(
             continue
         shown[files[item.chunk_id]] += 1
         yield item.plus("repeat", -score - item.score)
+
+
+def share_named(path: str, query: tuple[str, ...]) -> float:
+    """The share of the words in a file's name that a query has, whose stems are given: 0 to 1.
+
+    A word is the same in each of its forms, and where it begins a word of the query or the other way about.
+    """
+    words = _words(_name(path))
+    return sum(_is_among(word, query) for word in words) / len(words) if words else 0.0
+
+
+def is_written(path: str, terms_of_query: Collection[str]) -> bool:
+    """Whether a query has the name of a file with its ending, as `README.md` is written; its terms are given."""
+    return _terms(path.rpartition("/")[2]).issubset(terms_of_query)
+
+
+def _name(path: str) -> str:
+    """What a file is called: without its ending, or as its folder where it stands for that."""
+    folder, _, file = path.rpartition("/")
+    name = file.rpartition(".")[0] or file
+    stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _OF_FOLDERS
+    return folder.rpartition("/")[2] if folder and stands_for_folder else name
+
+
+@lru_cache(maxsize=1 << 16)
+def _terms(name: str) -> frozenset[str]:
+    return frozenset(terms(name))
+
+
+@lru_cache(maxsize=1 << 16)
+def _words(name: str) -> frozenset[str]:
+    return frozenset(stems(parts(name)))
+
+
+def _is_among(word: str, query: tuple[str, ...]) -> bool:
+    """Whether a word is the same, or one of both begins with the other."""
+    if word in query:
+        return True
+    long, lines = _long(query)
+    return len(word) >= _SHORTEST and (word.startswith(long) or f"\n{word}" in lines)
+
+
+@lru_cache(maxsize=64)  # it is asked for each file that a query finds
+def _long(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """The words that are long enough to be begun with, and a text in which each of them is a line."""
+    long = tuple(word for word in words if len(word) >= _SHORTEST)
+    return long, "".join(f"\n{word}" for word in long)

@@ -4,7 +4,7 @@ Patterns have RE2's syntax, which takes time in proportion to the text whatever 
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice, repeat
 
@@ -17,14 +17,11 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
 from docindex_dagster.search.literals import necessary, quoted
 from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.reading import batches, pieces
-from docindex_dagster.stores.texts import Place, Texts
+from docindex_dagster.stores.parts import Piece, Place
 
-_COLUMNS = ["chunk_id", "source_type", "path", "chunk_index", "text"]
-_ORDER = ("is_test", "path", "chunk_index", "chunk_id")
-_TESTS = "test"
 _LONGEST_REGEX = 1000  # characters: what a text costs grows with them
 LONGEST_S = 30.0  # of a search
+_ROWS = 1000  # of a piece
 _TEXTS_A_LOOK = 500  # at the clock
 _SHORTEST = 3  # characters that are worth looking for before a pattern that they are a part of
 _GROUP = "docindex_span"
@@ -225,6 +222,11 @@ def _at_times(texts: pa.Array, ask: Callable[[pa.Array], pa.Array], patience: Pa
     return pa.concat_arrays(found)
 
 
+def pieces(pool: Pool) -> Iterator[Piece]:
+    """The rows that meet the filters, in no order."""
+    return pool.reader.parts.pieces(pool.filters, pool.filters.to_mask, _ROWS)
+
+
 @spanned("scan")
 def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranking:
     """The chunks whose text holds a pattern, and how often: those of tests last, else in the order of paths.
@@ -236,14 +238,9 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
     patience = Patience.of(longest_s)
     if not pool.limit:
         return []
-    texts = pool.reader.texts
-    return _in_table(pool, pattern, patience) if texts is None else _in_files(texts, pool, pattern, patience)
-
-
-def _in_files(texts: Texts, pool: Pool, pattern: Pattern, patience: Patience) -> Ranking:
-    """Read in the order of the first places, so that what is read last may not have to be."""
+    # They are read in the order of the first places, so that what is read last may not have to be.
     best: list[tuple[Place, int, int]] = []  # with the number of a piece, and a position in its part
-    found = sorted(pieces(texts, pool.filters), key=lambda piece: piece.first)
+    found = sorted(pieces(pool), key=lambda piece: piece.first)
     for number, piece in enumerate(found):
         if len(best) == pool.limit and piece.first > best[-1][0]:
             break
@@ -255,17 +252,3 @@ def _in_files(texts: Texts, pool: Pool, pattern: Pattern, patience: Patience) ->
     held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
     counts = counted(held, pattern, patience).to_pylist()
     return [(place[-1], float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
-
-
-def _in_table(pool: Pool, pattern: Pattern, patience: Patience) -> Ranking:
-    found = []
-    for batch in batches(pool.reader, pool.filters, _COLUMNS):
-        hits = batch.filter(holds(batch["text"], pattern, patience))
-        counts = counted(hits["text"], pattern, patience)
-        found.append(pa.record_batch([*hits.drop_columns(["text"]).columns, counts], [*_COLUMNS[:-1], "count"]))
-    if not found:
-        return []
-    hits = pa.Table.from_batches(found)
-    hits = hits.append_column("is_test", pc.equal(hits["source_type"], _TESTS))
-    hits = hits.sort_by([(name, "ascending") for name in _ORDER]).slice(0, pool.limit)
-    return list(zip(hits["chunk_id"].to_pylist(), map(float, hits["count"].to_pylist()), strict=True))

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.errors import DamagedStoreError, QueryError
@@ -16,9 +14,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.model import Hit, Scored, Signal
-from docindex_dagster.stores import lance_table
 from docindex_dagster.stores.damage import reading_stores
-from docindex_dagster.stores.matrix import units
 from docindex_dagster.stores.reader import Reader
 
 _SIGNAL = "vector"
@@ -82,10 +78,7 @@ def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _vectors(reader: Reader, ids: Sequence[str]) -> NDArray[np.float32]:
     """The vectors of chunks, of unit length: float32, (ids, dimension)."""
-    wanted = pa.array(ids, pa.string())
-    parts = [*reader.matrix.parts.values()] if reader.matrix else [lance_table.part_of(reader.table, ids)]
-    positions = [(part, np.flatnonzero(pc.is_in(part.rows["chunk_id"], wanted).to_numpy())) for part in parts]
-    found = np.concatenate([units(part.stored[at]) for part, at in positions])
+    found = reader.parts.vectors(ids)
     if not len(found):
         raise DamagedStoreError("the place has no vector; run `docindex doctor --repair`")
     return found

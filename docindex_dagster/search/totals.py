@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import Pattern
-from docindex_dagster.stores.texts import File
+from docindex_dagster.stores.parts import File
 
 _TEXTS_BYTES = 1 << 20  # of files that are looked at together
 _MARK = "x"

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 from docindex_dagster.core.errors import CollectingOffError
-from docindex_dagster.evaluation.collected import Noted, collect, take_back
-from docindex_dagster.evaluation.named import target_named
+from docindex_dagster.evaluation.collected import Noted, collect, take_back, target_named
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.places import readings_of

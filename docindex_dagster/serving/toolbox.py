@@ -26,10 +26,9 @@ from docindex_dagster.search.freshness import located
 from docindex_dagster.search.hits import hit_of
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, commits_of
-from docindex_dagster.search.lookup import find_chunks
+from docindex_dagster.search.lookup import find_chunks, node_name
 from docindex_dagster.search.matches import Match, around
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, Scored
-from docindex_dagster.search.nodes import node_name
 from docindex_dagster.serving import answers, arguments, budget
 from docindex_dagster.serving.moments import Moment
 from docindex_dagster.serving.tools import Tools

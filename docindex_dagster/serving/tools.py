@@ -15,9 +15,8 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import changed_files, files_of, folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, commits_of
-from docindex_dagster.search.lookup import look_up
+from docindex_dagster.search.lookup import look_up, node_name
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.nodes import node_name
 from docindex_dagster.search.places import explain, readings_of
 from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, here, keys_of, path_of
 from docindex_dagster.serving import answers, budget

@@ -1,13 +1,17 @@
 """Removing what no generation needs: all but the published one, the one before it, and one that is to take over."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.stores import graph_files, lance_table, link_files, packs, takeover, text_files, vector_files
+from docindex_dagster.stores import lance_table, link_files, packs, row_files, takeover
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
+
+_FORMER = ("vectors", "texts")  # folders of earlier versions, whose files `rows` has now
 
 
 def next_number(layout: Layout) -> int:
@@ -43,12 +47,27 @@ def remove_old_generations(layout: Layout) -> None:
     for file in layout.all_previous:
         if current is None or file.name != current.previous:
             file.unlink(missing_ok=True)
-    graph_files.remove_unused(layout, {name for generation in needed for name in generation.loose_graph_files()})
-    vector_files.remove_unused(layout, {name for generation in needed for name in vector_files.names(generation)})
-    text_files.remove_unused(layout, {name for generation in needed for name in text_files.names(generation)})
-    packs.remove_unused(layout, {pack for generation in needed for pack in packs.of_packs(generation)})
-    link_files.remove_unused(layout, {name for generation in needed for name in link_files.names(generation)})
+    of_generations: dict[Path, Callable[[Generation], set[str]]] = {
+        layout.graph: Generation.loose_graph_files,
+        layout.rows: row_files.names,
+        layout.packs: packs.names,
+        layout.links: link_files.names,
+    }
+    for folder, names in of_generations.items():
+        remove_unused(layout, folder, {name for generation in needed for name in names(generation)})
+    for former in _FORMER:
+        remove_tree(layout.stores / former)
     lance_table.remove_unused(layout, {generation.table for generation in needed})
+
+
+def remove_unused(layout: Layout, folder: Path, used: set[str]) -> None:
+    """Delete the files of generations that are gone, and what writers that were killed left half written.
+
+    The caller holds the publication lock.
+    """
+    for file in layout.entries(folder):
+        if file.name not in used:
+            file.unlink(missing_ok=True)
 
 
 def give_up_next(layout: Layout, model: str) -> None:
@@ -90,8 +109,9 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         table = lance_table.open_for_writing(layout, current.table, 0, current.table_version)
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
-    texts = {key: text_files.alone(layout, key, source) for key, source in current.sources.items()}
-    sources = {key: replace(source, texts=texts[key]) for key, source in current.sources.items()}
+    sources = {
+        key: replace(source, rows=row_files.alone(layout, key, source)) for key, source in current.sources.items()
+    }
     compacted = replace(
         current, table_version=table.version, optimized_version=table.version, changed_rows=0, sources=sources
     )

@@ -43,7 +43,6 @@ class Copy:
     Attributes:
         holds: the generation whose rows it has.
         optimized: its version when it was compacted.
-        trained: on how many rows its vector index was trained.
         changed: how many rows were written or deleted since.
     """
 
@@ -51,7 +50,6 @@ class Copy:
     table: "LanceTable"
     holds: Generation
     optimized: int
-    trained: int
     changed: int = 0
 
     @classmethod
@@ -59,8 +57,8 @@ class Copy:
         """Link the files of a generation's table, compact and index them. It may take minutes."""
         name = f"{lance_table.table_name(base.model)}-{uuid4().hex[:8]}"
         table = lance_table.linked(layout, base.table, base.table_version, layout.maintenance, name)
-        trained = lance_table.maintain(table, base.trained_rows)
-        return cls(layout, table, base, table.version, trained)
+        lance_table.drop_other_versions(table)
+        return cls(layout, table, base, table.version)
 
     def is_far_behind(self, current: Generation) -> bool:
         """Whether it takes long to bring over what it lacks of a generation."""
@@ -86,7 +84,6 @@ class Copy:
             table_version=self.table.version,
             optimized_version=self.optimized,
             changed_rows=self.changed,
-            trained_rows=self.trained,
         )
 
     def verify(self) -> None:

@@ -13,20 +13,10 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
 from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.stores import (
-    graph_files,
-    lance_table,
-    link_files,
-    packs,
-    takeover,
-    tantivy_index,
-    text_files,
-    vector_files,
-)
+from docindex_dagster.stores import graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
-from docindex_dagster.stores.matrix import Part, has_own_signs
 from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 from docindex_dagster.stores.rows import SourceRows
@@ -122,8 +112,8 @@ def _source(
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
-            "vector file": _vector_file(layout, key, published, in_lance),
-            "text files": _text_files(reader, key, published),
+            "vector file": _vectors(reader, key, in_lance),
+            "text files": _texts(reader, key),
             "graph": _graph(reader, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
@@ -137,29 +127,22 @@ def _among_stores(
     """What is wrong between what the stores hold of a source."""
     return {
         "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
-        "vector file": _vector_file(reader.layout, key, published, in_lance),
-        "text files": _text_files(reader, key, published),
+        "vector file": _vectors(reader, key, in_lance),
+        "text files": _texts(reader, key),
         "graph": _graph(reader, published, in_lance),
     }
 
 
-def _vector_file(layout: Layout, key: str, published: PublishedSource, in_lance: pa.Table) -> str:
-    """What is wrong with the vectors that searches use; a file that is missing is not: the table is asked instead."""
-    if published.pack is None:
-        part = vector_files.read(layout, key, published.version)
-    else:
-        rows = packs.vector_rows(layout, published.pack, [key])
-        part = Part.of(rows, lance_table.VECTOR) if rows is not None and rows.num_rows else None
-    if part is None:
-        return ""
-    problem = disagreement(lance_table.part_alone(part), lance_table.vectors_alone(in_lance))
-    return problem or ("" if has_own_signs(part) else "signs are of other vectors")
+def _vectors(reader: Reader, key: str, in_lance: pa.Table) -> str:
+    """What is wrong with the vectors that searches use."""
+    rows = reader.parts.of_source(key)
+    problem = disagreement(lance_table.part_alone(rows), lance_table.vectors_alone(in_lance))
+    return problem or ("" if all(part.has_own_signs(at) for part, at in rows) else "signs are of other vectors")
 
 
-def _text_files(reader: Reader, key: str, published: PublishedSource) -> str:
-    """What is wrong with the texts that searches read; files that are missing are not: the table is asked instead."""
-    parts = text_files.read(reader.layout, published)
-    return "" if parts is None else text_files.disagreement(parts, lance_table.texts(reader.table, key))
+def _texts(reader: Reader, key: str) -> str:
+    """What is wrong with the texts that searches read."""
+    return row_files.disagreement(reader.parts.of_source(key), lance_table.texts(reader.table, key))
 
 
 def _graph(reader: Reader, published: PublishedSource, chunks: pa.Table) -> str:

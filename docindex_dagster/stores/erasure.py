@@ -28,9 +28,9 @@ from docindex_dagster.stores import (
     lance_table,
     link_files,
     packing,
+    packs,
+    row_files,
     takeover,
-    text_files,
-    vector_files,
 )
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
@@ -117,7 +117,7 @@ def _save_erased(layout: Layout, current: Generation) -> None:
         hash(value) for key in current.sources for rows in lance_table.texts(published, key) for value in strings(rows)
     }
     others = lance_table.other_rows(layout, published, (*_IDS, *_TEXTS))
-    for rows in chain(others, text_files.all_rows(layout)):
+    for rows in chain(others, row_files.batches_on_disk(layout)):
         for windows, columns in ((erased.ids, _IDS), (erased.texts, _TEXTS)):
             for value in _strings_of(rows, columns):
                 if hash(value) not in known:
@@ -140,9 +140,8 @@ def _shown(layout: Layout) -> Iterator[bytes]:
     for rows in lance_table.chunks(table):
         yield b"".join(strings(rows))
         yield b"".join(map(orjson.dumps, rows.to_pylist()))  # as the full-text index stores them
-    for source in current.sources.values():
-        for part in text_files.read(layout, source) or ():
-            yield b"".join(strings(part.batch))
+    for batch in row_files.batches_on_disk(layout, row_files.names(current) | packs.names(current)):
+        yield b"".join(strings(batch))
     for file in (layout.home / "tables").rglob("*.parquet"):
         yield from (b"".join(strings(batch)) for batch in batches_of(file))
     of_libraries = (layout.tantivy.glob("*/*.json"), layout.lance.glob("*/_versions/*"))
@@ -166,7 +165,7 @@ def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSou
     """The sources, with files and packs that hold nothing else."""
     packed = _packed_anew(layout, current)
     return {
-        key: replace(packed.get(key, source), texts=text_files.alone(layout, key, source))
+        key: replace(packed.get(key, source), rows=row_files.alone(layout, key, packed.get(key, source)))
         for key, source in current.sources.items()
     }
 
@@ -177,7 +176,7 @@ def _packed_anew(layout: Layout, current: Generation) -> dict[str, PublishedSour
     packed = packing.pack(layout, current, keys, layout.packs)
     if packed:
         sync_new(layout.entries(layout.packs), layout.home.parent)
-    return {key: replace(current.sources[key], pack=pack) for key, pack in packed.items()}
+    return {key: replace(current.sources[key], pack=pack, rows=()) for key, pack in packed.items()}
 
 
 def _publish_alone(layout: Layout, generation: Generation) -> None:
@@ -196,8 +195,7 @@ def _publish_alone(layout: Layout, generation: Generation) -> None:
 def _rewrite_files(layout: Layout, generation: Generation) -> None:
     """Rewrite the files that keep their names: earlier versions of docindex wrote other bytes behind the values."""
     named = (
-        *(layout.texts / name for name in text_files.names(generation)),
-        *(layout.vectors / name for name in vector_files.names(generation)),
+        *(layout.rows / name for name in row_files.names(generation)),
         *(layout.links / name for name in link_files.names(generation)),
     )
     for file in named:

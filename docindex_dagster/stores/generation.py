@@ -47,8 +47,8 @@ class PublishedSource:
     graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
     unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
     inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
-    pack: str | None = None  # that has its graph and vectors; None where it has files of its own
-    texts: tuple[str, ...] = ()  # the files of its texts, oldest first: names within their folder
+    pack: str | None = None  # that has its graph and rows; None where it has files of its own
+    rows: tuple[str, ...] = ()  # the files of its rows, oldest first: names within their folder
     unlinked: int | None = None  # files whose edges a provisional graph lacks in part; None: it is complete
 
 
@@ -64,7 +64,6 @@ class Generation:
     sources: dict[str, PublishedSource] = field(default_factory=dict)
     optimized_version: int = 0  # the table's version at its last maintenance
     changed_rows: int = 0  # that publications wrote or deleted since
-    trained_rows: int = 0  # on which the vector index was trained
     schema_version: str | int = SCHEMA_VERSION  # earlier versions of docindex counted
     endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
     previous: str = ""  # the name of the file of the generation to roll back to
@@ -157,9 +156,9 @@ def parsed(data: bytes, previous: str = "") -> Generation:
 def _names_in(generation: Generation) -> set[str]:
     """The names of files and folders of all stores."""
     sources = generation.sources.values()
-    texts = {name for source in sources for name in source.texts}
+    rows = {name for source in sources for name in source.rows}
     packs = {source.pack for source in sources if source.pack}
-    return {generation.table, generation.tantivy, generation.previous} | generation.graph_files() | texts | packs
+    return {generation.table, generation.tantivy, generation.previous} | generation.graph_files() | rows | packs
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:
@@ -200,9 +199,9 @@ def _write(file: Path, generation: Generation) -> None:
 
 
 def _source(values: dict[str, Any]) -> PublishedSource:
-    graph, texts = values.pop("graph"), tuple(values.pop("texts", ()))
+    graph, rows = values.pop("graph"), tuple(values.pop("rows", ()))
     known = _known(values, PublishedSource)
-    return PublishedSource(**known, graph=GraphFiles(**graph) if graph else None, texts=texts)
+    return PublishedSource(**known, graph=GraphFiles(**graph) if graph else None, rows=rows)
 
 
 def _known(values: dict[str, Any], of: type) -> dict[str, Any]:

@@ -69,13 +69,6 @@ def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
     return found
 
 
-def remove_unused(layout: Layout, used: set[str]) -> None:
-    """Delete the files of generations that are gone, and what writers that were killed left half written."""
-    for file in layout.entries(layout.graph):
-        if file.name not in used:
-            file.unlink(missing_ok=True)
-
-
 def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Iterable[str]) -> "OpenGraph":
     """The graph of some sources of a generation, whose mapped files are given, as one.
 

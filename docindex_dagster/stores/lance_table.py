@@ -1,4 +1,4 @@
-"""The LanceDB table: every column of the chunks, and their vectors, for semantic search."""
+"""The LanceDB table: every column of the chunks, and their vectors: what files of rows are copies of."""
 
 import os
 import shutil
@@ -23,23 +23,19 @@ from docindex_dagster.core.files import stamp, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
-from docindex_dagster.stores import matrix
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, difference
+from docindex_dagster.stores.parts import VECTOR, Chosen
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection
     from lancedb.table import LanceTable, Table
 
-VECTOR = "vector"
 _CLIENT_OF_CATALOGUES = "lance_namespace_urllib3_client"  # pydantic compiles each of its hundreds of functions
 _ROW_ID = "_rowid"
-_BITMAPS = ("source", "source_type")  # columns of few values; a search asks for all types but one
 _SUFFIX = ".lance"  # of the folder of a table
-_ROWS_A_PARTITION = 4096
 _ROWS_A_BATCH = 4096  # when all are copied
-_OUTGROWN = 4  # times the rows that it was trained on: its partitions are that much larger than they should be
 _HASH_SEED = 20_240_607  # any number will do: hashes are compared within one process
 _HASHED_ROWS = 4096
 _LAST_VERSION = (1 << 64) - 1
@@ -78,7 +74,7 @@ def open_for_writing(layout: Layout, name: str, dimension: int, pinned: int | No
     schema = pa.schema([*CHUNKS, embeddings_schema(dimension).field(VECTOR)])
     table = _opened(database.create_table(name, schema=schema, mode="overwrite"))
     table.set_unenforced_primary_key("chunk_id")
-    _index_filters(table)
+    _index_sources(table)
     return table
 
 
@@ -161,10 +157,13 @@ def vectors_alone(rows: pa.Table) -> pa.Table:
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
 
 
-def part_alone(part: matrix.Part) -> pa.Table:
-    """What a vector file holds, to be compared with `vectors_alone`."""
-    hashes = pa.array(_vector_hashes(part.stored)).cast(pa.string())
-    return pa.table({"chunk_id": part.rows["chunk_id"], "row_hash": hashes})
+def part_alone(rows: Chosen) -> pa.Table:
+    """What files of rows hold, to be compared with `vectors_alone`."""
+    columns = (
+        (part.ids.take(pa.array(at)), pa.array(_vector_hashes(part.stored[at])).cast(pa.string())) for part, at in rows
+    )
+    ids, hashes = ([pa.array([], pa.string()), *each] for each in zip(*columns, strict=True)) if rows else ([], [])
+    return pa.table({"chunk_id": pa.chunked_array(ids, pa.string()), "row_hash": pa.chunked_array(hashes, pa.string())})
 
 
 def expected(chunks: pa.Table, embeddings: pa.Table) -> pa.Table:
@@ -225,8 +224,7 @@ def rewrite(layout: Layout, table: "LanceTable", sources: Collection[str]) -> "L
     kept = (batch.filter(pc.is_in(batch["source"], keys)) for batch in held)
     rows = pa.RecordBatchReader.from_batches(held.schema, kept)
     new = _opened(_connect(layout).create_table(table.name, data=rows, mode="overwrite"))
-    _index_filters(new)
-    _index_vectors(new, 0)
+    _index_sources(new)
     return new
 
 
@@ -247,18 +245,6 @@ def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) 
                 os.link(file, place)
     (new / _REPLACED).unlink(missing_ok=True)  # a rollback may have come back to it
     return _opened(load_library().connect(aside).open_table(new_name))
-
-
-def maintain(table: "LanceTable", trained: int) -> int:
-    """Compact a table that nobody else knows, and take all its rows into its indexes.
-
-    `trained` is the number of rows that its vector index was trained on; returns the same of what it has now.
-    """
-    _index_filters(table)
-    drop_other_versions(table)
-    trained = _index_vectors(table, trained)
-    drop_other_versions(table)  # and with them the index before
-    return trained
 
 
 def put_in_place(layout: Layout, table: "LanceTable", aside: Path, replaced: str) -> None:
@@ -341,22 +327,6 @@ def remove_unnamed(layout: Layout) -> None:
         file.unlink(missing_ok=True)
 
 
-def read_part(table: "LanceTable", source: str) -> matrix.Part:
-    """The vectors that the table holds of a source."""
-    rows = (
-        table.search()
-        .where(_equals("source", source))
-        .select([name for name in ("chunk_id", *matrix.COLUMNS, VECTOR) if name in table.schema.names])
-    )
-    return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
-
-
-def part_of(table: "LanceTable", chunk_ids: Iterable[str]) -> matrix.Part:
-    """The vectors that the table holds of some chunks."""
-    rows = table.search().where(among("chunk_id", chunk_ids)).select(["chunk_id", *matrix.COLUMNS, VECTOR])
-    return matrix.Part.of(rows.limit(None).to_arrow(), VECTOR)
-
-
 def in_order(table: "LanceTable", source: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
     """The rows of a source by path and chunk_index, so many at once; of the others, only the places are held."""
     place = ["path", "chunk_index"]
@@ -386,36 +356,15 @@ def remove(table: "LanceTable", source: str) -> None:
     table.delete(_equals("source", source))
 
 
-def _index_filters(table: "LanceTable") -> None:
-    """Make the indexes of the columns by which searches filter, where a table of an earlier version lacks one."""
+def _index_sources(table: "LanceTable") -> None:
+    """Make the index of the column by which rows are asked for."""
     from lancedb.index import Bitmap
 
-    indexed = {column for index in table.list_indices() for column in index.columns}
-    for column in _BITMAPS:
-        if column not in indexed:
-            table.create_index(column, config=Bitmap())
-
-
-def _index_vectors(table: "LanceTable", trained: int) -> int:
-    """Train the vector index where there are too many vectors to compare all in memory, and it has outgrown the last.
-
-    Returns how many rows the index was trained on.
-    """
-    from lancedb.index import IvfRq
-
-    rows = table.count_rows()
-    if matrix.fits(rows, dimension(table)):
-        return trained
-    if table.index_stats(f"{VECTOR}_idx") is not None and rows <= trained * _OUTGROWN:
-        return trained
-    partitions = max(1, rows // _ROWS_A_PARTITION)
-    table.create_index(VECTOR, config=IvfRq(distance_type="cosine", num_partitions=partitions))
-    return rows
+    table.create_index("source", config=Bitmap())
 
 
 def drop_versions_before(table: "LanceTable", version: int) -> None:
     """Compact, and remove all older versions than `version` and what dead writers left, whoever still reads them."""
-    _index_filters(table)
     # Time stamps are compared, and those of the file system may be coarse.
     table.optimize(cleanup_older_than=_age(table, version) + timedelta(seconds=1), delete_unverified=True)
 

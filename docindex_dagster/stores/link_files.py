@@ -71,16 +71,6 @@ def names(generation: Generation) -> set[str]:
     return {f"{digest_parts(LINKS_VERSION, *graphs)}.arrow"} if graphs else set()
 
 
-def remove_unused(layout: Layout, used: set[str]) -> None:
-    """Delete the files of generations that are gone, and what writers that were killed left half written.
-
-    The caller holds the publication lock.
-    """
-    for file in layout.entries(layout.links):
-        if file.name not in used:
-            file.unlink(missing_ok=True)
-
-
 def _path(layout: Layout, generation: Generation) -> Path | None:
     return next((layout.links / name for name in names(generation)), None)
 

@@ -19,7 +19,7 @@ from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, stamp, sync
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free
-from docindex_dagster.stores import clean_up, compaction, packing, packs, takeover, vector_files
+from docindex_dagster.stores import clean_up, compaction, packing, packs, takeover
 from docindex_dagster.stores.compaction import Copy
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation, replace_next
@@ -141,7 +141,7 @@ class _Work:
 
     def _done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
         began = time.monotonic()
-        copy = self._compacted() if compaction.why_due(self.base) else None
+        copy = self._follow(Copy.made(self.layout, self.base)) if compaction.why_due(self.base) else None
         packed = self._packed()
         synced = self._made()
         sync(synced)
@@ -169,12 +169,6 @@ class _Work:
             time.monotonic() - began,
             locked_s,
         )
-
-    def _compacted(self) -> Copy:
-        """A copy of the table that has what was published meanwhile; with the files that searches of the base lack."""
-        copy = Copy.made(self.layout, self.base)
-        vector_files.complete(self.layout, self.base, copy.table)
-        return self._follow(copy)
 
     def _packed(self) -> dict[str, str]:
         """Pack what is due; returns the pack of each source."""

@@ -1,33 +1,34 @@
-"""The vectors of a generation in memory.
+"""The vectors nearest to another one, among the parts of a generation.
 
-Comparing all of them is exact, and takes a tenth of the time in which a store finds some of them: 1 ms for 20,000
-vectors of 256 values, where LanceDB needs 11.
+Comparing all of them is exact, and takes a tenth of the time in which LanceDB finds some of them: 1 ms for 20,000
+vectors of 256 values. Where they are too many to be held in memory as 32-bit numbers, their signs, which are all
+read, say which ones are compared: 8 ms for a million on one processor.
 """
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from docindex_dagster.core.background import in_two_threads
-from docindex_dagster.stores.halves import singles
-from docindex_dagster.stores.signs import BYTES, signs
+from docindex_dagster.stores.signs import BITS, differences, signs_of_query, singles
 
-SIGNS = "signs"  # the column of the signs of vectors
-# Columns by which rows are chosen, besides their id.
-COLUMNS = ("source", "path", "language", "human_language", "source_type", "symbol_kind")
+if TYPE_CHECKING:
+    from docindex_dagster.stores.parts import Chosen, Part
+
 _MOST_BYTES = 128 << 20  # as 32-bit numbers: 131,072 vectors of 256 values
 _BYTES_A_VALUE = 4
-BLOCK = 16_384  # rows that a thread compares before it takes the next ones
+_BLOCK = 16_384  # rows that a thread looks at before it takes the next ones
+_COMPARED = 1_024  # vectors that are converted together, since they fit into a cache
 _RUN = 64  # values of which first the largest alone is looked at
-_OTHER_SIGNS = 0.01  # of all
-_MOST_CHOICES = 32  # of filters whose answers are remembered
-# Picks rows of a table by a mask of shape (rows,).
-Choose = Callable[[pa.Table], NDArray[np.bool_]]
+_FEW = 16_384  # of so many rows, all are compared
+_SHARE = 50  # one of so many rows is compared, at least; `python -m benchmarks.latency` says what that finds
+_SAMPLE = 8  # one of so many counts says how many there are of each
+# Writes into its last argument what it finds for some rows of a part: an array of shape (rows,).
+_Work = Callable[["Part", NDArray[np.int64], NDArray[Any]], None]
 
 
 def fits(rows: int, dimension: int) -> bool:
@@ -35,115 +36,81 @@ def fits(rows: int, dimension: int) -> bool:
     return rows * dimension * _BYTES_A_VALUE <= _MOST_BYTES
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """The rows of one version of a source, with `COLUMNS` and chunk_id, and their vectors as they are stored."""
+def nearest(query: NDArray[np.float32], chosen: "Chosen", limit: int, *, is_exact: bool) -> list[tuple[str, float]]:
+    """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.
 
-    rows: pa.Table
-    stored: NDArray[np.float16]  # shape (rows, dimension)
-    signed: NDArray[np.uint64] | None = None  # the signs of the vectors, as `signs` gives them, where they are stored
-    _chosen: dict[Hashable, NDArray[np.int64]] = field(default_factory=dict, repr=False)
+    Those that are as near as the last one come with it. Of what is not exact, few are missing.
+    """
+    if is_exact:
+        for part, _ in chosen:
+            part.vectors  # noqa: B018 they are made here, if they have to be, and not by both threads
+        cosines = _for_each(partial(_compare, query), chosen, np.float32, _BLOCK)
+    else:
+        chosen = _likely(query, chosen, limit)
+        cosines = _for_each(partial(_compare_stored, query), chosen, np.float32, _COMPARED)
+    best = largest(cosines, limit)
+    return list(zip(_ids_at(chosen, best), cosines[best].tolist(), strict=True))
 
-    @classmethod
-    def of(cls, table: pa.Table, vector: str) -> "Part":
-        """Take them from a table; `vector` is the column of the vectors, fixed_size_list of float16."""
-        column = _in_one(table[vector])
-        values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size)
-        rows = table.drop_columns([name for name in (vector, SIGNS) if name in table.column_names])
-        return cls(rows.combine_chunks(), values, _signed(table))
 
-    @cached_property
-    def ids(self) -> pa.Array:
-        """The ids of the rows."""
-        return _in_one(self.rows["chunk_id"])
-
-    @cached_property
-    def vectors(self) -> NDArray[np.float32]:
-        """Of unit length: float32, shape (rows, dimension)."""
-        return units(self.stored)
-
-    @cached_property
-    def signs(self) -> NDArray[np.uint64]:
-        """The signs of the vectors: shape (rows, 8)."""
-        return signs(self.stored) if self.signed is None else self.signed
-
-    def choose(self, key: Hashable, choose: Choose) -> NDArray[np.int64]:
-        """The positions of the rows that `choose` picks, int64 (chosen,); the same key has the same answer."""
-        chosen = self._chosen.get(key)
-        if chosen is None:
-            if len(self._chosen) >= _MOST_CHOICES:
-                self._chosen.clear()
-            chosen = np.flatnonzero(choose(self.rows))
-            self._chosen[key] = chosen = self._all if len(chosen) == len(self._all) else chosen
+def _likely(query: NDArray[np.float32], chosen: "Chosen", limit: int) -> "Chosen":
+    """The rows that may be near a query, by how many of their signs differ from its own."""
+    starts = np.cumsum([0, *(len(rows) for _, rows in chosen)]).tolist()
+    wanted = max(_FEW, starts[-1] // _SHARE, limit)
+    if starts[-1] <= wanted:
         return chosen
-
-    @cached_property
-    def _all(self) -> NDArray[np.int64]:
-        return np.arange(self.rows.num_rows)
-
-
-Chosen = Sequence[tuple[Part, NDArray[np.int64]]]
-"""Parts, each with the positions of the rows that are looked at."""
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Matrix:
-    """The vectors of all sources, by their key and version, or by the pack that has those of many.
-
-    `published` says which rows of a pack are, where not all are: one boolean a row.
-    """
-
-    parts: dict[tuple[str, str], Part]
-    published: dict[tuple[str, str], NDArray[np.bool_]] = field(default_factory=dict)
-
-    def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
-        """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.
-
-        Those that are as near as the last one come with it. Only rows that `choose` picks are looked at; the same key
-        has the same answer.
-        """
-        chosen = self.chosen(key, choose)
-        cosines = _cosines(query, chosen)
-        best = largest(cosines, limit)
-        return list(zip(ids_at(chosen, best), cosines[best].tolist(), strict=True))
-
-    def chosen(self, key: Hashable, choose: Choose) -> Chosen:
-        """The rows that `choose` picks among those that are published, of each part that has any."""
-        found = [(part, self._published(name, part.choose(key, choose))) for name, part in self.parts.items()]
-        return [(part, rows) for part, rows in found if len(rows)]
-
-    def _published(self, name: tuple[str, str], positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        mask = self.published.get(name)
-        return positions if mask is None else positions[mask[positions]]
+    for part, _ in chosen:
+        part.signs  # noqa: B018 as the vectors
+    counts = _for_each(partial(_count, signs_of_query(query)), chosen, np.uint16, _BLOCK)
+    so_many_differ = np.cumsum(np.bincount(counts[::_SAMPLE], minlength=BITS + 1))
+    is_likely = counts <= np.searchsorted(so_many_differ, wanted // _SAMPLE)
+    return [
+        (part, rows[is_likely[first:end]]) for (part, rows), (first, end) in zip(chosen, pairwise(starts), strict=True)
+    ]
 
 
-def has_own_signs(part: Part) -> bool:
-    """Whether the signs that are stored, if there are any, are those of the vectors, but for a few.
-
-    Of a vector that lies in a plane, another processor may find the other sign.
-    """
-    if part.signed is None:
-        return True
-    differing = int(np.bitwise_count(part.signed ^ signs(part.stored)).sum(dtype=np.int64))
-    return differing <= part.signed.nbytes * 8 * _OTHER_SIGNS
-
-
-def units(stored: NDArray[np.float16]) -> NDArray[np.float32]:
-    """Vectors as they are stored, (vectors, dimension), of unit length: float32, the same shape."""
-    vectors = singles(stored)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors
+def _for_each(work: _Work, chosen: "Chosen", kind: type[np.generic], step: int) -> NDArray[Any]:
+    """What `work` finds for all rows that are looked at, so many at once, end to end: an array of that kind."""
+    found = np.empty(sum(len(rows) for _, rows in chosen), kind)
+    blocks: list[Callable[[], None]] = []
+    start = 0
+    for part, rows in chosen:
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            blocks.append(partial(work, part, some, found[start + first : start + first + len(some)]))
+        start += len(rows)
+    in_two_threads(blocks)
+    return found
 
 
-def ids_at(chosen: Chosen, places: NDArray[np.int64]) -> list[str]:
+def _compare(query: NDArray[np.float32], part: "Part", rows: NDArray[np.int64], out: NDArray[np.float32]) -> None:
+    # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
+    np.vecdot(_at(part.vectors, rows), query, out=out)
+
+
+def _compare_stored(
+    query: NDArray[np.float32], part: "Part", rows: NDArray[np.int64], out: NDArray[np.float32]
+) -> None:
+    vectors = singles(part.stored[rows])
+    np.divide(np.vecdot(vectors, query), np.sqrt(np.vecdot(vectors, vectors)), out=out)
+
+
+def _count(of_query: NDArray[np.uint64], part: "Part", rows: NDArray[np.int64], out: NDArray[np.uint16]) -> None:
+    differences(_at(part.signs, rows), of_query, out)
+
+
+def _at(values: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """The values of rows in rising order; not copied where they are in a row."""
+    first, end = int(rows[0]), int(rows[-1]) + 1
+    return values[first:end] if end - first == len(rows) else values[rows]
+
+
+def _ids_at(chosen: "Chosen", places: NDArray[np.int64]) -> list[str]:
     """The ids at places, int64 (places,), in rising order, among the rows that are looked at, end to end."""
     ids: list[str] = []
-    start = 0
-    bounds = np.searchsorted(places, np.cumsum([0, *(len(rows) for _, rows in chosen)])).tolist()
-    for (part, rows), (first, end) in zip(chosen, pairwise(bounds), strict=True):
-        if first < end:
-            ids += [part.ids[row].as_py() for row in rows[places[first:end] - start].tolist()]
-        start += len(rows)
+    starts = np.cumsum([0, *(len(rows) for _, rows in chosen)])
+    bounds = np.searchsorted(places, starts).tolist()
+    for (part, rows), start, (first, end) in zip(chosen, starts, pairwise(bounds), strict=False):
+        ids += [part.ids[row].as_py() for row in rows[places[first:end] - start].tolist()]
     return ids
 
 
@@ -163,45 +130,3 @@ def largest(values: NDArray[np.float32], limit: int) -> NDArray[np.int64]:
     least = np.partition(values[likely], -limit)[-limit]
     found: NDArray[np.int64] = likely[values[likely] >= least]
     return found
-
-
-def _in_one(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array; where it is one in a file that is mapped, nothing is read."""
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _signed(table: pa.Table) -> NDArray[np.uint64] | None:
-    """The signs in a table; None where it has none, or not of all rows."""
-    if SIGNS not in table.column_names or table[SIGNS].null_count:
-        return None
-    column = _in_one(table[SIGNS])
-    held = np.frombuffer(column.buffers()[1], np.uint64).reshape(-1, BYTES // 8)
-    return held[column.offset : column.offset + len(column)]
-
-
-def _cosines(query: NDArray[np.float32], chosen: Chosen) -> NDArray[np.float32]:
-    """Between a vector and those that are looked at, end to end."""
-    cosines = np.empty(sum(len(rows) for _, rows in chosen), np.float32)
-    blocks: list[Callable[[], None]] = []
-    start = 0
-    for part, rows in chosen:
-        vectors = part.vectors  # which is made here, if it has to be, and not by both threads
-        picked = None if len(rows) == len(vectors) else rows
-        for first in range(0, len(rows), BLOCK):
-            end = min(first + BLOCK, len(rows))
-            blocks.append(partial(_compare, query, vectors, picked, slice(first, end), cosines[start:][first:end]))
-        start += len(rows)
-    in_two_threads(blocks)
-    return cosines
-
-
-def _compare(
-    query: NDArray[np.float32],
-    vectors: NDArray[np.float32],
-    picked: NDArray[np.int64] | None,
-    within: slice,
-    out: NDArray[np.float32],
-) -> None:
-    """Write into `out` the cosines of a slice of the vectors, or of those that are picked."""
-    # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
-    np.vecdot(vectors[within if picked is None else picked[within]], query, out=out)

@@ -19,25 +19,11 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.stores import (
-    clean_up,
-    graph_files,
-    lance_table,
-    link_files,
-    matrix,
-    takeover,
-    tantivy_index,
-    text_files,
-    vector_files,
-)
+from docindex_dagster.stores import clean_up, graph_files, lance_table, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
-from docindex_dagster.stores.generation import (
-    Generation,
-    PublishedSource,
-    read_generation,
-    write_generation,
-)
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, write_generation
+from docindex_dagster.stores.parts import VECTOR
 from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.rows import AGREE, SourceRows, in_batches, rows_of_others
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
@@ -121,7 +107,7 @@ def publish(
     """
     rows.verify(model)
     if force:
-        link_files.remove_unused(layout, set())  # a copy that nobody compared
+        clean_up.remove_unused(layout, layout.links, set())  # a copy that nobody compared
         clean_up.stop_maintenance(layout)  # of rows that may be damaged
     start = start_of(layout, model.name)
     try:
@@ -152,7 +138,7 @@ def _found(
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
         ready()
-    known = published if rows.extraction.is_provisional else _completed(layout, rows, model, start.base, published)
+    known = published if rows.extraction.is_provisional else _completed(layout, rows, model, published)
     generation = replace(start.base.with_source(rows.key, known), endpoint=model.endpoint)
     if generation != start.base:
         start.name_in_place(layout, generation)
@@ -171,17 +157,17 @@ def _has_rows(published: PublishedSource, rows: SourceRows, model: Model) -> boo
     return published.version == rows_version(rows, model.name, plan)
 
 
-def _completed(
-    layout: Layout, rows: SourceRows, model: Model, base: Generation, published: PublishedSource
-) -> PublishedSource:
+def _completed(layout: Layout, rows: SourceRows, model: Model, published: PublishedSource) -> PublishedSource:
     """The entry of a source whose rows are published, with the graph that they have now if it was not complete."""
     inputs = _inputs(was_made_from(rows.chunks), rows.revision, model, rows.extraction.plan)
     if not published.lacks_of_graph:
         # Other files may give the same chunks; and an earlier docindex did not count what is cut as text.
         return replace(published, inputs=inputs, fallbacks=len(fallbacks(rows.chunks)))
     entry = _linked(layout, rows, model)
-    _write_vectors(layout, rows, model, base, entry.version)  # a pack may have them, with the graph that goes
-    return replace(entry, texts=published.texts, changed_at=published.changed_at)
+    # A pack may have the rows, with the graph that goes.
+    return replace(
+        entry, rows=published.rows or _write_rows(layout, rows, entry.version), changed_at=published.changed_at
+    )
 
 
 def published_from(
@@ -367,14 +353,12 @@ def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *,
     """
     entry = _linked(staged.layout, rows, staged.model, anew=anew)
     known = staged.base.sources.get(rows.key) if staged.base else None
-    before = text_files.Before(known.texts, change) if known and change else None
-    texts = text_files.write(staged.layout, rows.key, entry.version, rows.chunks, before, anew=anew)
-    _write_vectors(staged.layout, rows, staged.model, staged.base, entry.version, anew=anew)
-    return replace(entry, texts=texts)
+    before = row_files.Before(known.rows, change) if known and change else None
+    return replace(entry, rows=_write_rows(staged.layout, rows, entry.version, before, anew=anew))
 
 
 def _linked(layout: Layout, rows: SourceRows, model: Model, *, anew: bool = False) -> PublishedSource:
-    """Write the graph of a source, and say what is published of it, but for the files of its texts."""
+    """Write the graph of a source, and say what is published of it, but for the files of its rows."""
     entry, made = _entry(rows, rows_version(rows, model.name, rows.extraction.plan)), rows.extraction
     if made.is_settled:
         entry = replace(entry, inputs=_inputs(was_made_from(rows.chunks), rows.revision, model, made.plan))
@@ -385,12 +369,11 @@ def _linked(layout: Layout, rows: SourceRows, model: Model, *, anew: bool = Fals
     return entry
 
 
-def _write_vectors(
-    layout: Layout, rows: SourceRows, model: Model, base: Generation | None, version: str, *, anew: bool = False
-) -> None:
-    others = sum(source.chunks for key, source in base.sources.items() if key != rows.key) if base else 0
-    is_signed = not matrix.fits(others + rows.chunks.num_rows, model.dimension)
-    vector_files.write(layout, rows.key, version, rows.chunks, rows.embeddings, is_signed=is_signed, anew=anew)
+def _write_rows(
+    layout: Layout, rows: SourceRows, version: str, before: row_files.Before | None = None, *, anew: bool = False
+) -> tuple[str, ...]:
+    whole = rows.chunks.append_column(VECTOR, rows.embeddings[VECTOR])
+    return row_files.write(layout, rows.key, version, whole, before, anew=anew)
 
 
 def _verify(staged: Staged, written: _Written) -> None:

@@ -18,7 +18,7 @@ from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLE
 from docindex_dagster.stores import graph_files, lance_table
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.lance_table import VECTOR
+from docindex_dagster.stores.parts import VECTOR
 from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 

@@ -1,41 +1,25 @@
 """Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from docindex_dagster.core.confinement import check
 from docindex_dagster.core.errors import DamagedStoreError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import Links, links
-from docindex_dagster.stores import (
-    graph_files,
-    lance_table,
-    link_files,
-    packs,
-    takeover,
-    tantivy_index,
-    text_files,
-    vector_files,
-)
+from docindex_dagster.stores import graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
-from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
-from docindex_dagster.stores.matrix import Matrix, Part, fits
+from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores.parts import VECTOR, Part, Parts
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
-from docindex_dagster.stores.sieve import Sieve
-from docindex_dagster.stores.texts import Part as TextPart
-from docindex_dagster.stores.texts import Texts
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
-    from numpy.typing import NDArray
     from tantivy import Index, Searcher
 
     from docindex_dagster.graph.opened import OpenGraph
@@ -43,15 +27,6 @@ if TYPE_CHECKING:
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5
 _Found = TypeVar("_Found")
-
-
-@dataclass(frozen=True, slots=True)
-class _PackedVectors:
-    """The vectors of a pack, the sources that it has whole, and which of its rows are theirs: one boolean a row."""
-
-    part: Part
-    keys: list[str]
-    mask: "NDArray[np.bool_]"
 
 
 @dataclass(frozen=True)
@@ -63,7 +38,7 @@ class Reader:
     index: "Index" = field(repr=False)
     searcher: "Searcher" = field(repr=False)
     graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # the files of the graph
-    known: Mapping[tuple[str, str], Part] = field(default_factory=dict, repr=False)  # vectors that were read before
+    known: Mapping[str, tuple[Part, ...]] = field(default_factory=dict, repr=False)  # files that were read before
 
     @cached_property
     def table(self) -> "LanceTable":
@@ -71,51 +46,13 @@ class Reader:
         return lance_table.open_for_reading(self.layout, self.generation.table, self.generation.table_version)
 
     @cached_property
-    def matrix(self) -> "Matrix | None":
-        """The vectors, of which a search looks at the likely ones where they are too many to be held in memory.
+    def parts(self) -> Parts:
+        """The rows of all chunks, with their texts and vectors; the table's where files lack."""
+        return row_files.open_parts(self.layout, self.generation, self.known, self._in_table)
 
-        None where too many of them have no file, or no signs in it, so that the table is to be asked.
-        """
-        sources = self.generation.sources
-        packed = self._packed()
-        found = {name: pack.part for name, pack in packed.items()}
-        there = {key for pack in packed.values() for key in pack.keys}
-        left = {key: source for key, source in sources.items() if key not in there}
-        parts = found | {(key, source.version): self._at_hand(key, source) for key, source in left.items()}
-        masks = {name: pack.mask for name, pack in packed.items() if not pack.mask.all()}
-        dimension = next((part.stored.shape[1] for part in parts.values() if part is not None), None)
-        if not fits(sum(source.chunks for source in sources.values()), dimension or lance_table.dimension(self.table)):
-            return _sieve(parts, masks)
-        whole = {name: part or lance_table.read_part(self.table, name[0]) for name, part in parts.items()}
-        return Matrix(whole, masks)
-
-    def _packed(self) -> dict[tuple[str, str], _PackedVectors]:
-        """The vectors in packs; a source that a pack has in part is none of it."""
-        found = {}
-        for pack, keys in packs.of_packs(self.generation).items():
-            part = self.known.get((pack, "")) or packs.vectors(self.layout, pack, lance_table.VECTOR)
-            if part is not None:
-                counts = Counter(part.rows["source"].to_pylist())
-                whole = [key for key in keys if counts[key] == self.generation.sources[key].chunks]
-                mask = np.asarray(pc.is_in(part.rows["source"], pa.array(whole, pa.string())))
-                found[pack, ""] = _PackedVectors(part, whole, mask)
-        return found
-
-    def _at_hand(self, key: str, source: PublishedSource) -> Part | None:
-        """The vectors of a source that the reader before had, or those of its file."""
-        part = self.known.get((key, source.version)) or vector_files.read(self.layout, key, source.version)
-        return part if part is not None and part.rows.num_rows == source.chunks else None
-
-    @cached_property
-    def texts(self) -> Texts | None:
-        """The texts of all chunks; None where a source has no files of them, and the tables are to be asked."""
-        parts: list[TextPart] = []
-        for source in self.generation.sources.values():
-            found = text_files.read(self.layout, source)
-            if found is None:
-                return None
-            parts += found
-        return Texts(tuple(parts))
+    def _in_table(self, key: str) -> Iterator[pa.Table]:
+        columns = [name for name in (*row_files.COLUMNS_OF_FILES, VECTOR) if name in self.table.schema.names]
+        return lance_table.in_order(self.table, key, columns, row_files.ROWS_A_BATCH)
 
     @cached_property
     def graph(self) -> "OpenGraph":
@@ -142,17 +79,6 @@ class Reader:
             DamagedStoreError: a file is missing or damaged.
         """
         return graph_files.open_graph(self.generation, self.graphs, keys)
-
-
-def _sieve(
-    parts: Mapping[tuple[str, str], Part | None], masks: "dict[tuple[str, str], NDArray[np.bool_]]"
-) -> Sieve | None:
-    """What finds the likely ones; None where a source is not at hand, or finding signs would take long."""
-    there = {name: part for name, part in parts.items() if part is not None}
-    unsigned = [part.stored for part in there.values() if part.signed is None]
-    if len(there) < len(parts) or (unsigned and not fits(sum(map(len, unsigned)), unsigned[0].shape[1])):
-        return None
-    return Sieve(there, masks)
 
 
 def open_reader(layout: Layout) -> Reader:

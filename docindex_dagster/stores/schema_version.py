@@ -11,5 +11,6 @@ SCHEMA_VERSION = digest_parts(
     *(str(schema) for schema in (CHUNKS, NODES, TRIPLES, embeddings_schema(2))),
     repr(tantivy_index.FIELDS),
     analysis.TERMS_VERSION,
+    "rows 1",  # the form of the files of rows
 )
 """Also that of LanceDB's table, which has the columns of chunks and their vectors."""

@@ -8,11 +8,10 @@ with it alone.
 """
 
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from docindex_dagster.stores.halves import singles
 
 BITS = 512
 BYTES = BITS // 8
@@ -23,6 +22,10 @@ _FEW = 8_192  # whose signs are compared together, since what lies between fits 
 _EVERY_OTHER_BYTE = np.uint64(0x00FF00FF00FF00FF)
 _ALL_PAIRS, _LAST_PAIR = np.uint64(0x0001000100010001), np.uint64(48)
 _BYTE = np.uint64(8)
+# Of a half, the sign and, behind it, 5 bits of exponent and 10 of mantissa; a single has 8 and 23.
+_MORE_MANTISSA = 13
+_BITS = np.int32(0x8FFFE000 - (1 << 32))  # of the sign, and where exponent and mantissa of a half stand in a single
+_MORE_EXPONENT = np.float32(2.0**112)  # 127 - 15: by so much a single's exponent is shifted further
 
 
 def signs(vectors: NDArray[np.float16]) -> NDArray[np.uint64]:
@@ -69,3 +72,13 @@ def _planes(dimension: int) -> NDArray[np.float32]:
         turned, upper = np.linalg.qr(random.standard_normal((dimension, min(dimension, BITS))))
         drawn.append(np.ascontiguousarray((turned * np.sign(np.diag(upper))).T, np.float32))
     return np.concatenate(drawn)[:BITS]
+
+
+def singles(halves: NDArray[np.float16]) -> NDArray[np.float32]:
+    """The same finite numbers, exactly: float32, of the shape that the halves have, (vectors, dimension)."""
+    bits: NDArray[Any] = halves.view(np.int16).astype(np.int32)
+    bits <<= _MORE_MANTISSA
+    bits &= _BITS
+    found: NDArray[np.float32] = bits.view(np.float32)
+    found *= _MORE_EXPONENT
+    return found

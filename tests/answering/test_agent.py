@@ -17,11 +17,10 @@ import pytest
 from docindex_dagster.answering.agent import Limits, Looked, Toolbox, investigate
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import State
-from docindex_dagster.answering.conversation import Conversation
+from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, ANSWER_NOW, prompt
 from docindex_dagster.answering.question import Question
-from docindex_dagster.answering.reading import Reading
 from docindex_dagster.answering.rendering import as_html, as_text
 from docindex_dagster.core.errors import LLMBudgetError, LLMNonsenseError, QueryError
 from docindex_dagster.core.settings import LLMSettings

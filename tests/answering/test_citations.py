@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from docindex_dagster.answering.answer import changes_on_disk
 from docindex_dagster.answering.citations import State, check
-from docindex_dagster.answering.freshness import changes_on_disk
 from docindex_dagster.sources.model import Source
 from tests.answering.samples import passage
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.answering.git_context import git_context, is_about_history, is_about_latest
+from docindex_dagster.answering.question import git_context, is_about_history, is_about_latest
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables

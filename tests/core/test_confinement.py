@@ -179,7 +179,7 @@ def test_no_descriptor_stays_open(home, outside):
     layout.packs.symlink_to(outside)
     before = len(os.listdir("/dev/fd"))  # noqa: PTH208 the length alone
 
-    for folder in (layout.tantivy, layout.texts):
+    for folder in (layout.tantivy, layout.rows):
         layout.entries(folder)
     with pytest.raises(LinkError):
         layout.entries(layout.packs)

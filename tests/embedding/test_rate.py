@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.embedding.rate import Rate
+from docindex_dagster.embedding.concurrency import Rate
 
 
 @dataclass

@@ -21,9 +21,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.build import EmbeddingResult
-from docindex_dagster.embedding.cache import VectorSpill
+from docindex_dagster.embedding.cache import VectorSpill, embed
 from docindex_dagster.embedding.openai import OpenAIEmbedder
-from docindex_dagster.embedding.reuse import embed
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
 from tests.conftest import chunks_of

@@ -9,8 +9,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding import cache
 from docindex_dagster.embedding.build import EmbeddingResult
-from docindex_dagster.embedding.cache import VectorCache
-from docindex_dagster.embedding.reuse import embed
+from docindex_dagster.embedding.cache import VectorCache, embed
 from docindex_dagster.embedding.static import StaticEmbedder
 from tests.conftest import chunks_of
 from tests.embedding.test_build import CountingEmbedder

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation.bootstrap import intervals
+from docindex_dagster.evaluation.metrics import intervals
 
 VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

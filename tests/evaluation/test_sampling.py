@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation.questions import Question, Target
-from docindex_dagster.evaluation.sampling import sample
+from docindex_dagster.evaluation.questions import Question, Target, sample
 
 
 def questions(numbers):

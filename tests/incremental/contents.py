@@ -21,7 +21,7 @@ from docindex_dagster.sources.commits import read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import graph_files, link_files, packs, tantivy_index, text_files, vector_files
+from docindex_dagster.stores import graph_files, link_files, packs, row_files, tantivy_index
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
@@ -142,14 +142,12 @@ def leftovers(layout: Layout) -> list[str]:
     graphs = {name for generation in generations for name in generation.loose_graph_files()}
     strangers = [path for path in layout.tantivy.glob("*") if path.name not in folders]
     strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
-    vectors = {name for generation in generations for name in vector_files.names(generation)}
-    strangers += [path for path in layout.vectors.glob("*") if path.name not in vectors]
     packed = {pack for generation in generations for pack in packs.of_packs(generation)}
     strangers += [path for path in layout.packs.glob("*") if path.name.partition(".")[0] not in packed]
     linked = {name for generation in generations for name in link_files.names(generation)}
     strangers += [path for path in layout.links.glob("*") if path.name not in linked]
-    texts = {name for generation in generations for name in text_files.names(generation)}
-    strangers += [path for path in layout.texts.glob("*") if path.name not in texts]
+    rows = {name for generation in generations for name in row_files.names(generation)}
+    strangers += [path for path in layout.rows.glob("*") if path.name not in rows]
     strangers += [path for path in layout.home.rglob("*.tmp") if path.is_file()]
     return [str(path.relative_to(layout.home)) for path in strangers]
 

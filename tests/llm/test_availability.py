@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from docindex_dagster.core.errors import LLMError, SettingsError
 from docindex_dagster.core.settings import LLMSettings, check_settings
-from docindex_dagster.llm import checking
+from docindex_dagster.llm import endpoint
 from docindex_dagster.llm.chat import Availability
 from docindex_dagster.llm.providers import availability, chat_model
 from tests import loopback
@@ -80,7 +80,7 @@ def test_what_else_is_wrong_is_reported(server, protocol, reply):
 
 @ALL
 def test_a_check_takes_seconds_whatever_an_answer_may_take(server, protocol, monkeypatch):
-    monkeypatch.setattr(checking, "LONGEST_S", 0.3)
+    monkeypatch.setattr(endpoint, "LONGEST_S", 0.3)
     server.replies = [Reply(delay_s=30)]
     started = time.monotonic()
 

@@ -432,7 +432,7 @@ def test_what_is_no_http_is_an_error_in_a_line(server, protocol, broken):
 
 @ALL
 def test_an_answer_without_end_is_cut_off(server, protocol, monkeypatch):
-    monkeypatch.setattr("docindex_dagster.llm.streaming._MOST_CHARS", 10_000)
+    monkeypatch.setattr("docindex_dagster.llm.endpoint._MOST_CHARS", 10_000)
     server.replies = [protocol.reply(*[Delta("word " * 100)] * 100, Usage(1, 1))]
 
     with pytest.raises(LLMNonsenseError, match="answered more than 10,000 characters"):

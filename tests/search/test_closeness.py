@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.search import closeness as asking
-from docindex_dagster.search.query import Kind, Query
+from docindex_dagster.search.query import Kind, Query, Wording
 from docindex_dagster.search.weights import Closeness
-from docindex_dagster.search.wording import Wording
 from docindex_dagster.stores.analysis import stems
 
 POOL: Any = None  # nothing is looked for in it

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from docindex_dagster.search import file_names
-from docindex_dagster.search.file_names import is_written, share_named
+from docindex_dagster.search import ranking
+from docindex_dagster.search.ranking import is_written, share_named
 from docindex_dagster.stores.analysis import stems, terms
 
 
@@ -62,4 +62,4 @@ def test_a_word_is_asked_for_by_itself_or_where_one_of_three_letters_begins_the_
 
     expected = word in query or any(one.startswith(word) or word.startswith(one) for one in both)
 
-    assert file_names._is_among(word, query) is expected
+    assert ranking._is_among(word, query) is expected

@@ -7,9 +7,9 @@ import pytest
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.search.candidates import lifted
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.graph import lifted
 from docindex_dagster.search.model import Hit, Mode, Scored, Signal
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader

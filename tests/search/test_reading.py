@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.search import reading
+from docindex_dagster.search import scan
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.literals import necessary, quoted
@@ -20,7 +20,7 @@ from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.matches import Matches, find_matches, pieces_of
 from docindex_dagster.search.patience import until
 from docindex_dagster.search.scan import Pattern, holding
-from docindex_dagster.stores import text_files
+from docindex_dagster.stores import row_files
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.samples import chunks_of
@@ -51,30 +51,32 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """Two sources, of which one was edited, so that its texts are in several files; a piece is few rows."""
     layout = Layout(tmp_path_factory.mktemp("index"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text_files, "_SMALL", 0)
+        patch.setattr(row_files, "_SMALL", 0)
         for key, files in ((A, FILES), (A, EDITED), (B, OTHERS)):
             publish_files(layout, key, files)
         opened = open_reader(layout)
-        assert len(opened.generation.sources[A].texts) == 2
-        assert opened.texts is not None
-        assert any(file is None for file in opened.texts.files.values())
-        assert sum(file is not None for file in opened.texts.files.values()) > 3
-        patch.setattr(reading, "_ROWS", 3)
+        assert len(opened.generation.sources[A].rows) == 2
+        assert any(file is None for file in opened.parts.files.values())
+        assert sum(file is not None for file in opened.parts.files.values()) > 3
+        patch.setattr(scan, "_ROWS", 3)
         yield opened
 
 
 @pytest.fixture(scope="module")
 def of_tables(reader: Reader) -> Reader:
-    """The same without its texts."""
-    without = {key: replace(source, texts=()) for key, source in reader.generation.sources.items()}
-    found = replace(reader, generation=replace(reader.generation, sources=without))
-    assert found.texts is None
-    return found
+    """The same without its files of rows."""
+    without = {key: replace(source, rows=()) for key, source in reader.generation.sources.items()}
+    return replace(reader, generation=replace(reader.generation, sources=without))
+
+
+def meeting(reader: Reader, filters: Filters) -> pa.Table:
+    rows = reader.table.search().limit(None).to_arrow()
+    return rows.filter(pa.array(filters.to_mask(rows)))
 
 
 def plainly(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[str, float]]:
     """The chunks that hold a pattern, by reading all rows."""
-    rows = reader.table.search().where(filters.to_sql()).limit(None).to_arrow()
+    rows = meeting(reader, filters)
     texts = rows["text"].combine_chunks()
     if "$" in pattern.text and pattern.is_regex:
         texts = pc.replace_substring(texts, "\r\n", "\n")
@@ -91,7 +93,7 @@ def plainly(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[st
 def all_places(reader: Reader, filters: Filters, pattern: Pattern) -> list[tuple[str, str, int, int]]:
     """The places in the files of which a chunk holds a pattern, or is cut or converted, by reading each of them."""
     holding_it = {one for one, _ in plainly(reader, filters, pattern)}
-    rows = reader.table.search().where(filters.to_sql()).limit(None).to_arrow().to_pylist()
+    rows = meeting(reader, filters).to_pylist()
     found = set()
     for source, path in {(row["source"], row["path"]) for row in rows}:
         held = [row for row in rows_at(reader, path) if row["source"] == source]

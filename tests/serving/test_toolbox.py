@@ -9,9 +9,8 @@ from mcp import Client
 
 from docindex_dagster.answering import prompt
 from docindex_dagster.answering.agent import Looked
-from docindex_dagster.answering.conversation import Conversation
+from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.question import Question
-from docindex_dagster.answering.reading import Reading
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.filters import Filters

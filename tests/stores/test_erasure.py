@@ -13,11 +13,11 @@ from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreE
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.embedding.cache import VectorCache, VectorSpill
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
 from docindex_dagster.stores import prune as prune_module
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
@@ -64,7 +64,7 @@ def removed(layout: Layout, removed_once: Path) -> Layout:
 def test_of_a_removed_file_nothing_is_left(removed):
     home = removed.home
     stores = {Path(place).parts[1] for place in traces(home, SECRET) if place.startswith("stores/")}
-    assert stores == {"lance", "tantivy", "graph", "vectors", "texts"}
+    assert stores == {"lance", "tantivy", "graph", "rows"}
     assert hiding_places(home) != []
     rows = vectors_of(chunks_of(WITH_SECRET)).select(["embed_text_hash", "model", "vector"])
     VectorCache(removed, KEY).add(rows)
@@ -209,24 +209,21 @@ def test_a_text_that_another_file_still_holds_is_not_erased(removed):
 
     prune(removed, {KEY, OTHER}, erase=True)
 
-    assert {Path(place).parts[1] for place in traces(removed.home, SECRET) if place.startswith("stores/")} >= {"texts"}
+    assert {Path(place).parts[1] for place in traces(removed.home, SECRET) if place.startswith("stores/")} >= {"rows"}
     assert traces(removed.home, *ids_of_secret()) == set()
 
 
 def test_what_an_earlier_version_wrote_behind_the_values_goes_as_well(removed):
     generation = read_generation(removed)
-    for folder, [name] in (
-        (removed.texts, generation.sources[KEY].texts),
-        (removed.vectors, [file.name for file in removed.vectors.glob(f"*.{generation.sources[KEY].version[:16]}.*")]),
-    ):
-        rows = arrow_files.read(folder / name)
-        first = rows.slice(0, 1).to_pylist()[0] | {"path": SECRET * 4}
-        whole = pa.concat_tables([rows, pa.Table.from_pylist([first], rows.schema)]).combine_chunks()
-        temporary = folder / "rows"
-        with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as out:
-            out.write_table(whole.slice(0, rows.num_rows))
-        temporary.replace(folder / name)
-        assert traces(folder, SECRET) >= {name}
+    [name] = generation.sources[KEY].rows
+    rows = arrow_files.read(removed.rows / name)
+    first = rows.slice(0, 1).to_pylist()[0] | {"path": SECRET * 4}
+    whole = pa.concat_tables([rows, pa.Table.from_pylist([first], rows.schema)]).combine_chunks()
+    temporary = removed.rows / "rows"
+    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as out:
+        out.write_table(whole.slice(0, rows.num_rows))
+    temporary.replace(removed.rows / name)
+    assert traces(removed.rows, SECRET) >= {name}
     assert list(examine(removed)) == []
 
     prune(removed, {KEY, OTHER}, erase=True)

@@ -98,7 +98,7 @@ def test_a_damaged_file_is_found_damaged_each_time_and_read_when_it_is_mended(la
         replace(FIRST, tantivy=".."),
         replace(FIRST, previous="../../PREVIOUS"),
         replace(FIRST, sources={KEY: replace(SOURCE, graph=GraphFiles("../nodes.parquet", "triples.parquet"))}),
-        replace(FIRST, sources={KEY: replace(SOURCE, texts=("texts/../../a",))}),
+        replace(FIRST, sources={KEY: replace(SOURCE, rows=("rows/../../a",))}),
         replace(FIRST, sources={KEY: replace(SOURCE, pack="../pack")}),
     ],
 )

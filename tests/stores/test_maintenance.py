@@ -15,7 +15,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
-from docindex_dagster.stores import clean_up, compaction, erasure, lance_table, maintenance, matrix
+from docindex_dagster.stores import clean_up, compaction, erasure, lance_table, maintenance
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next
 from docindex_dagster.stores.prune import prune
@@ -104,7 +104,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     """Let something happen once while the copy is compacted."""
 
     def arrange(change: Change) -> None:
-        compacting = lance_table.maintain
+        compacting = lance_table.drop_other_versions
         home: list[Layout] = []
         linked = lance_table.linked
 
@@ -112,38 +112,35 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
             home.append(layout)
             return linked(layout, *rest)
 
-        def compact(*rest: Any) -> int:
-            done = compacting(*rest)
+        def compact(*rest: Any) -> None:
+            compacting(*rest)
+            monkeypatch.setattr(lance_table, "drop_other_versions", compacting)  # the change may compact as well
             change(home[-1])
-            return done
 
         monkeypatch.setattr(lance_table, "linked", noting)
-        monkeypatch.setattr(lance_table, "maintain", compact)
+        monkeypatch.setattr(lance_table, "drop_other_versions", compact)
 
     return arrange
 
 
-def test_a_publication_compacts_nothing_and_trains_nothing(layout, monkeypatch):
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+def test_a_publication_compacts_nothing(layout):
     publications = 2 * compaction._MOST_VERSIONS
     for number in range(publications):
         publish_files(layout, {f"{one}.py": ["gamma sorts"] for one in range(number + 1)})
 
     assert fragments(layout) == publications
-    assert [index.columns for index in table_of(layout).list_indices()] == [["source"], ["source_type"]]
+    assert [index.columns for index in table_of(layout).list_indices()] == [["source"]]
     assert list(examine(layout)) == []
 
 
-def test_it_compacts_and_indexes_and_all_else_stays(due, monkeypatch):
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+def test_it_compacts_and_indexes_and_all_else_stays(due):
     rows, before = rows_of(due), published(due)
 
     [done] = maintenance.maintain(due)
 
     assert (done.generation, done.rows, done.brought_over) == (before.number, len(rows), 0)
     assert fragments(due) == 1
-    for name in ("source", "source_type", "vector"):
-        assert table_of(due).index_stats(f"{name}_idx").num_unindexed_rows == 0
+    assert table_of(due).index_stats("source_idx").num_unindexed_rows == 0
     assert rows_of(due) == rows
     after = published(due)
     assert after == replace(
@@ -152,7 +149,6 @@ def test_it_compacts_and_indexes_and_all_else_stays(due, monkeypatch):
         table_version=after.table_version,
         optimized_version=after.table_version,
         changed_rows=0,
-        trained_rows=len(rows),
     )
     assert list(examine(due)) == []
     assert not due.maintenance.exists()
@@ -290,7 +286,7 @@ def test_what_erasing_finds_of_a_maintenance_under_way_is_busy(layout):
 
 STEPS = [
     (lance_table, "linked"),
-    (lance_table, "maintain"),
+    (lance_table, "drop_other_versions"),
     (lance_table, "numbers"),
     (maintenance, "sync"),
     (lance_table, "put_in_place"),
@@ -349,13 +345,13 @@ def test_killed_anywhere_it_leaves_a_whole_index(due, module, step):
 
 def test_a_copy_that_lacks_rows_is_not_put_in_place(due, monkeypatch):
     before = due.current.read_bytes()
-    compacting = lance_table.maintain
+    compacting = lance_table.drop_other_versions
 
-    def losing(table: Any, trained: int) -> int:
+    def losing(table: Any) -> None:
         table.delete("path = '1.py'")
-        return compacting(table, trained)
+        compacting(table)
 
-    monkeypatch.setattr(lance_table, "maintain", losing)
+    monkeypatch.setattr(lance_table, "drop_other_versions", losing)
     with pytest.raises(DamagedStoreError, match="LanceDB holds 38 rows of git/valves, 40 published"):
         maintenance.maintain(due)
 
@@ -461,21 +457,6 @@ def test_a_table_goes_when_the_next_one_is_replaced_though_the_generation_before
 
     assert tables_in(due) == {tables[-1], published(due).table}
     assert read_generation(due, previous=True).table == tables[-1]
-
-
-def test_the_vector_index_is_trained_again_when_there_are_several_times_as_many(layout, monkeypatch):
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
-    trained = []
-    for files in (10, 12, 20):
-        publish_files(layout, dict(list(FILES.items())[:files]), OTHER)
-        publish_files(layout, FILES if files == 20 else {}, NEW)
-        publish_files(layout, FILES if files == 20 else {}, KEY)
-        maintenance.maintain(layout)
-        trained.append(read_generation(layout).trained_rows)
-
-    assert trained == [20, 20, 120]
-    assert list(examine(layout)) == []
 
 
 def test_the_index_that_is_to_take_over_is_maintained_as_well(due):

@@ -6,36 +6,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.stores import halves
 from docindex_dagster.stores import matrix as module
-from docindex_dagster.stores import sieve as sieve_module
-from docindex_dagster.stores.matrix import Matrix, Part, largest
-from docindex_dagster.stores.sieve import Sieve
+from docindex_dagster.stores import signs
+from docindex_dagster.stores.matrix import largest
+from docindex_dagster.stores.parts import COLUMNS, Choose, Part, Parts
 
-_KINDS = (Matrix, Sieve)
+Ids = list[tuple[str, float]]
 
 
 def part_of(name: str, vectors: np.ndarray) -> Part:
     ids = [f"{name}{row}" for row in range(len(vectors))]
-    rows = pa.table({"chunk_id": pa.array(ids, pa.string()), "source": pa.array([name] * len(ids), pa.string())})
-    return Part(rows, vectors.astype(np.float16))
+    values = pa.array(vectors.astype(np.float16).ravel())
+    columns = {
+        "chunk_id": pa.array(ids, pa.string()),
+        **{column: pa.array([name] * len(ids), pa.string()) for column in (*COLUMNS, "text")},
+        "vector": pa.FixedSizeListArray.from_arrays(values, vectors.shape[1]),
+    }
+    return Part(pa.RecordBatch.from_pydict(columns))
 
 
-def drawn(seed: int, *counts: int, dimension: int = 16) -> dict[tuple[str, str], Part]:
+def drawn(seed: int, *counts: int, dimension: int = 16) -> dict[str, Part]:
     random = np.random.default_rng(seed)
     return {
-        (name, "1"): part_of(name, random.standard_normal((count, dimension)))
+        name: part_of(name, random.standard_normal((count, dimension)))
         for name, count in zip("abcdefgh", counts, strict=False)
     }
 
 
-def exact(parts: dict[tuple[str, str], Part], query: np.ndarray, allowed: set[str] | None = None) -> list[str]:
+def exact(parts: dict[str, Part], query: np.ndarray, allowed: set[str] | None = None) -> list[str]:
     """The ids of all, the nearest first, by 64-bit numbers."""
     found: list[tuple[float, str]] = []
     for part in parts.values():
         vectors = part.stored.astype(np.float64)
         cosines = vectors @ query / np.linalg.norm(vectors, axis=1)
-        found += zip((-cosines).tolist(), part.rows["chunk_id"].to_pylist(), strict=True)
+        found += zip((-cosines).tolist(), part.ids.to_pylist(), strict=True)
     return [name for _, name in sorted(found) if allowed is None or name in allowed]
 
 
@@ -56,6 +60,20 @@ def ranked(found: list[tuple[str, float]]) -> list[str]:
     return [name for name, _ in sorted(found, key=lambda item: (-item[1], item[0]))]
 
 
+def nearest(
+    parts: dict[str, Part], query: np.ndarray, choose: Choose, limit: int, live: dict[str, np.ndarray] | None = None
+) -> Ids:
+    return Parts([(part, (live or {}).get(name)) for name, part in parts.items()]).nearest(query, choose, choose, limit)
+
+
+@pytest.fixture(params=[True, False])
+def is_exact(request, monkeypatch) -> bool:
+    """Whether all are compared, or those that signs name."""
+    if not request.param:
+        monkeypatch.setattr(module, "_MOST_BYTES", 0)
+    return request.param
+
+
 @given(
     values=st.lists(st.integers(-5, 5), min_size=1, max_size=400),
     limit=st.integers(1, 30),
@@ -73,79 +91,80 @@ def test_the_largest_values_of_many_are_found():
     assert largest(values, 100).tolist() == sorted(np.argsort(-values)[:100].tolist())
 
 
-@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("most_bytes", [module._MOST_BYTES, 0])
 @given(seed=st.integers(0, 100), counts=st.lists(st.integers(0, 60), min_size=1, max_size=6), limit=st.integers(1, 20))
-def test_of_few_the_nearest_are_found_exactly(kind, seed, counts, limit):
+def test_of_few_the_nearest_are_found_exactly(most_bytes, seed, counts, limit):
     parts, query = drawn(seed, *counts), unit(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        for owner, name in ((module, "BLOCK"), (sieve_module, "BLOCK"), (sieve_module, "_COMPARED")):
-            patch.setattr(owner, name, 7)  # so that there are blocks for two threads
-        found = kind(parts).nearest(query, "all", everything, limit)
+        patch.setattr(module, "_MOST_BYTES", most_bytes)
+        for name in ("_BLOCK", "_COMPARED"):
+            patch.setattr(module, name, 7)  # so that there are blocks for two threads
+        found = nearest(parts, query, everything, limit)
 
     assert ranked(found) == exact(parts, query)[:limit]
 
 
-@pytest.mark.parametrize("kind", _KINDS)
-def test_only_rows_that_are_chosen_and_published_are_found(kind):
+@pytest.mark.usefixtures("is_exact")
+def test_only_rows_that_are_chosen_and_published_are_found():
     parts, query = drawn(3, 40, 50), unit(3)
-    published = {("b", "1"): np.arange(50) < 20}
+    published = {"b": np.arange(50) < 20}
     allowed = {f"a{row}" for row in range(0, 40, 2)} | {f"b{row}" for row in range(0, 20, 2)}
 
-    found = kind(parts, published).nearest(query, "evens", evens, 15)
+    found = nearest(parts, query, evens, 15, published)
 
     assert ranked(found) == exact(parts, query, allowed)[:15]
-    assert kind(parts).nearest(query, "none", lambda rows: ~everything(rows), 15) == []
+    assert nearest(parts, query, lambda rows: ~everything(rows), 15) == []
 
 
 @pytest.fixture
-def many(monkeypatch) -> dict[tuple[str, str], Part]:
-    """Parts of which a sieve compares few: a tenth, where it counts signs."""
-    monkeypatch.setattr(sieve_module, "_FEW", 400)
-    monkeypatch.setattr(sieve_module, "BLOCK", 300)
+def many(monkeypatch) -> dict[str, Part]:
+    """Parts of which few are compared: a tenth, where signs are counted."""
+    monkeypatch.setattr(module, "_MOST_BYTES", 0)
+    monkeypatch.setattr(module, "_FEW", 400)
+    monkeypatch.setattr(module, "_BLOCK", 300)
     random = np.random.default_rng(5)
     topics = random.standard_normal((40, 64))
     return {
-        (name, "1"): part_of(name, topics[random.integers(0, 40, count)] + random.standard_normal((count, 64)))
+        name: part_of(name, topics[random.integers(0, 40, count)] + random.standard_normal((count, 64)))
         for name, count in (("a", 1500), ("b", 2500))
     }
 
 
-def test_a_sieve_finds_nearly_all_of_the_nearest_and_says_how_near_they_are(many):
-    sieve = Sieve(many)
+def test_signs_find_nearly_all_of_the_nearest_and_it_says_how_near_they_are(many):
     random = np.random.default_rng(8)
     missed = 0
     for _ in range(20):
         source, row = random.choice(["a", "b"]), random.integers(0, 1500)
-        vector = many[source, "1"].stored[row].astype(np.float32) + 0.5 * random.standard_normal(64).astype(np.float32)
+        vector = many[source].stored[row].astype(np.float32) + 0.5 * random.standard_normal(64).astype(np.float32)
         query = vector / np.linalg.norm(vector)
-        found = dict(sieve.nearest(query, "all", everything, 10))
-        cosines = dict(Matrix(many).nearest(query, "all", everything, 4000))
+        found = dict(nearest(many, query, everything, 10))
+        cosines = dict(nearest(many, query, everything, 4000))
         missed += len(set(exact(many, query)[:10]) - found.keys())
         assert found == pytest.approx({name: cosines[name] for name in found}, abs=1e-6)
     assert missed <= 4  # of 200
 
 
-def test_a_sieve_compares_a_part_of_the_vectors(many, monkeypatch):
+def test_signs_let_a_part_of_the_vectors_be_compared(many, monkeypatch):
     compared: list[int] = []
 
     def counting(stored: np.ndarray) -> np.ndarray:
         compared.append(len(stored))
-        return halves.singles(stored)
+        return signs.singles(stored)
 
-    monkeypatch.setattr(sieve_module, "singles", counting)
+    monkeypatch.setattr(module, "singles", counting)
 
-    Sieve(many).nearest(unit(1, 64), "all", everything, 10)
+    nearest(many, unit(1, 64), everything, 10)
 
     assert 350 <= sum(compared) <= 600  # of 4,000
 
 
-def test_a_sieve_of_chosen_rows_counts_the_signs_of_these_alone(many):
-    query = many["b", "1"].stored[10].astype(np.float32)
+def test_of_chosen_rows_the_signs_of_these_alone_are_counted(many):
+    query = many["b"].stored[10].astype(np.float32)
     query /= np.linalg.norm(query)
     allowed = {f"{name}{row}" for name in "ab" for row in range(0, 2500, 2)}
 
-    found = Sieve(many, {("a", "1"): np.zeros(1500, np.bool_)}).nearest(query, "evens", evens, 10)
+    found = nearest(many, query, evens, 10, {"a": np.zeros(1500, np.bool_)})
 
     expected = [name for name in exact(many, query, allowed) if name[0] == "b"][:10]
     assert ranked(found)[0] == "b10"

@@ -10,15 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import tables
+from docindex_dagster.core import arrow_files, tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import (
-    compaction,
     erasure,
     lance_table,
     link_files,
@@ -26,15 +26,12 @@ from docindex_dagster.stores import (
     matrix,
     packing,
     packs,
-    vector_files,
 )
 from docindex_dagster.stores.doctor import check, examine
 from docindex_dagster.stores.generation import Generation, read_generation
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import check_published, open_reader
 from docindex_dagster.stores.rollback import roll_back
-from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
@@ -131,11 +128,10 @@ def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
 
 def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(packed):
     assert {file.name.partition(".")[0] for file in packed.packs.iterdir()} == set(packs.of_packs(published(packed)))
-    assert len(list(packed.vectors.iterdir())) == 2  # of the source that was published again, twice
+    assert len(list(packed.rows.iterdir())) == 2  # of the source that was published again, twice
     reader = open_reader(packed)
 
-    assert reader.matrix is not None
-    assert len(reader.matrix.parts) == 2
+    assert len(reader.parts.held) == 2
     assert "table" not in vars(reader)
 
 
@@ -206,7 +202,7 @@ def test_a_full_pack_stays_as_it_is(packed, monkeypatch):
 
 def test_a_source_whose_vectors_were_lost_before_is_searched_all_the_same(loose):
     expected = hits(loose)
-    next(loose.vectors.glob("*valves*")).unlink()
+    next(loose.rows.glob("*valves*")).unlink()
 
     maintenance.maintain(loose)
 
@@ -249,7 +245,7 @@ def test_what_is_published_meanwhile_has_files_of_its_own(loose, monkeypatch, ch
     assert list(examine(loose)) == []
 
 
-@pytest.mark.parametrize("step", ["write", "move", "of_packs"])
+@pytest.mark.parametrize("step", ["write_graphs", "move", "of_packs"])
 def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
     expected = hits(loose)
     code = (
@@ -278,7 +274,7 @@ def cut(file: Path) -> None:
 @pytest.mark.parametrize("damage", [Path.unlink, cut, lambda file: file.write_bytes(b"\0" * 500)])
 def test_without_its_vectors_a_pack_is_searched_all_the_same(packed, damage: Callable[[Path], object]):
     expected = hits(packed)
-    [file] = packed.packs.glob("*.vectors.arrow")
+    [file] = packed.packs.glob("*.rows.arrow")
     damage(file)
 
     assert hits(packed) == expected
@@ -302,7 +298,7 @@ def test_a_pack_of_graphs_that_is_damaged_is_reported_and_mended_by_full_runs(pa
 
 
 def test_vectors_of_a_pack_that_are_others_are_found_by_the_doctor(packed):
-    [file] = packed.packs.glob("*.vectors.arrow")
+    [file] = packed.packs.glob("*.rows.arrow")
     with pa.ipc.open_file(str(file)) as opened:
         table = opened.read_all()
     turned = table["vector"].take(pa.array([*range(1, table.num_rows), 0]))
@@ -327,21 +323,22 @@ def test_an_erasure_leaves_nothing_in_packs_of_what_is_gone(loose):
     assert hiding_places(loose.home) == []
     [pack] = packs.of_packs(published(loose))
     assert packs.graphs(loose, pack).keys() == published(loose).graph_files() - published(loose).loose_graph_files()
-    assert packs.vectors(loose, pack, "vector").rows.num_rows == 2 * (len(KEYS) - 2)
+    assert arrow_files.read(packs.rows_file(loose.packs, pack)).num_rows == 2 * (len(KEYS) - 2)
     assert (hits(loose), edges(loose)) == expected
     assert list(examine(loose)) == []
 
 
 def test_a_program_that_goes_on_reads_a_pack_once(packed):
     latest = LatestReader(packed)
-    before = latest.reader().matrix.parts
+    before = latest.reader().parts.by_file
     publish_files(packed, KEYS[1], files_of(KEYS[1], "closes the valves"))
 
-    after = latest.reader().matrix
+    after = latest.reader().parts
 
     [pack] = packs.of_packs(published(packed))
-    assert after.parts[pack, ""] is before[pack, ""]
-    assert after.published[pack, ""].sum() == 2 * (len(KEYS) - 2)
+    name = packs.rows_file(packed.packs, pack).name
+    assert after.by_file[name] is before[name]
+    assert [live.sum() for part, live in after.held if part in before[name]] == [2 * (len(KEYS) - 2)]
 
 
 def test_a_graph_that_is_read_before_its_pack_is_removed_is_whole(packed):
@@ -353,37 +350,16 @@ def test_a_graph_that_is_read_before_its_pack_is_removed_is_whole(packed):
     assert links(reader.graph).targets.tolist() == expected.targets.tolist()
 
 
-def test_what_does_not_fit_into_memory_is_packed_with_its_signs(loose, monkeypatch):
-    expected = len(open_reader(loose).matrix.parts)
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
-    for file in loose.vectors.iterdir():
+def test_rows_whose_files_are_lost_are_in_the_pack_with_their_signs(loose, monkeypatch):
+    expected = hits(loose)
+    for file in loose.rows.iterdir():
         file.unlink()
 
     maintenance.maintain(loose)
 
-    monkeypatch.setattr(lance_table, "read_part", lambda *_: pytest.fail("it was read"))
-    found = open_reader(loose).matrix
-    assert isinstance(found, Sieve)
-    assert len(found.parts) < expected
-    assert all(part.signed is not None for part in found.parts.values())
+    monkeypatch.setattr(lance_table, "in_order", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    assert hits(loose) == [(chunk_id, pytest.approx(score, abs=1e-5)) for chunk_id, score in expected]
+    assert len(open_reader(loose).parts.held) == 1
+    monkeypatch.undo()
     assert list(examine(loose)) == []
-
-
-def test_a_pack_of_files_of_which_some_lack_signs_is_read_without_any(loose):
-    key = KEYS[0]
-    version = open_reader(loose).generation.sources[key].version
-    vector_files.write(loose, key, version, *rows_of(loose, key), is_signed=True)
-
-    maintenance.maintain(loose)
-
-    found = open_reader(loose).matrix
-    assert found is not None
-    (part,) = found.parts.values()
-    assert part.signed is None
-    assert set(part.rows.column_names) == {"chunk_id", *matrix.COLUMNS}
-    assert list(examine(loose)) == []
-
-
-def rows_of(layout: Layout, key: str) -> tuple[pa.Table, pa.Table]:
-    return lance_table.rows_of(open_reader(layout).table, [key])

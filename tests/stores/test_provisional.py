@@ -299,7 +299,7 @@ def test_a_pack_that_took_the_first_step_does_not_keep_its_graph(layout, monkeyp
     assert f"{KEY}!b.py::delta" in open_reader(layout).graph.numbers
     assert list(examine(layout)) == []
     assert read_generation(layout).loose_graph_files() <= {file.name for file in layout.graph.iterdir()}
-    assert len(list(layout.vectors.iterdir())) == 1
+    assert len(list(layout.rows.iterdir())) == 1
 
 
 def test_an_erasure_between_the_steps_does_no_harm(layout):

@@ -17,7 +17,7 @@ from tests.stores.test_publish import FILES, KEY, publish_files
 
 def maintain_with_news(layout: Layout) -> None:
     """Maintain the stores while a source is published."""
-    compact = lance_table.maintain
+    compact = lance_table.drop_other_versions
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compaction, "_MOST_VERSIONS", 1)
         patch.setattr(packing, "_MOST_LOOSE", 0)
@@ -26,7 +26,7 @@ def maintain_with_news(layout: Layout) -> None:
             publish_files(layout, {"c.py": ["epsilon is new"]}, "git/new")
             return compact(*rest)
 
-        patch.setattr(lance_table, "maintain", publish_and_compact)
+        patch.setattr(lance_table, "drop_other_versions", publish_and_compact)
         [done] = maintenance.maintain(layout)
     assert done.rows
     assert done.packed

@@ -5,20 +5,21 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import tables
+from docindex_dagster.core import arrow_files, tables
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, start, takeover
+from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, row_files, start, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
-from docindex_dagster.stores.latest import LatestReader
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader, open_written
@@ -83,12 +84,8 @@ def stray_files(layout: Layout) -> set[str]:
     kept = clean_up.kept(layout)
     needed = {name for generation in kept for name in generation.graph_files()} | {g.tantivy for g in kept}
     there = {path.name for folder in (layout.tantivy, layout.graph) for path in folder.iterdir()}
-    vectors = {path.name for path in layout.vectors.iterdir()}
-    return (there - needed) | {name for name in vectors if not any(_version_of(name, g) for g in kept)}
-
-
-def _version_of(name, generation) -> bool:
-    return any(f".{source.version[:16]}." in name for source in generation.sources.values())
+    rows = {path.name for path in layout.rows.iterdir()}
+    return (there - needed) | (rows - {name for generation in kept for name in row_files.names(generation)})
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +136,7 @@ def test_searches_find_every_source_by_the_old_model_until_the_new_one_has_all(o
 
 def test_a_reader_that_follows_sees_the_takeover(half):
     candidate = LatestReader(half)
-    assert candidate.reader().matrix.parts
+    assert candidate.reader().parts.held
     for key in OTHERS:
         index(half, key, NEW)
 
@@ -446,10 +443,16 @@ def test_the_doctor_finds_both_indexes_whole_half_way(half):
 
 
 def test_the_doctor_says_what_is_wrong_with_the_candidate_and_a_full_run_mends_it(half):
-    folder = half.vectors
-    for file in folder.iterdir():
-        if read_next(half).sources[FIRST].version[:16] in file.name:
-            shutil.copy(next(path for path in folder.iterdir() if path != file), file)
+    [name] = read_next(half).sources[FIRST].rows
+    table = arrow_files.read(half.rows / name)
+    turned = pa.array(-table["vector"].combine_chunks().values.to_numpy())
+    turned = pa.FixedSizeListArray.from_arrays(turned, table.schema.field("vector").type.list_size)
+    arrow_files.write(
+        half.rows / "turned",
+        table.set_column(table.schema.get_field_index("vector"), "vector", turned).to_batches(),
+        table.schema,
+    )
+    (half.rows / "turned").replace(half.rows / name)
 
     findings = list(examine(half))
 

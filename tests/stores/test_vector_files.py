@@ -12,14 +12,14 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
+from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.stores import compaction, lance_table, maintenance, matrix, vector_files
+from docindex_dagster.stores import matrix
 from docindex_dagster.stores.clean_up import compact
 from docindex_dagster.stores.doctor import check
-from docindex_dagster.stores.latest import LatestReader
+from docindex_dagster.stores.parts import SIGNS
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.sieve import Sieve
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 PUMPS = {"lib/pump.py": ["fill fills the tank", "drain empties the tank"], "lib/valve.py": ["shut closes the valve"]}
@@ -32,7 +32,7 @@ def publish_files(layout: Layout, files: dict[str, list[str]], source: str = "li
 
 
 def files_of(layout: Layout) -> list[Path]:
-    return sorted(layout.vectors.glob("*"))
+    return sorted(layout.rows.glob("*"))
 
 
 def hits(layout: Layout) -> list[Hit]:
@@ -139,65 +139,28 @@ def found_in(layout: Layout, source: str = "library/pumps") -> set[tuple[str, fl
     return {(hit.chunk_id, round(hit.signals[1].score or 0.0, 3)) for hit in hits(layout) if hit.source == source}
 
 
-def test_more_than_fits_into_memory_is_sifted_by_signs(layout, monkeypatch):
+@pytest.mark.parametrize("lost", [0, 1])
+def test_more_than_fits_into_memory_is_sifted_by_signs(layout, monkeypatch, lost):
     publish_files(layout, PUMPS)
     expected = found_in(layout)
     monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
     publish_files(layout, MORE)
     publish_files(layout, PUMPS, "library/others")
     publish_files(layout, PUMPS)
+    for file in files_of(layout)[:lost]:
+        file.unlink()
 
     reader = open_reader(layout)
-    assert isinstance(reader.matrix, Sieve)
-    assert all(part.signed is not None for part in reader.matrix.parts.values())
     assert found_in(layout) == expected
-    assert "table" not in vars(reader)
+    assert [SIGNS in part.batch.schema.names for part, _ in reader.parts.held].count(False) == lost
     check(layout, reader.generation)
-
-
-def test_while_files_lack_signs_lancedb_is_asked_until_maintenance_has_written_them(layout, monkeypatch):
-    publish_files(layout, PUMPS)
-    publish_files(layout, PUMPS, "library/others")
-    expected = found_in(layout)
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    file, gone = files_of(layout)
-    gone.unlink()
-    version = open_reader(layout).generation.table_version
-
-    assert open_reader(layout).matrix is None
-    assert found_in(layout) == expected
-
-    monkeypatch.setattr(compaction, "_FEWEST_ROWS", 1)
-    assert maintenance.maintain(layout)
-
-    reader = open_reader(layout)
-    assert isinstance(reader.matrix, Sieve)
-    assert reader.generation.table_version >= version
-    assert found_in(layout) == expected
-    assert files_of(layout) == [file, gone]
-    check(layout, reader.generation)
-
-
-def test_the_signs_of_few_are_found_when_their_file_lacks_them(layout, monkeypatch):
-    publish_files(layout, PUMPS)
-    expected = found_in(layout)
-    dimension = StaticEmbedder.dimension
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 4 * 4 * dimension)  # of three chunks, and not of six
-    publish_files(layout, PUMPS, "library/others")
-
-    reader = open_reader(layout)
-    assert isinstance(reader.matrix, Sieve)
-    assert [part.signed is None for part in reader.matrix.parts.values()] == [False, True]
-    assert found_in(layout) == expected
 
 
 def test_what_lies_in_its_file_is_not_copied_into_memory(published):
-    part = next(iter(open_reader(published).matrix.parts.values()))
+    part = next(part for part, _ in open_reader(published).parts.held)
 
     held = pa.total_allocated_bytes()
-    again = vector_files.read(
-        published, "library/pumps", open_reader(published).generation.sources["library/pumps"].version
-    )
+    again = next(part for part, _ in open_reader(published).parts.held)
 
     assert again.stored.shape == part.stored.shape
     assert pa.total_allocated_bytes() - held < again.stored.nbytes
@@ -207,14 +170,14 @@ def test_a_program_that_goes_on_reads_only_what_was_published_since(layout):
     publish_files(layout, PUMPS)
     publish_files(layout, PUMPS, "library/others")
     candidate = LatestReader(layout)
-    before = candidate.reader().matrix.parts
+    before = candidate.reader().parts.by_file
     publish_files(layout, MORE)
 
-    after = candidate.reader().matrix.parts
+    after = candidate.reader().parts.by_file
 
-    assert {key for key, _ in after} == {"library/pumps", "library/others"}
-    kept = [part for key, part in after.items() if before.get(key) is part]
-    assert [part.rows["source"][0].as_py() for part in kept] == ["library/others"]
+    assert len(after) == 2
+    kept = [part for name, parts in after.items() if before.get(name) is parts for part in parts]
+    assert [part.batch["source"][0].as_py() for part in kept] == ["library/others"]
     assert candidate.reader() is candidate.reader()
 
 
@@ -228,15 +191,5 @@ def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(l
         file.unlink()
     compact(layout, keep_previous=False)
 
-    assert candidate.reader().matrix is not None
-    assert candidate.reader(anew=True).matrix is not None
-
-
-def test_where_the_vectors_do_not_fit_none_is_read(layout, monkeypatch):
-    publish_files(layout, PUMPS)
-    for file in files_of(layout):
-        file.unlink()
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
-    monkeypatch.setattr(lance_table, "read_part", lambda *_: pytest.fail("it was read"))
-
-    assert open_reader(layout).matrix is None
+    assert candidate.reader().parts.held
+    assert candidate.reader(anew=True).parts.held

@@ -11,7 +11,7 @@ from fastapi.responses import Response
 from fastapi.sse import format_sse_event
 from pydantic import Field
 
-from docindex_dagster.answering.checked import CheckedCitation
+from docindex_dagster.answering.citations import CheckedCitation
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.question import DEFAULT_TOKENS, Question

@@ -16,7 +16,7 @@ from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.search.nodes import node_name
+from docindex_dagster.search.lookup import node_name
 from docindex_dagster.search.places import PathAnswer, explain_in
 from docindex_dagster.search.scope import graph_of
 from docindex_dagster.serving.http.paging import page_of, start_of

@@ -145,7 +145,7 @@ def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | No
 
 def sizes(layout: Layout) -> dict[str, int]:
     """Bytes on disk of the stores that are published, and of the tables they are made of."""
-    stores = (layout.lance, layout.tantivy, layout.graph, layout.vectors, layout.packs, layout.links, layout.texts)
+    stores = (layout.lance, layout.tantivy, layout.graph, layout.rows, layout.packs, layout.links)
     return {folder.name: _size(folder) for folder in (*stores, layout.home / "tables")}
 
 

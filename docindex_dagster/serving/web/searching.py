@@ -12,8 +12,7 @@ from starlette.responses import HTMLResponse
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.schemas import COMMIT
-from docindex_dagster.evaluation.collected import noted_places
-from docindex_dagster.evaluation.named import target_of
+from docindex_dagster.evaluation.collected import noted_places, target_of
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.leaving import until_it_leaves

@@ -1,4 +1,4 @@
-"""The files of the texts: what changed is written, and what they say is what the table says, whatever was before."""
+"""The files of rows: what changed is written, and what they say is what the table says, whatever was before."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +14,11 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
 from docindex_dagster.search.scan import Pattern, holding
-from docindex_dagster.stores import clean_up, text_files
+from docindex_dagster.stores import clean_up, row_files
 from docindex_dagster.stores.difference import difference
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.erasure import erase
-from docindex_dagster.stores.generation import PublishedSource, read_generation, replace_generation
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import Reader, open_reader
 from docindex_dagster.stores.rollback import roll_back
@@ -31,7 +31,7 @@ SECRET = "xkqzvwjhpfmbtrgd"
 @pytest.fixture
 def layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Layout:
     """A home in which no source is so small that all of it is written anew."""
-    monkeypatch.setattr(text_files, "_SMALL", 0)
+    monkeypatch.setattr(row_files, "_SMALL", 0)
     return Layout(tmp_path / "home")
 
 
@@ -46,18 +46,19 @@ def publish_files(layout: Layout, files: dict[str, list[str]]) -> PublishedSourc
     return publish_rows(layout, KEY, chunks, vectors_of(chunks)).source
 
 
-def rows_of(layout: Layout, source: PublishedSource) -> dict[str, str] | None:
-    parts = text_files.read(layout, source)
-    if parts is None:
-        return None
-    rows = [row for part in parts for row in part.batch.take(pa.array(part.rows)).to_pylist()]
+def rows_of(layout: Layout, source: PublishedSource) -> dict[str, tuple[str, list[float]]]:
+    """The texts and vectors that the files have."""
+    generation = Generation(1, "static", "", 0, "", {KEY: source})
+    parts = row_files.open_parts(layout, generation, {}, lambda _: pytest.fail("the table is asked"))
+    rows = [row for table in row_files.tables_of(parts.of_source(KEY)) for row in table.to_pylist()]
     assert len({row["chunk_id"] for row in rows}) == len(rows)
-    return {row["chunk_id"]: row["text"] for row in rows}
+    return {row["chunk_id"]: (row["text"], row["vector"]) for row in rows}
 
 
-def texts_of(files: dict[str, list[str]]) -> dict[str, str]:
+def made_of(files: dict[str, list[str]]) -> dict[str, tuple[str, list[float]]]:
     chunks = chunks_of(files)
-    return dict(zip(chunks["chunk_id"].to_pylist(), chunks["text"].to_pylist(), strict=True))
+    values = zip(chunks["text"].to_pylist(), vectors_of(chunks)["vector"].to_pylist(), strict=True)
+    return dict(zip(chunks["chunk_id"].to_pylist(), values, strict=True))
 
 
 def found(reader: Reader, text: str) -> tuple[list[tuple[str, float]], int]:
@@ -69,32 +70,32 @@ def found(reader: Reader, text: str) -> tuple[list[tuple[str, float]], int]:
 def test_an_edit_of_a_file_writes_what_changed(layout):
     first = publish_files(layout, files_of())
     second = publish_files(layout, files_of(f07="gamma is new"))
-    assert (len(first.texts), len(second.texts)) == (1, 2)
-    assert second.texts[0] == first.texts[0]
-    sizes = [(layout.texts / name).stat().st_size for name in second.texts]
+    assert (len(first.rows), len(second.rows)) == (1, 2)
+    assert second.rows[0] == first.rows[0]
+    sizes = [(layout.rows / name).stat().st_size for name in second.rows]
     assert sizes[1] < sizes[0] / 3
-    assert rows_of(layout, second) == texts_of(files_of(f07="gamma is new"))
+    assert rows_of(layout, second) == made_of(files_of(f07="gamma is new"))
 
 
 def test_a_small_source_is_written_as_a_whole(layout, monkeypatch):
     monkeypatch.undo()
     publish_files(layout, files_of())
-    assert len(publish_files(layout, files_of(f07="gamma is new")).texts) == 1
+    assert len(publish_files(layout, files_of(f07="gamma is new")).rows) == 1
 
 
 def test_the_same_rows_write_nothing(layout):
     first = publish_files(layout, files_of())
-    stamps = {file: file.stat() for file in layout.texts.iterdir()}
-    assert publish_files(layout, files_of()).texts == first.texts
-    assert {file: file.stat() for file in layout.texts.iterdir()} == stamps
+    stamps = {file: file.stat() for file in layout.rows.iterdir()}
+    assert publish_files(layout, files_of()).rows == first.rows
+    assert {file: file.stat() for file in layout.rows.iterdir()} == stamps
 
 
 def test_where_much_changed_all_is_written(layout):
     publish_files(layout, files_of())
     edited = files_of() | {f"f{at:02}.py": [f"gamma{at} is new"] for at in range(30)}
     source = publish_files(layout, edited)
-    assert len(source.texts) == 1
-    assert rows_of(layout, source) == texts_of(edited)
+    assert len(source.rows) == 1
+    assert rows_of(layout, source) == made_of(edited)
 
 
 _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
@@ -103,37 +104,38 @@ _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
 @given(versions=st.lists(_CONTENTS, min_size=1, max_size=14))
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_factory, monkeypatch, versions):
-    monkeypatch.setattr(text_files, "_SMALL", 0)
-    monkeypatch.setattr(text_files, "_MOST_LATER", 3)
+    monkeypatch.setattr(row_files, "_SMALL", 0)
+    monkeypatch.setattr(row_files, "_MOST_LATER", 3)
     layout = Layout(tmp_path_factory.mktemp("texts"))
     names: tuple[str, ...] = ()
     held = chunks_of({}).select(["chunk_id", "row_hash"])
     for number, version in enumerate(versions):
         files = {f"f{at:02}.py": [f"x{at} {text}", f"y{at}"][: 1 + text % 2] for at, text in version.items()}
         chunks = chunks_of(files)
-        before = text_files.Before(names, difference(held, chunks)) if number else None
-        names = text_files.write(layout, KEY, str(number), chunks, before)
+        before = row_files.Before(names, difference(held, chunks)) if number else None
+        rows = chunks.append_column("vector", vectors_of(chunks)["vector"])
+        names = row_files.write(layout, KEY, str(number), rows, before)
         held = chunks.select(["chunk_id", "row_hash"])
         assert len(names) <= 1 + 3
         source = _entry(names, chunks.num_rows)
-        assert rows_of(layout, source) == texts_of(files)
-        put_together = replace(source, texts=text_files.alone(layout, KEY, source))
-        assert rows_of(layout, put_together) == texts_of(files)
+        assert rows_of(layout, source) == made_of(files)
+        put_together = replace(source, rows=row_files.alone(layout, KEY, source))
+        assert rows_of(layout, put_together) == made_of(files)
 
 
 def _entry(names: tuple[str, ...], chunks: int) -> PublishedSource:
-    return PublishedSource("v", None, None, 0, chunks, 0, 0, 0, {}, "", texts=names)
+    return PublishedSource("v", None, None, 0, chunks, 0, 0, 0, {}, "", rows=names)
 
 
 def test_many_edits_leave_few_files_and_none_that_nothing_needs(layout):
     for at in range(14):
         source = publish_files(layout, files_of(f07=f"gamma{at} is new"))
-        assert len(source.texts) <= 10
+        assert len(source.rows) <= 10
     current, before = read_generation(layout), read_generation(layout, previous=True)
     assert current is not None
     assert before is not None
-    assert {file.name for file in layout.texts.iterdir()} == text_files.names(current) | text_files.names(before)
-    assert rows_of(layout, source) == texts_of(files_of(f07="gamma13 is new"))
+    assert {file.name for file in layout.rows.iterdir()} == row_files.names(current) | row_files.names(before)
+    assert rows_of(layout, source) == made_of(files_of(f07="gamma13 is new"))
 
 
 def test_a_rollback_goes_back_to_the_files_of_before(layout):
@@ -148,7 +150,7 @@ def test_of_a_source_that_is_withdrawn_no_file_stays(layout):
     publish_files(layout, files_of())
     withdraw(layout, KEY)
     clean_up.compact(layout, keep_previous=False)
-    assert list(layout.texts.iterdir()) == []
+    assert list(layout.rows.iterdir()) == []
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "another file"])
@@ -157,39 +159,36 @@ def test_where_a_file_cannot_be_read_the_table_is_asked(layout, damage):
     source = publish_files(layout, files_of(f07="gamma is new"))
     expected = [found(open_reader(layout), text) for text in ("gamma", "beta7", "alpha7 ")]
     assert [total for _, total in expected] == [1, 0, 0]
-    path = layout.texts / source.texts[-1]
+    path = layout.rows / source.rows[-1]
     if damage == "missing":
         path.unlink()
     else:
         path.write_bytes(path.read_bytes()[:-30] if damage == "cut" else b"no Arrow")
     reader = open_reader(layout)
-    assert reader.texts is None
     assert [found(reader, text) for text in ("gamma", "beta7", "alpha7 ")] == expected
     mended = publish_files(layout, files_of(f07="gamma is newer"))
-    assert len(mended.texts) == 1
-    assert rows_of(layout, mended) == texts_of(files_of(f07="gamma is newer"))
+    assert len(mended.rows) == 1
+    assert rows_of(layout, mended) == made_of(files_of(f07="gamma is newer"))
 
 
 def test_a_store_of_before_has_none_and_gets_them_with_the_next_publication(layout):
     publish_files(layout, files_of())
     current = read_generation(layout)
     assert current is not None
-    replace_generation(layout, current.with_source(KEY, _without_texts(current.sources[KEY])))
+    replace_generation(layout, current.with_source(KEY, _without_rows(current.sources[KEY])))
     reader = open_reader(layout)
-    assert reader.texts is None
     assert found(reader, "alpha7 ")[1] == 1
     publish_files(layout, files_of(f07="gamma is new"))
-    assert open_reader(layout).texts is not None
+    assert open_reader(layout).generation.sources[KEY].rows
 
 
-def _without_texts(source: PublishedSource) -> PublishedSource:
-    return replace(source, texts=())
+def _without_rows(source: PublishedSource) -> PublishedSource:
+    return replace(source, rows=())
 
 
 def test_a_reader_goes_on_with_files_that_are_gone(layout):
     publish_files(layout, files_of())
     reader = open_reader(layout)
-    assert reader.texts is not None
     for at in range(3):
         publish_files(layout, files_of(f07=f"gamma{at} is new"))
     assert found(reader, "alpha7 ")[1] == 1
@@ -198,13 +197,12 @@ def test_a_reader_goes_on_with_files_that_are_gone(layout):
 def test_a_compaction_and_an_erasure_leave_nothing_of_what_is_gone(layout):
     publish_files(layout, files_of(f07=f"{SECRET} is here"))
     source = publish_files(layout, files_of())
-    assert len(source.texts) == 2
+    assert len(source.rows) == 2
     assert _holding(layout, SECRET)
     erase(layout)
     assert not _holding(layout, SECRET)
     reader = open_reader(layout)
-    assert reader.texts is not None
-    assert rows_of(layout, reader.generation.sources[KEY]) == texts_of(files_of())
+    assert rows_of(layout, reader.generation.sources[KEY]) == made_of(files_of())
     assert list(examine(layout, has_tables=False)) == []
 
 
@@ -213,16 +211,16 @@ def test_without_a_generation_to_go_back_to_a_compaction_leaves_one_file(layout)
     publish_files(layout, files_of())
     clean_up.compact(layout, keep_previous=False)
     assert not _holding(layout, SECRET)
-    assert len(list(layout.texts.iterdir())) == 1
+    assert len(list(layout.rows.iterdir())) == 1
 
 
 def _holding(layout: Layout, text: str) -> list[str]:
-    return [file.name for file in layout.texts.iterdir() if text.encode() in file.read_bytes()]
+    return [file.name for file in layout.rows.iterdir() if text.encode() in file.read_bytes()]
 
 
 def test_the_doctor_finds_another_text_and_a_forced_publication_mends_it(layout):
     source = publish_files(layout, files_of())
-    path = layout.texts / source.texts[0]
+    path = layout.rows / source.rows[0]
     path.write_bytes(path.read_bytes().replace(b"alpha7 one", b"alpha7 two"))
     (finding,) = examine(layout, has_tables=False)
     assert (finding.source, finding.store) == (KEY, "text files")
@@ -234,13 +232,13 @@ def test_the_doctor_finds_another_text_and_a_forced_publication_mends_it(layout)
 
 def test_a_writer_that_was_killed_leaves_nothing_that_stays(layout):
     publish_files(layout, files_of())
-    (layout.texts / ".x.arrow.1.tmp").write_bytes(b"half")
+    (layout.rows / ".x.arrow.1.tmp").write_bytes(b"half")
     publish_files(layout, files_of(f07="gamma is new"))
-    assert not list(layout.texts.glob(".*"))
+    assert not list(layout.rows.glob(".*"))
 
 
 def test_what_is_no_part_of_a_generation_is_not_found(layout):
     publish_files(layout, files_of())
     publish_files(layout, files_of(50))
     assert found(open_reader(layout), "alpha55") == ([], 0)
-    assert pc.sum(pa.array([len(part.rows) for part in open_reader(layout).texts.parts])).as_py() == 100
+    assert pc.sum(pa.array([len(rows) for _, rows in open_reader(layout).parts.of_source(KEY)])).as_py() == 100
