@@ -29,15 +29,12 @@ from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
-from docindex_dagster.memory.contents import contents, oldest
+from docindex_dagster.memory.contents import Written, contents, oldest
 from docindex_dagster.memory.erase import begin, finish, is_unfinished
 from docindex_dagster.memory.folded import Folded, offsets_of, oldest_of, read_folded, remove_unused, write_folded
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Message, Tombstone
-from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.records import Entry
+from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone
 from docindex_dagster.memory.results import Folding
-from docindex_dagster.memory.transcript import Written
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish

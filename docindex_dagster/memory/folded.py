@@ -17,9 +17,8 @@ from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import replacing, sync_new
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory.message import Anchor, Message
-from docindex_dagster.memory.position import Offsets, Position
-from docindex_dagster.memory.transcript import Written
+from docindex_dagster.memory.contents import Written
+from docindex_dagster.memory.message import Anchor, Message, Offsets
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, read_generation
 
@@ -38,7 +37,6 @@ MESSAGES = pa.schema(
         pa.field("repeats", pa.int32(), nullable=False),
     ]
 )
-_NOWHERE = Position("", 0, 0)  # what was folded lies in no log
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,4 +143,4 @@ def _as_row(written: Written) -> dict[str, Any]:
 
 def _as_written(row: dict[str, Any]) -> Written:
     repeats, anchors = row.pop("repeats"), tuple(Anchor(**anchor) for anchor in row.pop("anchors"))
-    return Written(Message(**row, anchors=anchors), _NOWHERE, repeats)
+    return Written(Message(**row, anchors=anchors), repeats)

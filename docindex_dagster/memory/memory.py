@@ -10,6 +10,8 @@ from datetime import datetime
 from functools import partial
 from threading import Lock
 
+import orjson
+
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DomainError, MessageError, QueryError
@@ -19,8 +21,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
-from docindex_dagster.memory import code_lookup, domains, export
+from docindex_dagster.memory import code_lookup, domains
 from docindex_dagster.memory.chunks import drafts_of
+from docindex_dagster.memory.contents import Written
 from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
@@ -28,7 +31,6 @@ from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombst
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
 from docindex_dagster.memory.searching import Asked, Piece, Searcher, asking
-from docindex_dagster.memory.transcript import Written
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.model import Scored
 
@@ -204,7 +206,7 @@ class Memory:
         return [self._status(key) for key in self.readable]
 
     def export(self, domain: str | None = None) -> Iterator[bytes]:
-        """The messages of a domain as JSON, a line each, by time.
+        """The messages of a domain as JSON, by time: a line for each, with how often it came again.
 
         Raises:
             DomainError: it may not be read.
@@ -213,7 +215,10 @@ class Memory:
         [key] = self._chosen([domain or self.bound])
         overlay = self._overlays[key]
         overlay.refresh()
-        return export.lines(overlay.messages)
+        option = orjson.OPT_APPEND_NEWLINE
+        return (
+            orjson.dumps({"message": each.message, "repeats": each.repeats}, option=option) for each in overlay.messages
+        )
 
     def close(self) -> None:
         """Let the next message begin a segment of the log."""

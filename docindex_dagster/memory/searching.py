@@ -1,6 +1,6 @@
 """Searching a domain: one index in memory of all chunks of its messages, brought up to date before each question."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -17,12 +17,13 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
+from docindex_dagster.memory.contents import Written
 from docindex_dagster.memory.message import Message
-from docindex_dagster.memory.overlay import Changes, Overlay
+from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
-from docindex_dagster.memory.transcript import Written
 from docindex_dagster.search.model import Scored
 
+_MANY = 64  # messages, for which the tables of the last fold are read
 _COLUMNS = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
 
 
@@ -51,15 +52,16 @@ class _Indexed:
 
     made_by: tuple[str, str]  # the names of both
     index: TalkIndex
+    version: int = -1  # of the overlay, of which it holds all
     pieces: dict[str, Piece] = field(default_factory=dict)  # by the ids of chunks
     messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with the ids of their chunks
-    without_vectors: dict[str, Message] = field(default_factory=dict)  # those for which the model failed
+    without_vectors: set[str] = field(default_factory=set)  # ids of those for which the model failed
 
     def drop(self, ids: Collection[str]) -> None:
         """Take messages out."""
         for message_id in ids:
             _, chunks = self.messages.pop(message_id)
-            self.without_vectors.pop(message_id, None)
+            self.without_vectors.discard(message_id)
             self.index.remove(chunks)
             for chunk in chunks:
                 del self.pieces[chunk]
@@ -82,7 +84,7 @@ class _Indexed:
         self.pieces.update(pieces)
         self.messages.update({key: (by_id[key], tuple(ids)) for key, ids in chunks.items()})
         if vectors is None:
-            self.without_vectors.update(by_id)
+            self.without_vectors |= by_id.keys()
 
 
 class Searcher:
@@ -143,32 +145,26 @@ class Searcher:
         made_by = (self._settings().memory.chunker, embedder.name)
         if self._indexed is None or self._indexed.made_by != made_by:
             self._indexed = _Indexed(made_by, TalkIndex(embedder.dimension))
-        changes = self._overlay.changes(anew=not self._indexed.messages)
-        try:
-            self._take(self._indexed, changes, embedder)
-        except BaseException:
-            self._overlay.give_back()
-            raise
+        self._take(self._indexed, embedder)
         return self._indexed
 
-    def _take(self, now: _Indexed, changes: Changes, embedder: Embedder) -> None:
-        new = list(changes.new)
-        if changes.messages is not None:
-            now.drop(_gone(now.messages, changes.messages))
-            new = [message for key, message in changes.messages.items() if key not in now.messages]
-        again = list(now.without_vectors.values())  # the model may work by now
-        now.drop([message.id for message in again])
-        new = [*{message.id: message for message in (*again, *new)}.values()]
-        if not new:
+    def _take(self, now: _Indexed, embedder: Embedder) -> None:
+        """Take in what came since, and again what has no vectors: the model may work by now."""
+        version = self._overlay.version
+        if now.version == version and not now.without_vectors:
             return
-        is_many = changes.messages is not None
-        cut_by = now.made_by[0]
-        rows = (
-            all_rows(self._home, self._overlay.key, new, cut_by)
-            if is_many
-            else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
-        )
-        now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
+        there, again = self._overlay.there(), now.without_vectors
+        now.drop([key for key, (one, _) in now.messages.items() if there.get(key) is not one or key in again])
+        new = [message for key, message in there.items() if key not in now.messages]
+        if new:
+            is_many, cut_by = len(new) > _MANY, now.made_by[0]
+            rows = (
+                all_rows(self._home, self._overlay.key, new, cut_by)
+                if is_many
+                else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
+            )
+            now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
+        now.version = version
 
     def _vectors(self, rows: pa.Table, embedder: Embedder, *, is_many: bool) -> NDArray[np.float32] | None:
         """The vectors of chunks: those that a fold made, or new ones; None where the model fails."""
@@ -191,8 +187,3 @@ def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:
     except EmbeddingError as error:
         warnings.append(f"{error}; results are by words alone")
         return Asked(query)
-
-
-def _gone(indexed: Mapping[str, tuple[Message, tuple[str, ...]]], there: Mapping[str, Message]) -> list[str]:
-    """The ids of messages that are not there any more, or are there as another message of the same id."""
-    return [key for key, (message, _) in indexed.items() if there.get(key) != message]
