@@ -21,10 +21,11 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
-from docindex_dagster.memory import code_lookup, domains
+from docindex_dagster.memory import domains
+from docindex_dagster.memory.anchors import anchors_in, code_found, looked_at
 from docindex_dagster.memory.chunks import drafts_of
+from docindex_dagster.memory.concepts import FirstStage
 from docindex_dagster.memory.contents import Written
-from docindex_dagster.memory.extracting import FirstStage
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
@@ -94,7 +95,7 @@ class Memory:
             with span("memory.admit"):
                 self._limits.admit(text)
             with span("memory.anchors"):
-                anchors, problem = code_lookup.named(self._code, message.text)
+                anchors, problem = anchors_in(self._code, message.text)
                 message = replace(message, anchors=anchors)
             chunker = load_chunker(self._settings.memory.chunker)  # before the write: what fails later was written
             is_repeat = self._is_there(message)
@@ -171,7 +172,7 @@ class Memory:
             best = _best((each for found, _ in answers for each in found), top_k)
             if _has_no_word(best):
                 warnings.append("no message has a word of the query; these are nearest to its meaning")
-            hits = code_lookup.found(self._code, query, top_k, warnings) if with_code else ()
+            hits = code_found(self._code, query, top_k, warnings) if with_code else ()
             messages = self._with_anchors(best, warnings, impact=with_impact)
             return Recalled(messages, hits, tuple(dict.fromkeys(warnings)))
 
@@ -277,7 +278,7 @@ class Memory:
         if not every:
             return tuple(found)
         with span("memory.anchors"):
-            seen = dict(zip(every, code_lookup.looked_at(self._code, every, warnings, impact=impact), strict=True))
+            seen = dict(zip(every, looked_at(self._code, every, warnings, impact=impact), strict=True))
         return tuple(
             replace(each, anchors=tuple(seen[anchor] for anchor in anchors))
             for each, anchors in zip(found, named, strict=True)

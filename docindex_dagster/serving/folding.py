@@ -25,9 +25,7 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.core.traces import Attribute, recording
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.discretion import reason
-from docindex_dagster.memory.fold import fold, why_due
-from docindex_dagster.memory.state import state_of
+from docindex_dagster.memory.fold import fold, reason, state_of, why_due
 from docindex_dagster.serving.jobs.child import environment
 from docindex_dagster.serving.telemetry.tracing import of_environment
 
