@@ -30,8 +30,9 @@ from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
 from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
-from docindex_dagster.memory.searching import Asked, Piece, Searcher, asking
+from docindex_dagster.memory.searching import Asked, Searcher, asking
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.model import Scored
 
@@ -327,7 +328,7 @@ class Memory:
         return shared_embedder(self._settings.embedding)
 
 
-def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Remembered:
+def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> Remembered:
     message = written.message
     return Remembered(
         key,

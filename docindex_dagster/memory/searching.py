@@ -28,16 +28,6 @@ _COLUMNS = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """A chunk of a message, and where it stands in the message."""
-
-    message_id: str
-    text: str
-    start_line: int
-    end_line: int
-
-
-@dataclass(frozen=True, slots=True)
 class Asked:
     """A query, and its vector by a model, if that could be had: shape (dimension,)."""
 
@@ -53,7 +43,6 @@ class _Indexed:
     made_by: tuple[str, str]  # the names of both
     index: TalkIndex
     version: int = -1  # of the overlay, of which it holds all
-    pieces: dict[str, Piece] = field(default_factory=dict)  # by the ids of chunks
     messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with the ids of their chunks
     without_vectors: set[str] = field(default_factory=set)  # ids of those for which the model failed
 
@@ -63,25 +52,20 @@ class _Indexed:
             _, chunks = self.messages.pop(message_id)
             self.without_vectors.discard(message_id)
             self.index.remove(chunks)
-            for chunk in chunks:
-                del self.pieces[chunk]
 
     def add(self, messages: Sequence[Message], rows: pa.Table, vectors: NDArray[np.float32] | None) -> None:
         """Take messages in with their rows; without vectors, they are found by their words alone."""
         by_id = {message.id: message for message in messages}
         chunks: dict[str, list[str]] = {message.id: [] for message in messages}
-        pieces: dict[str, Piece] = {}
         utterances: list[Utterance] = []
         for row in rows.select(list(_COLUMNS)).to_pylist():
             message = by_id[message_of(row["path"])]
-            chunk_id = row["chunk_id"]
-            pieces[chunk_id] = Piece(message.id, row["text"], row["start_line"], row["end_line"])
-            chunks[message.id].append(chunk_id)
+            chunks[message.id].append(row["chunk_id"])
             order = (message.at, message.id, row["chunk_index"])
-            utterances.append(Utterance(chunk_id, message.session, order, message.role, message.tool, row["text"]))
+            said = (message.role, message.tool, row["text"], row["start_line"], row["end_line"])
+            utterances.append(Utterance(row["chunk_id"], message.session, order, *said))
         nothing = np.zeros((rows.num_rows, self.index.dimension), np.float32)
         self.index.add(utterances, nothing if vectors is None else vectors)
-        self.pieces.update(pieces)
         self.messages.update({key: (by_id[key], tuple(ids)) for key, ids in chunks.items()})
         if vectors is None:
             self.without_vectors |= by_id.keys()
@@ -110,7 +94,7 @@ class Searcher:
         sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         until: int | None = None,
-    ) -> tuple[list[tuple[Scored, Piece, Written]], list[str]]:
+    ) -> tuple[list[tuple[Scored, Utterance, Written]], list[str]]:
         """The best chunks for a query with the messages that they are of, and what keeps vectors from being asked.
 
         Args:
@@ -134,10 +118,11 @@ class Searcher:
                 found = now.index.search(
                     asked.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
                 )
-            pieces = [(each, now.pieces[each.chunk_id]) for each in found]
+            uttered = [now.index[each.chunk_id] for each in found]
             warnings = [self._problem] if now.without_vectors else []
-        there = ((each, piece, self._overlay.message(piece.message_id)) for each, piece in pieces)
-        return [(each, piece, written) for each, piece, written in there if written is not None], warnings
+        there = (self._overlay.message(each.order[1]) for each in uttered)
+        together = zip(found, uttered, there, strict=True)
+        return [(each, piece, written) for each, piece, written in together if written is not None], warnings
 
     def _up_to_date(self) -> _Indexed:
         """The index of all messages that are there."""
