@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 
 from docindex_dagster.core.errors import DocindexError, LogError
 from docindex_dagster.core.files import reporting_full_disk
@@ -52,10 +53,9 @@ class Segment:
         except BaseException:
             self._take_back()
             raise
-        end = self.size + len(written)
-        positions = _positions(self.name, end - sum(map(len, data)), data)
-        self.size = end
-        return positions
+        ends = list(accumulate(map(len, data), initial=self.size + len(written) - sum(map(len, data))))
+        self.size = ends[-1]
+        return [Position(self.name, *each) for each in pairwise(ends)]
 
     def close(self) -> None:
         """Let the segment be as it is."""
@@ -72,14 +72,6 @@ class Segment:
                 os.ftruncate(self.descriptor, self.size)
             else:
                 self.segments.path(self.name).unlink()
-
-
-def _positions(segment: str, start: int, data: Sequence[bytes]) -> list[Position]:
-    found = []
-    for frame in data:
-        found.append(Position(segment, start, start + len(frame)))
-        start += len(frame)
-    return found
 
 
 @dataclass(slots=True)
