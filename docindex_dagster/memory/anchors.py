@@ -38,6 +38,7 @@ _MOST_LOOKUPS = 24  # of paths and names whose words the index has
 _MOST_IMPACT = 10
 
 _Code = TypeVar("_Code", File, Definition)
+_Answer = TypeVar("_Answer")
 
 State = Literal["fresh", "changed", "moved", "gone", "unknown"]
 """What became of the code of an anchor since the message was written.
@@ -107,25 +108,26 @@ def anchors_in(code: Live, text: str) -> tuple[tuple[Anchor, ...], str]:
     The index is not opened for a text that names none.
     """
     mentions = mentions_in(text)
-    if not mentions:
-        return (), ""
-    try:
-        return code.reading(lambda reader: anchors_of(reader, mentions)), ""
-    except (AccessError, DamagedStoreError) as error:
-        return (), str(error)
-    except StoreError:  # nothing is indexed
-        return (), ""
+    problems: list[str] = []
+    found = _asked(code, lambda reader: anchors_of(reader, mentions), problems) if mentions else None
+    return found or (), "".join(problems)
 
 
 def looked_at(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
     """What became of code; all of it is unknown where the index cannot be read, with a warning if it is there."""
+    found = _asked(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
+    return look(code.settings, None, anchors) if found is None else found
+
+
+def _asked(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) -> _Answer | None:
+    """What the index answers; None where there is none, or, for a reason that is added, it cannot be read."""
     try:
-        return code.reading(lambda reader: look(code.settings, reader, anchors, impact=impact))
+        return code.reading(ask)
     except (AccessError, DamagedStoreError) as error:
-        warnings.append(str(error))
+        problems.append(str(error))
     except StoreError:  # nothing is indexed
         pass
-    return look(code.settings, None, anchors)
+    return None
 
 
 def code_found(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:

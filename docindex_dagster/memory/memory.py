@@ -172,9 +172,8 @@ class Memory:
                 found += [_remembered(key, *each) for each in hits]
                 warnings += notes
             # A score of 1 is the most that any text could have, in whatever domain.
-            best = sorted(found, key=lambda each: (-each[0].score, -each[0].at, each[0].domain, each[0].chunk_id))[
-                :top_k
-            ]
+            found.sort(key=lambda each: (-each[0].score, -each[0].at, each[0].domain, each[0].chunk_id))
+            best = found[:top_k]
             if best and not any(dict(each.signals).get("bm25") for each, _ in best):
                 warnings.append("no message has a word of the query; these are nearest to its meaning")
             code = code_found(self._code, query, top_k, warnings) if with_code else ()
@@ -325,5 +324,4 @@ def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> 
         found.score,
         tuple((signal.name, signal.contribution) for signal in found.signals if signal.contribution),
     )
-
     return remembered, message.anchors

@@ -102,8 +102,11 @@ class TalkIndex:
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
+        self._clear()
+
+    def _clear(self) -> None:
         self._rows = np.array([_EMPTY], _ROW)
-        self._vectors = np.zeros((1, dimension), np.float32)
+        self._vectors = np.zeros((1, self.dimension), np.float32)
         self._uttered: list[Utterance] = [_NOTHING]  # of each row
         self._postings: dict[str, array[int]] = {}  # of a stem: rows and frequencies, in turns
         self._numbers: dict[str, int] = {}  # the row of a chunk
@@ -212,16 +215,11 @@ class TalkIndex:
         self._links = None
 
     def _compact(self) -> None:
-        """Give the rows in use new numbers, so that there are no others."""
-        used = np.array([_NOBODY, *self._numbers.values()])
-        numbers = np.zeros(len(self._uttered), np.int64)
-        numbers[used] = np.arange(len(used))
-        self._uttered = [self._uttered[row] for row in used]
-        self._rows, self._vectors, self._links = self._rows[used], self._vectors[used], None
-        self._numbers = {chunk_id: row for row, chunk_id in enumerate(self._numbers, start=1)}
-        self._sessions = {name: numbers[rows].tolist() for name, rows in self._sessions.items()}
-        renumbered = ((stem, _renumbered(posting, numbers)) for stem, posting in self._postings.items())
-        self._postings = {stem: posting for stem, posting in renumbered if posting}
+        """Build the index anew from the rows in use, so that there are no others."""
+        kept = [(self._uttered[row], self._vectors[row]) for row in self._numbers.values()]
+        self._clear()
+        for utterance, vector in kept:
+            self._add(utterance, vector)
 
     def _chosen(self, sessions: Collection[str] | None, roles: Collection[str] | None) -> _Mask:
         """Which rows are of some sessions and roles: shape (rows,)."""
@@ -306,10 +304,3 @@ def _units(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.float32]:
 def _doubled(rows: NDArray[Any]) -> NDArray[Any]:
     """Room for twice as many rows, with those that are there."""
     return np.concatenate([rows, np.zeros_like(rows)])
-
-
-def _renumbered(posting: "array[int]", numbers: NDArray[np.int64]) -> "array[int]":
-    """The posting list of a stem with the new numbers of its rows, without those that have none."""
-    pairs = np.array(posting, np.intc).reshape(-1, 2)
-    pairs[:, 0] = numbers[pairs[:, 0]]
-    return array("i", pairs[pairs[:, 0] != _NOBODY].tobytes())
