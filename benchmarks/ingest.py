@@ -33,8 +33,7 @@ from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.frames import encode
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.memory.message import Message, compose
-from docindex_dagster.memory.records import as_payload
+from docindex_dagster.memory.message import Message, as_payload, compose
 from docindex_dagster.memory.segments import sync_data
 from docindex_dagster.search.live import Live
 from docindex_dagster.stores.reader import open_reader

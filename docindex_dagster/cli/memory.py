@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
 
 import typer
 
@@ -14,15 +14,17 @@ from docindex_dagster.core.printable import in_line
 from docindex_dagster.memory.message import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.memory.memory import Memory
-    from docindex_dagster.memory.results import Receipt
+    from docindex_dagster.memory.results import Folding, Receipt
 
 app = typer.Typer(
     help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
 )
+_Found = TypeVar("_Found")
 _ROLES: tuple[str, ...] = get_args(Role)
 _DomainOption = typer.Option(
     "--domain",
@@ -79,10 +81,7 @@ def ingest(
         message, session=session, role=role or ("tool" if tool else "unknown"), tool=tool, message_id=message_id
     )
     memory.close()
-    if json:
-        console.as_json(found)
-    else:
-        remembering.show_ingested(found)
+    _show(found, remembering.show_ingested, json=json)
 
 
 @app.command()
@@ -118,13 +117,7 @@ def recall(
         with_code=code,
         with_impact=impact,
     )
-    if json:
-        console.as_json(found)
-        return
-    remembering.show_recalled(found)
-    if not found.messages:
-        console.out.print("nothing of it is remembered")
-    console.hits(found.code, load_project().home, with_source=True)
+    _show(found, remembering.show_recalled, json=json)
 
 
 @app.command()
@@ -148,7 +141,7 @@ def forget(
     if not json:
         what = in_line(f"{forgotten.what} {forgotten.value}".rstrip())
         console.out.print(f"{forgotten.domain}: forgot {console.count(forgotten.messages, 'message')} ({what})")
-    receipt = _erase(load_project(), memory.bound) if erase else None
+    receipt = _erase(memory.bound) if erase else None
     if json:
         console.as_json({"forgotten": forgotten, "receipt": receipt})
     elif receipt is not None:
@@ -163,22 +156,13 @@ def status(
     """Show how large domains are, what waits to be folded or erased, and damage; by default of all that there are."""
     keys = domain or _known(load_project())
     found = _opened(*keys).status() if keys else []
-    if json:
-        console.as_json(found)
-    elif found:
-        remembering.show_status(found)
-    else:
-        console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")
+    _show(found, remembering.show_status, json=json)
 
 
 @app.command()
 def domains(json: Json = False) -> None:
     """List the domains that there are."""
-    keys = _known(load_project())
-    if json:
-        console.as_json(keys)
-    else:
-        console.plain("\n".join(keys) or "nothing is remembered yet")
+    _show(_known(load_project()), lambda keys: console.plain("\n".join(keys) or "nothing is remembered yet"), json=json)
 
 
 @app.command()
@@ -199,21 +183,10 @@ def export(
 @app.command()
 def fold(domain: Domain = None, json: Json = False) -> None:
     """Move what waits in the log into the stores, as runs and servers do by themselves."""
-    from docindex_dagster.memory.fold import fold as fold_domain
-
-    settings = load_project()
-    _check_is_there(settings, domain or settings.memory.domain)
-    found = fold_domain(settings, domain or settings.memory.domain, on_wait=_report_wait)
+    found = _fold(load_project(), domain)
     for warning in found.warnings:
         console.warning(warning)
-    if json:
-        console.as_json(found)
-        return
-    counts = f"{console.count(found.messages, 'message')} ({found.added:,} new, {found.removed:,} gone)"
-    made = f"{console.count(found.chunks, 'chunk')}, {console.count(found.edges, 'edge')}"
-    console.out.print(f"{found.domain}: {counts}, {made}; {found.seconds:.1f} s")
-    if found.receipt is not None:
-        remembering.show_receipt(found.receipt)
+    _show(found, remembering.show_folded, json=json)
 
 
 @app.command()
@@ -222,25 +195,28 @@ def erase(domain: Domain = None, json: Json = False) -> None:
 
     What copies, backups and the blocks of the disk hold is out of reach.
     """
-    settings = load_project()
-    receipt = _erase(settings, domain or settings.memory.domain)
-    if json:
-        console.as_json(receipt)
-    else:
-        remembering.show_receipt(receipt)
+    _show(_erase(domain), remembering.show_receipt, json=json)
 
 
-def _erase(settings: "Settings", domain: str) -> "Receipt":
+def _fold(settings: "Settings", domain: str | None, *, erase: bool = False) -> "Folding":
     from docindex_dagster.memory.fold import fold as fold_domain
 
-    _check_is_there(settings, domain)
-    receipt = fold_domain(settings, domain, on_wait=_report_wait, erase=True).receipt
+    key = domain or settings.memory.domain
+    _check_is_there(settings, key)
+    return fold_domain(settings, key, on_wait=lambda owner: console.err.print(f"waiting for {owner}"), erase=erase)
+
+
+def _erase(domain: str | None) -> "Receipt":
+    receipt = _fold(load_project(), domain, erase=True).receipt
     assert receipt is not None  # noqa: S101 an erasure gives one
     return receipt
 
 
-def _report_wait(owner: str) -> None:
-    console.err.print(f"waiting for {owner}")
+def _show(found: _Found, show: "Callable[[_Found], None]", *, json: bool) -> None:
+    if json:
+        console.as_json(found)
+    else:
+        show(found)
 
 
 def _check_is_there(settings: "Settings", domain: str) -> None:

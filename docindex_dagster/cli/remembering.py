@@ -7,12 +7,13 @@ import typer
 from rich.text import Text
 
 from docindex_dagster.cli import console
+from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line, visible
 
 if TYPE_CHECKING:
     from docindex_dagster.memory.anchors import Anchored
     from docindex_dagster.memory.memory import Memory
-    from docindex_dagster.memory.results import DomainStatus, Ingested, Recalled, Receipt, Remembered
+    from docindex_dagster.memory.results import DomainStatus, Folding, Ingested, Recalled, Receipt, Remembered
     from docindex_dagster.search.live import Live
 
 
@@ -52,11 +53,14 @@ def show_ingested(one: "Ingested") -> None:
 
 
 def show_recalled(found: "Recalled") -> None:
-    """Print messages, best first; the code that was asked for with them is for the caller."""
+    """Print messages, best first, and the code that was asked for with them."""
     for warning in found.warnings:
         console.warning(warning)
     for rank, one in enumerate(found.messages, start=1):
         _show_message(rank, one)
+    if not found.messages:
+        console.out.print("nothing of it is remembered")
+    console.hits(found.code, load_project().home, with_source=True)
 
 
 def _show_message(rank: int, one: "Remembered") -> None:
@@ -88,6 +92,9 @@ def show_status(domains: "Sequence[DomainStatus]") -> None:
     """Print how each domain is."""
     from docindex_dagster.serving.memory_answers import MEGABYTE, moment
 
+    if not domains:
+        console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")
+        return
     columns = ("domain", "messages", "sessions", "chunks", "not folded", "to be erased", "MB", "last message (UTC)")
     rows = [
         (
@@ -106,6 +113,15 @@ def show_status(domains: "Sequence[DomainStatus]") -> None:
     for one in domains:
         for flaw in one.flaws:
             console.warning(f"{one.domain}: {flaw}")
+
+
+def show_folded(one: "Folding") -> None:
+    """Print what a fold made, and what it erased."""
+    counts = f"{console.count(one.messages, 'message')} ({one.added:,} new, {one.removed:,} gone)"
+    made = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
+    console.out.print(f"{one.domain}: {counts}, {made}; {one.seconds:.1f} s")
+    if one.receipt is not None:
+        show_receipt(one.receipt)
 
 
 def show_receipt(one: "Receipt") -> None:

@@ -16,8 +16,7 @@ from docindex_dagster.defs import dead_runs, metadata
 from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.partitions import DOMAINS
 from docindex_dagster.defs.resources import Project
-from docindex_dagster.memory.discretion import is_wordless, reason
-from docindex_dagster.memory.fold import fold
+from docindex_dagster.memory.fold import fold, is_wordless, reason
 from docindex_dagster.memory.log import open_log
 from docindex_dagster.memory.results import Folding
 

@@ -3,12 +3,16 @@
 An anchor is a file or symbol of the index. What is ambiguous is none: better tied to nothing than to the wrong thing.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Literal, TypeVar
 
+from docindex_dagster.core.errors import AccessError, DamagedStoreError, StoreError
 from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.ask import impact as impact_of
@@ -16,10 +20,15 @@ from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.lookup import SYMBOL_MARK
 from docindex_dagster.memory import indexed_code
 from docindex_dagster.memory.indexed_code import Definition, File, without_branches
-from docindex_dagster.memory.mentions import Mention, NameMention, PathMention
+from docindex_dagster.memory.mentions import Mention, NameMention, PathMention, mentions_in
 from docindex_dagster.memory.message import Anchor
-from docindex_dagster.memory.on_disk import Disk, OnDisk
+from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.search.live import Live
+from docindex_dagster.search.model import Hit
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.text import read_document
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
@@ -29,6 +38,7 @@ _MOST_LOOKUPS = 24  # of paths and names whose words the index has
 _MOST_IMPACT = 10
 
 _Code = TypeVar("_Code", File, Definition)
+_Answer = TypeVar("_Answer")
 
 State = Literal["fresh", "changed", "moved", "gone", "unknown"]
 """What became of the code of an anchor since the message was written.
@@ -67,6 +77,69 @@ class Anchored:
     dependents: int | None = None
 
 
+@dataclass(frozen=True)
+class OnDisk:
+    """A file on the disk; without a hash where it is gone or cannot be read, or where that is unknown."""
+
+    content_hash: str | None = None
+    text: str = ""
+    is_unknown: bool = False
+
+    @cached_property
+    def _lines(self) -> str:
+        return f"\n{self.text}\n"
+
+    def lines_of(self, text: str) -> tuple[int, int] | None:
+        """The first and the last number of the lines that are a text; None where no lines are."""
+        at = self._lines.find(f"\n{text}\n")
+        if at < 0:
+            return None
+        first = self._lines.count("\n", 0, at + 1)
+        return first, first + text.count("\n")
+
+    def has_word(self, word: str) -> bool:
+        """Whether a name stands anywhere in it."""
+        return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
+
+
+def anchors_in(code: Live, text: str) -> tuple[tuple[Anchor, ...], str]:
+    """The code that a text names, and why it could not be looked up, if it could not.
+
+    The index is not opened for a text that names none.
+    """
+    mentions = mentions_in(text)
+    problems: list[str] = []
+    found = _asked(code, lambda reader: anchors_of(reader, mentions), problems) if mentions else None
+    return found or (), "".join(problems)
+
+
+def looked_at(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
+    """What became of code; all of it is unknown where the index cannot be read, with a warning if it is there."""
+    found = _asked(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
+    return look(code.settings, None, anchors) if found is None else found
+
+
+def _asked(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) -> _Answer | None:
+    """What the index answers; None where there is none, or, for a reason that is added, it cannot be read."""
+    try:
+        return code.reading(ask)
+    except (AccessError, DamagedStoreError) as error:
+        problems.append(str(error))
+    except StoreError:  # nothing is indexed
+        pass
+    return None
+
+
+def code_found(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
+    """The best hits of code and documents; none, and a warning, where nothing can be searched."""
+    try:
+        request = Request(query, top_k=top_k)
+        return tuple(code.reading(lambda reader: hits_of(code.settings, reader, request, warnings.append)))
+    except (AccessError, StoreError) as error:
+        warnings.append(str(error))
+        return ()
+
+
 def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...]:
     """The files and symbols of the indexed code that mentions name, in their order.
 
@@ -95,7 +168,7 @@ def look(
     """
     if reader is None:
         return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
-    disk = Disk(registry.sources(settings))
+    disk = cache(partial(_read, registry.sources(settings)))
     with reading_stores():
         found = [_looked(reader, disk, anchor) for anchor in anchors]
         return [_with_impact(reader, one) for one in found] if impact else found
@@ -143,12 +216,12 @@ def _meant(reader: Reader, written: NameMention, files: Collection[tuple[str, st
     return _only(found)
 
 
-def _looked(reader: Reader, disk: Disk, anchor: Anchor) -> Anchored:
+def _looked(reader: Reader, disk: Callable[[str, str], OnDisk], anchor: Anchor) -> Anchored:
     state, code = _file_now(reader, anchor) if anchor.name is None else _symbol_now(reader, anchor, anchor.name)
     if code is None:
         is_known = anchor.source in reader.generation.sources
         return Anchored(anchor, "gone" if is_known else "unknown", anchor.source, anchor.path, anchor.name)
-    written = disk.read(*code.place)
+    written = disk(*code.place)
     if isinstance(code, File):
         return _file_on_disk(Anchored(anchor, state, *code.place, None), code, written)
     lines = code.parts[0].start_line, code.parts[-1].end_line
@@ -227,3 +300,15 @@ def _with_impact(reader: Reader, found: Anchored) -> Anchored:
 
 def _only(found: Sequence[_Code]) -> _Code | None:
     return found[0] if len(found) == 1 else None
+
+
+def _read(sources: Mapping[str, Source], key: str, path: str) -> OnDisk:
+    """A file of a source. Of one that is not declared, or whose folder is not there, nothing is known."""
+    source = sources.get(key)
+    if source is None or path.startswith(COMMIT_PATH) or not source.path.is_dir():
+        return OnDisk(is_unknown=True)
+    try:
+        decoded, content_hash = read_document(source.path, path, source.most_bytes(name_to_path(path)))
+    except OSError:
+        return OnDisk()
+    return OnDisk(content_hash, decoded.text)

@@ -1,23 +1,31 @@
 """The graph that a fold makes of the messages of a domain, and who finds the concepts in it.
 
-A message leads to the concepts that it speaks of, and to the message of its session that it follows. What is found
-before a write is answered is in `extracting`.
+A message leads to the concepts that it speaks of, and to the message of its session that it follows. Some are found
+before a write is answered: patterns take a millisecond, and spaCy is asked once it is loaded, where the text is short.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.chunking.messages import chunk_messages
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.graph.concepts.edges import concept_edges
+from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
 from docindex_dagster.graph.concepts.findings import find_concepts
+from docindex_dagster.graph.documents import document_edges
 from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.prose import read_prose
+from docindex_dagster.graph.sections import ReadChunk
 from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import Triple, triple_table
+from docindex_dagster.graph.triple import CONCEPT, Triple, triple_table
 from docindex_dagster.memory.chunks import chunk_rows, path_of
 from docindex_dagster.memory.message import Message, compose
+from docindex_dagster.memory.results import ExtractionState
 
 FOLLOWS = "follows"
 _BY_SESSION = "session"
@@ -76,3 +84,99 @@ def _follows(messages: Iterable[Message], first: Mapping[str, tuple[str, str]]) 
             source, chunk_id = first[path]
             yield Triple(path, _FILE, FOLLOWS, before, _FILE, source, path, chunk_id, 1, 1.0, _BY_SESSION)
         last[message.session] = path
+
+
+_SHORT = 100  # words, which spaCy reads in some 25 ms
+_MOST_CHUNKS = 16  # which patterns read in some 5 ms; a longer message is read to the end by the fold
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What was found in a message at once."""
+
+    concepts: tuple[str, ...] = ()
+    edges: int = 0
+    state: ExtractionState = "none"
+
+
+@dataclass(eq=False)
+class FirstStage:
+    """Finds concepts while a program waits: by patterns, and by spaCy once it is loaded, where the text is short.
+
+    What is left is found by the next fold.
+    """
+
+    settings_now: Callable[[], Settings]
+    _is_warm: threading.Event = field(default_factory=threading.Event)
+    _warming: threading.Thread | None = None
+    _extractors: dict[str, Extractor | None] = field(default_factory=dict)
+
+    def extract(self, message: Message, drafts: Sequence[Draft]) -> Extracted:
+        """What is in the chunks of one message; an extractor that fails leaves it to the fold."""
+        settings = self.settings_now()
+        wanted = settings.memory.concepts
+        if wanted == "none" or not drafts or not settings.graph.enabled:
+            return Extracted()
+        name, state = self._choice(wanted, message.text)
+        chunks = [_read(message, index, draft) for index, draft in enumerate(drafts[:_MOST_CHUNKS])]
+        found = self._found(name, chunks)
+        if len(found) < len(drafts):
+            state = "pending"
+        edges = [
+            *document_edges(chunks),
+            *concept_edges(chunks, found, settings.graph.max_triples_per_chunk, name),
+        ]
+        ends = {end for edge in edges for end in ((edge.subject, edge.subject_type), (edge.object, edge.object_type))}
+        concepts = sorted(node.removeprefix(f"{CONCEPT}:") for node, kind in ends if kind == CONCEPT)
+        return Extracted(tuple(concepts), len(edges), state)
+
+    def _found(self, name: str, chunks: Sequence[ReadChunk]) -> dict[str, Found]:
+        """What is in chunks, by their ids; nothing of those in which an extractor fails: the fold says why."""
+        extractor = self._extractor(name)
+        if extractor is None:
+            return {}
+        try:
+            answers = list(extractor.extract([Passage((), chunk.prose.paragraphs) for chunk in chunks]))
+        except Exception:  # noqa: BLE001 it may be of another package
+            return {}
+        found = zip(chunks, answers, strict=False)
+        return {chunk.row["chunk_id"]: answer for chunk, answer in found if isinstance(answer, Found)}
+
+    def _extractor(self, name: str) -> Extractor | None:
+        if name not in self._extractors:
+            self._extractors[name] = plan_of(self.settings_now(), name).extractor
+        return self._extractors[name]
+
+    def _choice(self, wanted: str, text: str) -> tuple[str, ExtractionState]:
+        if wanted == PATTERNS:
+            return wanted, "done"
+        if wanted == SPACY:
+            self._warm()
+            if self._is_warm.is_set() and len(text.split()) <= _SHORT:
+                return wanted, "done"
+        return PATTERNS, "pending"
+
+    def _warm(self) -> None:
+        """Load spaCy's model behind the answer; it takes seconds."""
+        if self._warming is None:
+            self._warming = threading.Thread(target=self._load, daemon=True)
+            self._warming.start()
+
+    def _load(self) -> None:
+        if not problem_of(self.settings_now(), SPACY):
+            self._is_warm.set()
+
+
+def _read(message: Message, index: int, draft: Draft) -> ReadChunk:
+    """A chunk of a message as the graph reads it, without the row that it becomes."""
+    path = path_of(message)
+    row = {
+        "source": "",
+        "path": path,
+        "chunk_id": str(index),
+        "embed_text_hash": str(index),
+        "start_line": draft.start_line,
+        "end_line": draft.end_line,
+        "pointers": draft.pointers,
+    }
+    return ReadChunk(row, read_prose(draft.text), [(0, ())])

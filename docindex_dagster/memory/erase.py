@@ -10,14 +10,14 @@ from typing import Any
 
 import orjson
 
+from docindex_dagster.core.errors import ErasureError
 from docindex_dagster.core.files import replacing, sync
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.residue import Erased, batches_of, strings
 from docindex_dagster.memory.folded import read_folded, remove_unused
 from docindex_dagster.memory.log import Log
-from docindex_dagster.memory.message import Message
-from docindex_dagster.memory.position import Offsets
+from docindex_dagster.memory.message import Message, Offsets
 from docindex_dagster.memory.results import Receipt
 from docindex_dagster.stores import erasure
 from docindex_dagster.stores.generation import read_generation
@@ -53,8 +53,11 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
     _save_erased(home, domain, log)
     erasure.erase(home)
     remove_unused(home, domain)
-    log.rewrite(lambda entry: not folded.covers(entry.position))
-    written_again = {entry.record.id for entry in log.read().entries if isinstance(entry.record, Message)}
+    log.remove(folded)
+    left = log.read()
+    if any(folded.end(segment) for segment in left.offsets.ends):
+        raise ErasureError(f"an older docindex still writes into {home.log}: end that process, then erase again")
+    written_again = {entry.record.id for entry in left.entries if isinstance(entry.record, Message)}
     gone = set(_begun(home)) - written_again
     files, size = erasure.verify(home, _load_erased(home, log, gone))
     generation = read_generation(home)

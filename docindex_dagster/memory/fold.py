@@ -14,9 +14,21 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.errors import (
+    AccessError,
+    DamagedStoreError,
+    DomainError,
+    FullDiskError,
+    LogError,
+    PluginError,
+    SettingsError,
+    StoreError,
+)
+from docindex_dagster.core.files import stamp
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
@@ -29,15 +41,13 @@ from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
-from docindex_dagster.memory.contents import contents, oldest
+from docindex_dagster.memory.contents import Written, contents, oldest
 from docindex_dagster.memory.erase import begin, finish, is_unfinished
 from docindex_dagster.memory.folded import Folded, offsets_of, oldest_of, read_folded, remove_unused, write_folded
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Message, Tombstone
-from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.records import Entry
+from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone
 from docindex_dagster.memory.results import Folding
-from docindex_dagster.memory.transcript import Written
+from docindex_dagster.memory.segments import Segments
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
@@ -47,6 +57,8 @@ from docindex_dagster.stores.staging import Model
 _EMBEDDINGS = "embeddings"
 _MICROSECONDS = 1_000_000  # of a second
 _A_DAY_S = 86_400  # for which messages that are too old may wait, so that a domain is not folded for each of them
+# They name files, keys and numbers. An extractor, a chunker or the API of a model may quote what it was given.
+_WORDLESS = (AccessError, DomainError, FullDiskError, LogError, PluginError, SettingsError, StoreError)
 _ignore: Callable[[str], None] = lambda _: None  # noqa: E731
 
 
@@ -71,6 +83,18 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
     if since and (oldest_of(home, domain) or since) < since:
         return "messages are older than memory.retention_days"
     return None
+
+
+def state_of(home: Layout) -> str:
+    """A hash that changes once something was written, folded or erased in the domain whose home this is.
+
+    It looks at names and sizes of files alone, in less than a millisecond.
+
+    Raises:
+        LogError: the folder of the log is a symbolic link.
+    """
+    sizes = sorted(Segments(home).sizes().items())
+    return digest_parts(repr(sizes), repr(stamp(home.current)), str(is_unfinished(home)))
 
 
 def fold(
@@ -215,3 +239,16 @@ def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> P
         return publish(home, rows, model, plan=plan)
     except DamagedStoreError:
         return publish(home, rows, model, plan=plan, force=True)
+
+
+def is_wordless(error: BaseException) -> bool:
+    """Whether what an error says holds no word of a message, and may be recorded: records cannot be erased."""
+    return isinstance(error, _WORDLESS)
+
+
+def reason(error: BaseException, key: str) -> str:
+    """Why a domain could not be folded, as it may be recorded."""
+    if is_wordless(error):
+        return str(error)
+    again = command("docindex", "memory", "fold", "--domain", key)
+    return f"{type(error).__name__}: what it says may quote messages, and is not recorded: {again} shows it"

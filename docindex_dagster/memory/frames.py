@@ -55,12 +55,6 @@ class Decoded:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
-    length: int
-    crc: int
-
-
 def encode(payload: bytes) -> bytes:
     """The frame of a payload, which is UTF-8."""
     return _sealed(_FIELDS.pack(_MARK, len(payload), zlib.crc32(payload))) + payload
@@ -85,12 +79,13 @@ def decode(data: bytes, start: int = 0) -> Decoded:
             flaws.append(Flaw(start + place, start + behind, is_torn=False))
             place = behind
             continue
-        end = place + _HEAD_BYTES + head.length
+        length, crc = head
+        end = place + _HEAD_BYTES + length
         if end > len(data):
             flaws.append(Flaw(start + place, start + len(data), is_torn=True))
             break
         payload = data[place + _HEAD_BYTES : end]
-        if zlib.crc32(payload) == head.crc:
+        if zlib.crc32(payload) == crc:
             frames.append(Frame(start + place, start + end, payload))
         else:
             flaws.append(Flaw(start + place, start + end, is_torn=False))
@@ -112,13 +107,13 @@ def _after_header(data: bytes, flaws: list[Flaw]) -> int:
     return len(HEADER)
 
 
-def _head(data: bytes, place: int) -> _Head | None:
-    """The head that stands at a place; None where none does."""
+def _head(data: bytes, place: int) -> tuple[int, int] | None:
+    """The length and the CRC of the payload, as the head at a place says; None where none stands there."""
     head = data[place : place + _HEAD_BYTES]
     if len(head) < _HEAD_BYTES or _sealed(head[: _FIELDS.size]) != head:
         return None
     mark, length, crc = _FIELDS.unpack_from(head)
-    return _Head(length, crc) if mark == _MARK else None
+    return (length, crc) if mark == _MARK else None
 
 
 def _next_head(data: bytes, place: int) -> int | None:

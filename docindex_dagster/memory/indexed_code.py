@@ -7,7 +7,7 @@ wherever it stands, it has the same one.
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow.compute as pc
@@ -37,12 +37,9 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """An indexed file."""
-
+class _Placed:
     source: str
     path: str
-    content_hash: str
 
     @property
     def place(self) -> tuple[str, str]:
@@ -51,20 +48,20 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class File(_Placed):
+    """An indexed file."""
+
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition(_Placed):
     """A symbol that an indexed file defines: in several places, where it is overloaded."""
 
-    source: str
-    path: str
     name: str  # qualified
     content_hash: str  # of the file
     is_test: bool
     parts: tuple["Part", ...]
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Its source and path."""
-        return self.source, self.path
 
     @property
     def is_top(self) -> bool:
@@ -79,11 +76,6 @@ class Part:
     start_line: int
     end_line: int
     chunk_index: int
-
-
-class _Placed(Protocol):
-    @property
-    def source(self) -> str: ...
 
 
 _Found = TypeVar("_Found", bound=_Placed)

@@ -14,28 +14,6 @@ _ROUNDING = 1e-6  # of a token: who waits as long as is asked for gets it
 _MEASURED_FOR_S = 30.0  # how long the measured size of a domain counts, with what this process added
 
 
-class TokenBucket:
-    """So many a second, and as many at the same moment after a rest."""
-
-    def __init__(self, per_second: int, clock: Clock = time.monotonic) -> None:
-        self._rate = per_second
-        self._clock = clock
-        self._tokens = float(per_second)
-        self._filled = clock()
-        self._lock = threading.Lock()
-
-    def take(self) -> float:
-        """Take a token; 0, or in how many seconds there will be one."""
-        with self._lock:
-            now = self._clock()
-            self._tokens = min(self._rate, self._tokens + (now - self._filled) * self._rate)
-            self._filled = now
-            if self._tokens < 1 - _ROUNDING:
-                return (1 - self._tokens) / self._rate
-            self._tokens -= 1
-            return 0.0
-
-
 class Limits:
     """Those of one process for one domain."""
 
@@ -43,8 +21,9 @@ class Limits:
         """Limits for the domain whose home this is."""
         self._settings = settings
         self._home = home
-        self._bucket = TokenBucket(settings.per_second, clock)
         self._clock = clock
+        self._lock = threading.Lock()
+        self._tokens, self._filled_at = float(settings.per_second), clock()  # so many messages may come at once
         self._measured_at = -_MEASURED_FOR_S
         self._bytes = 0
 
@@ -62,7 +41,7 @@ class Limits:
                 f"the text has {size:,} bytes, and a message at most {self._settings.message_bytes:,}: split it, or "
                 "raise memory.message_bytes"
             )
-        wait_s = self._bucket.take()
+        wait_s = self._wait_s()
         if wait_s:
             raise RateError(
                 f"more than {self._settings.per_second} messages a second come from this process: try again after "
@@ -75,6 +54,18 @@ class Limits:
                 "sessions of the domain, or raise memory.quota_bytes"
             )
         self._bytes += size
+
+    def _wait_s(self) -> float:
+        """Take a token; 0, or in how many seconds there will be one."""
+        rate = self._settings.per_second
+        with self._lock:
+            now = self._clock()
+            self._tokens = min(rate, self._tokens + (now - self._filled_at) * rate)
+            self._filled_at = now
+            if self._tokens < 1 - _ROUNDING:
+                return (1 - self._tokens) / rate
+            self._tokens -= 1
+            return 0.0
 
     def _used(self) -> int:
         now = self._clock()

@@ -4,11 +4,12 @@ Arguments only narrow: nothing that a caller says opens another domain.
 """
 
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from threading import Lock
+
+import orjson
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
@@ -19,16 +20,18 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
-from docindex_dagster.memory import code_lookup, domains, export
+from docindex_dagster.memory import domains
+from docindex_dagster.memory.anchors import anchors_in, code_found, looked_at
 from docindex_dagster.memory.chunks import drafts_of
-from docindex_dagster.memory.extracting import FirstStage
+from docindex_dagster.memory.concepts import FirstStage
+from docindex_dagster.memory.contents import Written
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
 from docindex_dagster.memory.overlay import Overlay
+from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
-from docindex_dagster.memory.searching import Asked, Piece, Searcher, asking
-from docindex_dagster.memory.transcript import Written
+from docindex_dagster.memory.searching import Searcher, asking
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.model import Scored
 
@@ -61,10 +64,10 @@ class Memory:
         self._log = open_log(self._layout, bound)
         self._preparing, self._is_prepared = Lock(), False
         self._limits = Limits(settings.memory, self._log.home)
-        self._first_stage = FirstStage(self._settings_now)
-        self._overlays = {key: Overlay(self._settings_now, key, self._log_of(key)) for key in self.readable}
+        self._first_stage = FirstStage(lambda: self._settings)
+        self._overlays = {key: Overlay(lambda: self._settings, key, self._log_of(key)) for key in self.readable}
         self._searchers = {
-            key: Searcher(self._settings_now, overlay, domains.home(self._layout, key), self._embedder)
+            key: Searcher(lambda: self._settings, overlay, domains.home(self._layout, key), self._embedder)
             for key, overlay in self._overlays.items()
         }
 
@@ -92,7 +95,7 @@ class Memory:
             with span("memory.admit"):
                 self._limits.admit(text)
             with span("memory.anchors"):
-                anchors, problem = code_lookup.named(self._code, message.text)
+                anchors, problem = anchors_in(self._code, message.text)
                 message = replace(message, anchors=anchors)
             chunker = load_chunker(self._settings.memory.chunker)  # before the write: what fails later was written
             is_repeat = self._is_there(message)
@@ -161,17 +164,21 @@ class Memory:
         with span("memory.recall", top_k=top_k):
             warnings: list[str] = []
             asked = asking(query, self._embedder(), warnings)
-            search = partial(
-                self._recalled, asked, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
-            )
-            answers = [search(key) for key in self._chosen(domains)]
-            warnings += [note for _, notes in answers for note in notes]
-            best = _best((each for found, _ in answers for each in found), top_k)
-            if _has_no_word(best):
+            found: list[tuple[Remembered, tuple[Anchor, ...]]] = []
+            for key in self._chosen(domains):
+                hits, notes = self._searchers[key].search(
+                    asked, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
+                )
+                found += [_remembered(key, *each) for each in hits]
+                warnings += notes
+            # A score of 1 is the most that any text could have, in whatever domain.
+            found.sort(key=lambda each: (-each[0].score, -each[0].at, each[0].domain, each[0].chunk_id))
+            best = found[:top_k]
+            if best and not any(dict(each.signals).get("bm25") for each, _ in best):
                 warnings.append("no message has a word of the query; these are nearest to its meaning")
-            hits = code_lookup.found(self._code, query, top_k, warnings) if with_code else ()
+            code = code_found(self._code, query, top_k, warnings) if with_code else ()
             messages = self._with_anchors(best, warnings, impact=with_impact)
-            return Recalled(messages, hits, tuple(dict.fromkeys(warnings)))
+            return Recalled(messages, code, tuple(dict.fromkeys(warnings)))
 
     def forget(self, *, message: str | None = None, session: str | None = None, everything: bool = False) -> Forgotten:
         """Hide a message, a session or all of the bound domain from now on; the next fold takes it out of the files.
@@ -204,7 +211,7 @@ class Memory:
         return [self._status(key) for key in self.readable]
 
     def export(self, domain: str | None = None) -> Iterator[bytes]:
-        """The messages of a domain as JSON, a line each, by time.
+        """The messages of a domain as JSON, by time: a line for each, with how often it came again.
 
         Raises:
             DomainError: it may not be read.
@@ -213,25 +220,14 @@ class Memory:
         [key] = self._chosen([domain or self.bound])
         overlay = self._overlays[key]
         overlay.refresh()
-        return export.lines(overlay.messages)
+        option = orjson.OPT_APPEND_NEWLINE
+        return (
+            orjson.dumps({"message": each.message, "repeats": each.repeats}, option=option) for each in overlay.messages
+        )
 
     def close(self) -> None:
         """Let the next message begin a segment of the log."""
         self._log.close()
-
-    def _recalled(
-        self,
-        asked: Asked,
-        key: str,
-        *,
-        top_k: int,
-        sessions: Collection[str] | None,
-        roles: Collection[str] | None,
-        until: int | None,
-    ) -> tuple[list[Remembered], list[str]]:
-        """The best chunks of one domain, and warnings."""
-        found, notes = self._searchers[key].search(asked, top_k=top_k, sessions=sessions, roles=roles, until=until)
-        return [_remembered(key, *each) for each in found], notes
 
     def _chosen(self, wanted: Sequence[str]) -> Sequence[str]:
         for key in wanted:
@@ -265,22 +261,14 @@ class Memory:
         return known is not None
 
     def _with_anchors(
-        self, found: Sequence[Remembered], warnings: list[str], *, impact: bool
+        self, found: Sequence[tuple[Remembered, tuple[Anchor, ...]]], warnings: list[str], *, impact: bool
     ) -> tuple[Remembered, ...]:
-        named = [self._anchors_of(each) for each in found]
-        every = list(dict.fromkeys(anchor for anchors in named for anchor in anchors))
+        every = list(dict.fromkeys(anchor for _, anchors in found for anchor in anchors))
         if not every:
-            return tuple(found)
+            return tuple(each for each, _ in found)
         with span("memory.anchors"):
-            seen = dict(zip(every, code_lookup.looked_at(self._code, every, warnings, impact=impact), strict=True))
-        return tuple(
-            replace(each, anchors=tuple(seen[anchor] for anchor in anchors))
-            for each, anchors in zip(found, named, strict=True)
-        )
-
-    def _anchors_of(self, found: Remembered) -> tuple[Anchor, ...]:
-        written = self._overlays[found.domain].message(found.message_id)
-        return written.message.anchors if written else ()
+            seen = dict(zip(every, looked_at(self._code, every, warnings, impact=impact), strict=True))
+        return tuple(replace(each, anchors=tuple(seen[anchor] for anchor in anchors)) for each, anchors in found)
 
     def _status(self, key: str) -> DomainStatus:
         overlay = self._overlays[key]
@@ -311,9 +299,6 @@ class Memory:
         """Those of the file as it is now."""
         return self._live.settings
 
-    def _settings_now(self) -> Settings:
-        return self._settings
-
     def _log_of(self, key: str) -> Log:
         return self._log if key == self.bound else open_log(self._layout, key)
 
@@ -321,9 +306,10 @@ class Memory:
         return shared_embedder(self._settings.embedding)
 
 
-def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Remembered:
+def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> tuple[Remembered, tuple[Anchor, ...]]:
+    """A hit, and the anchors that its message was written with."""
     message = written.message
-    return Remembered(
+    remembered = Remembered(
         key,
         message.id,
         message.session,
@@ -338,13 +324,4 @@ def _remembered(key: str, found: Scored, piece: Piece, written: Written) -> Reme
         found.score,
         tuple((signal.name, signal.contribution) for signal in found.signals if signal.contribution),
     )
-
-
-def _best(found: Iterable[Remembered], top_k: int) -> list[Remembered]:
-    """The best hits of several domains: a score of 1 is the most that any text could have, in whatever domain."""
-    return sorted(found, key=lambda each: (-each.score, -each.at, each.domain, each.chunk_id))[:top_k]
-
-
-def _has_no_word(found: Sequence[Remembered]) -> bool:
-    """Whether messages were found, and none has a word of the query."""
-    return bool(found) and not any(dict(each.signals).get("bm25") for each in found)
+    return remembered, message.anchors

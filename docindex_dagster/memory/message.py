@@ -1,19 +1,44 @@
-"""What a log holds: messages, and tombstones of those that are to be forgotten."""
+"""What a log holds: messages, and tombstones of those that are to be forgotten, each at its place."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import orjson
 
 from docindex_dagster.core.errors import MessageError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.printable import well_formed
-from docindex_dagster.memory.position import Offsets
 
 Role = Literal["user", "assistant", "system", "tool", "unknown"]
 Forgettable = Literal["message", "session", "domain"]
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 _LONGEST_TOOL = 64
 _LONGEST_SESSION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a record lies: a segment, named by its folder and file, and the bytes of the frame in it."""
+
+    segment: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """A state of a log: of each segment, how many of its bytes belong to it."""
+
+    ends: Mapping[str, int] = field(default_factory=dict)
+
+    def end(self, segment: str) -> int:
+        """How many bytes of a segment belong to the state; none of one that it does not know."""
+        return self.ends.get(segment, 0)
+
+    def covers(self, position: Position) -> bool:
+        """Whether a record belongs to the state."""
+        return position.end <= self.end(position.segment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +90,19 @@ class Tombstone:
 Record = Message | Tombstone
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record and its place in the log."""
+
+    record: Record
+    position: Position
+
+    @property
+    def order(self) -> tuple[int, str]:
+        """Its place among all entries: by time, then by id."""
+        return self.record.at, self.record.id if isinstance(self.record, Message) else self.record.value
+
+
 def compose(
     domain: str,
     session: str,
@@ -94,3 +132,32 @@ def _check_session(session: str) -> None:
         raise MessageError(
             f"{session[:100]!r} is no session: take 1 to {_LONGEST_SESSION} characters that can be printed"
         )
+
+
+def as_payload(record: Record) -> bytes:
+    """A record as the payload of a frame: JSON, under the name of its kind."""
+    return orjson.dumps({"message" if isinstance(record, Message) else "tombstone": record})
+
+
+def as_record(payload: bytes) -> Record:
+    """The record that `as_payload` wrote.
+
+    Raises:
+        ValueError: it did not.
+    """
+    try:
+        [(kind, fields)] = orjson.loads(payload).items()
+        return _KINDS[kind](**fields)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError("no record of this version") from error
+
+
+def _message(*, anchors: list[dict[str, Any]], **fields: Any) -> Message:
+    return Message(**fields, anchors=tuple(Anchor(**anchor) for anchor in anchors))
+
+
+def _tombstone(*, covers: dict[str, Any], **fields: Any) -> Tombstone:
+    return Tombstone(**fields, covers=Offsets(**covers))
+
+
+_KINDS: dict[str, Callable[..., Record]] = {"message": _message, "tombstone": _tombstone}

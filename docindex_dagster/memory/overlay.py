@@ -4,7 +4,6 @@ Each question looks at the log and at `CURRENT` first, so it meets all that was 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from threading import RLock
 from time import time_ns
 
@@ -12,28 +11,15 @@ import pyarrow as pa
 
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.files import stamp
-from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.memory.chunks import all_rows
-from docindex_dagster.memory.contents import again, contents, oldest
+from docindex_dagster.memory.contents import Written, contents, count, oldest
 from docindex_dagster.memory.folded import Folded, read_folded
-from docindex_dagster.memory.log import Log
-from docindex_dagster.memory.message import Message, Tombstone
-from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.reading import Flaw, Read
-from docindex_dagster.memory.records import Entry
-from docindex_dagster.memory.transcript import Written
+from docindex_dagster.memory.log import NOTHING, Flaw, Log
+from docindex_dagster.memory.message import Entry, Message
 
 _ATTEMPTS = 5  # a fold may publish while another generation is read; more often than this, something else is wrong
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What an index of a domain lacks."""
-
-    messages: Mapping[str, Message] | None  # all that are there, by id, where some may have gone; else None
-    new: Sequence[Message]
 
 
 class Overlay:
@@ -42,18 +28,17 @@ class Overlay:
     def __init__(self, settings: Callable[[], Settings], key: str, log: Log) -> None:
         """Nothing is read before the first question; `settings` gives those of the moment."""
         self.key = key
+        self.folded = Folded()
+        self.tail: list[Entry] = []  # what the log has since
+        self.version = 0  # another one once messages came or went
         self._settings = settings
         self._log = log
-        self._home: Layout = log.home
+        self._home = log.home
         self._lock = RLock()
-        self._published: tuple[int, ...] | None = None
-        self._folded: Folded | None = None
-        self._offsets = Offsets()
-        self._tail: list[Entry] = []
+        self._published: tuple[int, ...] | None = ()  # the stamp of what was read; no file has this one
+        self._offsets = NOTHING
         self._flaws: list[Flaw] = []
         self._written: dict[str, Written] = {}
-        self._new: list[Message] = []  # what came since `changes` was called
-        self._is_recounted = True  # whether anything may have come or gone since then
 
     def refresh(self) -> None:
         """Take in all that was acknowledged before.
@@ -63,17 +48,25 @@ class Overlay:
             StoreError: what was folded cannot be read.
         """
         with self._lock, span("memory.refresh"):
-            if self._folded is None or stamp(self._home.current) != self._published:
+            if stamp(self._home.current) != self._published:
                 self._reload()
                 return
             read = self._log.read(self._offsets)
-            is_rewritten = any(self._folded.offsets.end(name) < self._offsets.end(name) for name in read.gone)
-            # A fold that erased may have come between: then the log has no tombstone any more.
-            if is_rewritten or stamp(self._home.current) != self._published:
+            if stamp(self._home.current) != self._published:  # a fold that erased took the tombstones out of the log
                 self._reload()
-            elif read.entries or read.flaws or read.gone:
-                self._take(read)
-            self._drop_old()
+                return
+            self._offsets = read.offsets
+            self._flaws += read.flaws
+            self.tail += read.entries
+            is_forgotten = False
+            for entry in read.entries:
+                if isinstance(entry.record, Message):
+                    self.version += count(self._written, entry.record)
+                else:
+                    is_forgotten = True
+            since = self._oldest()
+            if is_forgotten or (since and any(each.message.at < since for each in self._written.values())):
+                self._recount()
 
     @property
     def messages(self) -> list[Written]:
@@ -87,33 +80,14 @@ class Overlay:
             return self._written.get(message_id)
 
     @property
-    def folded(self) -> Folded:
-        """What was folded when it was last looked at."""
-        return self._folded or Folded()
-
-    @property
-    def tail(self) -> Sequence[Entry]:
-        """What the log has since."""
-        return self._tail
-
-    @property
     def flaws(self) -> Sequence[Flaw]:
         """Damage of what was read of the log."""
         return [flaw for flaw in self._flaws if not flaw.is_torn]
 
-    def changes(self, *, anew: bool = False) -> Changes:
-        """What came or went since the last call, for the one index that there is; with `anew`, all that is there."""
+    def there(self) -> Mapping[str, Message]:
+        """The messages that are there, by id; each is the same object as long as it is there."""
         with self._lock:
-            is_whole = anew or self._is_recounted
-            messages = {key: each.message for key, each in self._written.items()} if is_whole else None
-            found = Changes(messages, self._new)
-            self._new, self._is_recounted = [], False
-            return found
-
-    def give_back(self) -> None:
-        """Say that the last changes were not taken in."""
-        with self._lock:
-            self._is_recounted = True
+            return {key: each.message for key, each in self._written.items()}
 
     def rows(self) -> pa.Table:
         """The rows of `chunks` that a fold would make now."""
@@ -134,34 +108,18 @@ class Overlay:
             read = self._log.read(folded.offsets)
             if stamp(self._home.current) == published or attempt == _ATTEMPTS:
                 break
-        self._published, self._folded = published, folded
-        self._tail, self._flaws = list(read.entries), list(read.flaws)
-        self._offsets = read.offsets
+        self._published, self.folded, self._offsets = published, folded, read.offsets
+        self.tail, self._flaws = list(read.entries), list(read.flaws)
         self._recount()
 
-    def _take(self, read: Read) -> None:
-        """Take in what came since the last look."""
-        self._offsets = read.offsets
-        self._flaws += read.flaws
-        self._tail += read.entries
-        if any(isinstance(entry.record, Tombstone) for entry in read.entries):
-            self._recount()
-            return
-        for entry in read.entries:
-            if isinstance(entry.record, Message):
-                known = self._written.get(entry.record.id)
-                self._written[entry.record.id] = again(known, 1) if known else Written(entry.record, entry.position, 0)
-                self._new += [] if known else [entry.record]
-
     def _recount(self) -> None:
-        found = contents(self.folded.messages, self._tail, self._oldest())
+        before = self.there()
+        found = contents(self.folded.messages, self.tail, self._oldest())
         self._written = {each.message.id: each for each in found}
-        self._is_recounted = True
+        for key, each in self._written.items():
+            if before.get(key) == each.message:
+                self._written[key] = Written(before[key], each.repeats)
+        self.version += 1
 
     def _oldest(self) -> int:
         return oldest(self._settings().memory.retention_days, time_ns() // 1000)
-
-    def _drop_old(self) -> None:
-        since = self._oldest()
-        if since and any(each.message.at < since for each in self._written.values()):
-            self._recount()

@@ -9,10 +9,11 @@ score. `python -m benchmarks.locomo` chose the weights, and measures the speed.
 
 import math
 from array import array
-from bisect import bisect_left
+from bisect import insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,8 @@ _Positions = NDArray[np.int64]
 # The first row stands for the neighbour that a chunk does not have: it has no terms, and is its own neighbour.
 _NOBODY = 0
 _NEVER = np.iinfo(np.int64).max  # the time of a row without a chunk
-_ROW = np.dtype([("at", np.int64), ("length", np.int64), ("before", np.int64), ("after", np.int64), ("role", np.int64)])
-_EMPTY = (_NEVER, 0, _NOBODY, _NOBODY, 0)
+_ROW = np.dtype([("at", np.int64), ("length", np.int64), ("role", np.int64)])
+_EMPTY = (_NEVER, 0, 0)
 _DAY = 24 * 60 * 60 * 1e6  # in microseconds
 
 
@@ -45,6 +46,16 @@ class Utterance:
     role: str
     tool: str
     text: str
+    start_line: int = 1  # of the message
+    end_line: int = 1
+
+    @property
+    def place(self) -> tuple[_Order, str]:
+        """Where it is in the talk; the id decides where two would be at the same place."""
+        return self.order, self.chunk_id
+
+
+_NOTHING = Utterance("", "", (0, "", 0), "", "", "")  # of a row without a chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +72,6 @@ class TalkWeights:
 
 
 TALK_WEIGHTS = TalkWeights()
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class _Place:
-    """Where a chunk is in the talk; the id decides where two would be at the same place."""
-
-    order: _Order
-    chunk_id: str
-    session: str
-
-
-_NOWHERE = _Place((0, "", 0), "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +102,26 @@ class TalkIndex:
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
+        self._clear()
+
+    def _clear(self) -> None:
         self._rows = np.array([_EMPTY], _ROW)
-        self._vectors = np.zeros((1, dimension), np.float32)
-        self._places: list[_Place] = [_NOWHERE]  # of each row, `_NOWHERE` of those without a chunk
+        self._vectors = np.zeros((1, self.dimension), np.float32)
+        self._uttered: list[Utterance] = [_NOTHING]  # of each row
         self._postings: dict[str, array[int]] = {}  # of a stem: rows and frequencies, in turns
         self._numbers: dict[str, int] = {}  # the row of a chunk
         self._sessions: dict[str, list[int]] = {}  # the rows of a session, in its order
         self._roles: dict[str, int] = {}
+        self._links: NDArray[np.int64] | None = None  # of each row that before and that after it in its session
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def __contains__(self, chunk_id: object) -> bool:
         return chunk_id in self._numbers
+
+    def __getitem__(self, chunk_id: str) -> Utterance:
+        return self._uttered[self._numbers[chunk_id]]
 
     def add(self, utterances: Sequence[Utterance], vectors: NDArray[np.float16 | np.float32]) -> None:
         """Take chunks in; those that are there already stay as they are.
@@ -138,8 +144,12 @@ class TalkIndex:
         """Forget chunks, if they are there."""
         for chunk_id in chunk_ids:
             if (row := self._numbers.pop(chunk_id, None)) is not None:
-                self._unlink(row)
-        if len(self._places) > 2 * (len(self._numbers) + 1):
+                session = self._sessions[self._uttered[row].session]
+                session.remove(row)
+                if not session:
+                    del self._sessions[self._uttered[row].session]
+                self._rows[row], self._vectors[row], self._uttered[row], self._links = _EMPTY, 0, _NOTHING, None
+        if len(self._uttered) > 2 * (len(self._numbers) + 1):
             self._compact()
 
     def search(
@@ -169,7 +179,7 @@ class TalkIndex:
             weights: of the signals.
             now: since when chunks are old, if `decay` is set; by default the time of the newest one that counts.
         """
-        times = self._rows["at"][: len(self._places)]
+        times = self._rows["at"][: len(self._uttered)]
         visible = times <= min(_NEVER - 1 if until is None else until, _NEVER - 1)
         chosen = visible & self._chosen(sessions, roles)
         if top_k < 1 or not chosen.any():
@@ -184,12 +194,12 @@ class TalkIndex:
             signals["recency"] = -weights.decay * score * _faded(newest - times, weights.half_life_days)
             score += signals["recency"]
         return [
-            Scored.of(self._places[row].chunk_id, [Signal(name, float(part[row])) for name, part in signals.items()])
+            Scored.of(self._uttered[row].chunk_id, [Signal(name, float(part[row])) for name, part in signals.items()])
             for row in self._best(score, chosen, top_k)
         ]
 
     def _add(self, utterance: Utterance, vector: NDArray[np.float32]) -> None:
-        row = len(self._places)
+        row = len(self._uttered)
         if row == len(self._rows):
             self._rows, self._vectors = _doubled(self._rows), _doubled(self._vectors)
         # The name of a tool is that of a speaker: who asks what a tool answered names it.
@@ -197,61 +207,23 @@ class TalkIndex:
         for stem, count in counts.items():
             self._postings.setdefault(stem, array("i")).extend((row, count))
         role = self._roles.setdefault(utterance.role, len(self._roles))
-        self._rows[row] = (utterance.order[0], counts.total(), _NOBODY, _NOBODY, role)
+        self._rows[row] = (utterance.order[0], counts.total(), role)
         self._vectors[row] = vector
-        self._places.append(_Place(utterance.order, utterance.chunk_id, utterance.session))
+        self._uttered.append(utterance)
         self._numbers[utterance.chunk_id] = row
-        self._link(row)
-
-    def _position(self, session: Sequence[int], row: int) -> int:
-        """Where in its session a chunk is, or has to be put."""
-        return bisect_left(session, self._places[row], key=self._places.__getitem__)
-
-    def _link(self, row: int) -> None:
-        """Put a chunk between its neighbours."""
-        session = self._sessions.setdefault(self._places[row].session, [])
-        at = self._position(session, row)
-        before, after = [_NOBODY, *session[max(at - 1, 0) : at]][-1], [*session[at : at + 1], _NOBODY][0]
-        session.insert(at, row)
-        self._join(before, row)
-        self._join(row, after)
-
-    def _unlink(self, row: int) -> None:
-        """Take a chunk out from between its neighbours."""
-        name = self._places[row].session
-        session = self._sessions[name]
-        del session[self._position(session, row)]
-        if not session:
-            del self._sessions[name]
-        self._join(int(self._rows["before"][row]), int(self._rows["after"][row]))
-        self._rows[row] = _EMPTY
-        self._vectors[row] = 0
-        self._places[row] = _NOWHERE
-
-    def _join(self, first: int, second: int) -> None:
-        """Make two rows follow each other."""
-        if first != _NOBODY:
-            self._rows["after"][first] = second
-        if second != _NOBODY:
-            self._rows["before"][second] = first
+        insort(self._sessions.setdefault(utterance.session, []), row, key=lambda each: self._uttered[each].place)
+        self._links = None
 
     def _compact(self) -> None:
-        """Give the rows in use new numbers, so that there are no others."""
-        used = np.array([_NOBODY, *self._numbers.values()])
-        numbers = np.zeros(len(self._places), np.int64)
-        numbers[used] = np.arange(len(used))
-        self._places = [self._places[row] for row in used]
-        self._rows, self._vectors = self._rows[used], self._vectors[used]
-        for neighbour in ("before", "after"):
-            self._rows[neighbour] = numbers[self._rows[neighbour]]
-        self._numbers = {chunk_id: row for row, chunk_id in enumerate(self._numbers, start=1)}
-        self._sessions = {name: numbers[rows].tolist() for name, rows in self._sessions.items()}
-        renumbered = ((stem, _renumbered(posting, numbers)) for stem, posting in self._postings.items())
-        self._postings = {stem: posting for stem, posting in renumbered if posting}
+        """Build the index anew from the rows in use, so that there are no others."""
+        kept = [(self._uttered[row], self._vectors[row]) for row in self._numbers.values()]
+        self._clear()
+        for utterance, vector in kept:
+            self._add(utterance, vector)
 
     def _chosen(self, sessions: Collection[str] | None, roles: Collection[str] | None) -> _Mask:
         """Which rows are of some sessions and roles: shape (rows,)."""
-        chosen = np.ones(len(self._places), np.bool_)
+        chosen = np.ones(len(self._uttered), np.bool_)
         if sessions is not None:
             chosen[:] = False
             for session in sessions:
@@ -264,9 +236,14 @@ class TalkIndex:
 
     def _context(self, weights: TalkWeights) -> _Context:
         """The neighbours of each row, the further the less."""
-        neighbours = [(1.0, np.arange(len(self._places)))]
-        for side in ("before", "after"):
-            links = rows = self._rows[side][: len(self._places)].copy()
+        if self._links is None:
+            talk = np.array([*chain.from_iterable((_NOBODY, *rows) for rows in self._sessions.values()), _NOBODY])
+            self._links = np.zeros((2, len(self._uttered)), np.int64)
+            self._links[0, talk[1:]], self._links[1, talk[:-1]] = talk[:-1], talk[1:]
+            self._links[:, _NOBODY] = _NOBODY
+        neighbours = [(1.0, np.arange(len(self._uttered)))]
+        for links in self._links:
+            rows = links
             for step in range(1, weights.context + 1):
                 neighbours.append((weights.share**step, rows))
                 rows = links[rows]
@@ -298,7 +275,7 @@ class TalkIndex:
     def _cosines(self, vector: NDArray[np.float32]) -> _Floats:
         """Between the query and each row, 0 for those that lead away: shape (rows,)."""
         # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
-        cosines: NDArray[np.float32] = np.vecdot(self._vectors[: len(self._places)], _units(vector[np.newaxis])[0])
+        cosines: NDArray[np.float32] = np.vecdot(self._vectors[: len(self._uttered)], _units(vector[np.newaxis])[0])
         return np.maximum(cosines, 0, dtype=np.float64)
 
     def _best(self, scores: _Floats, chosen: _Mask, top_k: int) -> list[int]:
@@ -307,7 +284,7 @@ class TalkIndex:
         if len(found) > top_k:
             least = np.partition(scores[found], -top_k)[-top_k]
             found = found[scores[found] >= least]
-        return sorted(found.tolist(), key=lambda row: (scores[row], self._places[row]), reverse=True)[:top_k]
+        return sorted(found.tolist(), key=lambda row: (scores[row], self._uttered[row].place), reverse=True)[:top_k]
 
 
 def _faded(ages: NDArray[np.int64], half_life_days: float) -> _Floats:
@@ -327,10 +304,3 @@ def _units(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.float32]:
 def _doubled(rows: NDArray[Any]) -> NDArray[Any]:
     """Room for twice as many rows, with those that are there."""
     return np.concatenate([rows, np.zeros_like(rows)])
-
-
-def _renumbered(posting: "array[int]", numbers: NDArray[np.int64]) -> "array[int]":
-    """The posting list of a stem with the new numbers of its rows, without those that have none."""
-    pairs = np.array(posting, np.intc).reshape(-1, 2)
-    pairs[:, 0] = numbers[pairs[:, 0]]
-    return array("i", pairs[pairs[:, 0] != _NOBODY].tobytes())

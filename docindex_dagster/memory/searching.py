@@ -1,6 +1,6 @@
 """Searching a domain: one index in memory of all chunks of its messages, brought up to date before each question."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -17,23 +17,14 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
+from docindex_dagster.memory.contents import Written
 from docindex_dagster.memory.message import Message
-from docindex_dagster.memory.overlay import Changes, Overlay
+from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
-from docindex_dagster.memory.transcript import Written
 from docindex_dagster.search.model import Scored
 
+_MANY = 64  # messages, for which the tables of the last fold are read
 _COLUMNS = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A chunk of a message, and where it stands in the message."""
-
-    message_id: str
-    text: str
-    start_line: int
-    end_line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,38 +42,33 @@ class _Indexed:
 
     made_by: tuple[str, str]  # the names of both
     index: TalkIndex
-    pieces: dict[str, Piece] = field(default_factory=dict)  # by the ids of chunks
+    version: int = -1  # of the overlay, of which it holds all
     messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with the ids of their chunks
-    without_vectors: dict[str, Message] = field(default_factory=dict)  # those for which the model failed
+    without_vectors: set[str] = field(default_factory=set)  # ids of those for which the model failed
 
     def drop(self, ids: Collection[str]) -> None:
         """Take messages out."""
         for message_id in ids:
             _, chunks = self.messages.pop(message_id)
-            self.without_vectors.pop(message_id, None)
+            self.without_vectors.discard(message_id)
             self.index.remove(chunks)
-            for chunk in chunks:
-                del self.pieces[chunk]
 
     def add(self, messages: Sequence[Message], rows: pa.Table, vectors: NDArray[np.float32] | None) -> None:
         """Take messages in with their rows; without vectors, they are found by their words alone."""
         by_id = {message.id: message for message in messages}
         chunks: dict[str, list[str]] = {message.id: [] for message in messages}
-        pieces: dict[str, Piece] = {}
         utterances: list[Utterance] = []
         for row in rows.select(list(_COLUMNS)).to_pylist():
             message = by_id[message_of(row["path"])]
-            chunk_id = row["chunk_id"]
-            pieces[chunk_id] = Piece(message.id, row["text"], row["start_line"], row["end_line"])
-            chunks[message.id].append(chunk_id)
+            chunks[message.id].append(row["chunk_id"])
             order = (message.at, message.id, row["chunk_index"])
-            utterances.append(Utterance(chunk_id, message.session, order, message.role, message.tool, row["text"]))
+            said = (message.role, message.tool, row["text"], row["start_line"], row["end_line"])
+            utterances.append(Utterance(row["chunk_id"], message.session, order, *said))
         nothing = np.zeros((rows.num_rows, self.index.dimension), np.float32)
         self.index.add(utterances, nothing if vectors is None else vectors)
-        self.pieces.update(pieces)
         self.messages.update({key: (by_id[key], tuple(ids)) for key, ids in chunks.items()})
         if vectors is None:
-            self.without_vectors.update(by_id)
+            self.without_vectors |= by_id.keys()
 
 
 class Searcher:
@@ -108,7 +94,7 @@ class Searcher:
         sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         until: int | None = None,
-    ) -> tuple[list[tuple[Scored, Piece, Written]], list[str]]:
+    ) -> tuple[list[tuple[Scored, Utterance, Written]], list[str]]:
         """The best chunks for a query with the messages that they are of, and what keeps vectors from being asked.
 
         Args:
@@ -132,10 +118,11 @@ class Searcher:
                 found = now.index.search(
                     asked.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
                 )
-            pieces = [(each, now.pieces[each.chunk_id]) for each in found]
+            uttered = [now.index[each.chunk_id] for each in found]
             warnings = [self._problem] if now.without_vectors else []
-        there = ((each, piece, self._overlay.message(piece.message_id)) for each, piece in pieces)
-        return [(each, piece, written) for each, piece, written in there if written is not None], warnings
+        there = (self._overlay.message(each.order[1]) for each in uttered)
+        together = zip(found, uttered, there, strict=True)
+        return [(each, piece, written) for each, piece, written in together if written is not None], warnings
 
     def _up_to_date(self) -> _Indexed:
         """The index of all messages that are there."""
@@ -143,32 +130,26 @@ class Searcher:
         made_by = (self._settings().memory.chunker, embedder.name)
         if self._indexed is None or self._indexed.made_by != made_by:
             self._indexed = _Indexed(made_by, TalkIndex(embedder.dimension))
-        changes = self._overlay.changes(anew=not self._indexed.messages)
-        try:
-            self._take(self._indexed, changes, embedder)
-        except BaseException:
-            self._overlay.give_back()
-            raise
+        self._take(self._indexed, embedder)
         return self._indexed
 
-    def _take(self, now: _Indexed, changes: Changes, embedder: Embedder) -> None:
-        new = list(changes.new)
-        if changes.messages is not None:
-            now.drop(_gone(now.messages, changes.messages))
-            new = [message for key, message in changes.messages.items() if key not in now.messages]
-        again = list(now.without_vectors.values())  # the model may work by now
-        now.drop([message.id for message in again])
-        new = [*{message.id: message for message in (*again, *new)}.values()]
-        if not new:
+    def _take(self, now: _Indexed, embedder: Embedder) -> None:
+        """Take in what came since, and again what has no vectors: the model may work by now."""
+        version = self._overlay.version
+        if now.version == version and not now.without_vectors:
             return
-        is_many = changes.messages is not None
-        cut_by = now.made_by[0]
-        rows = (
-            all_rows(self._home, self._overlay.key, new, cut_by)
-            if is_many
-            else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
-        )
-        now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
+        there, again = self._overlay.there(), now.without_vectors
+        now.drop([key for key, (one, _) in now.messages.items() if there.get(key) is not one or key in again])
+        new = [message for key, message in there.items() if key not in now.messages]
+        if new:
+            is_many, cut_by = len(new) > _MANY, now.made_by[0]
+            rows = (
+                all_rows(self._home, self._overlay.key, new, cut_by)
+                if is_many
+                else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
+            )
+            now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
+        now.version = version
 
     def _vectors(self, rows: pa.Table, embedder: Embedder, *, is_many: bool) -> NDArray[np.float32] | None:
         """The vectors of chunks: those that a fold made, or new ones; None where the model fails."""
@@ -191,8 +172,3 @@ def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:
     except EmbeddingError as error:
         warnings.append(f"{error}; results are by words alone")
         return Asked(query)
-
-
-def _gone(indexed: Mapping[str, tuple[Message, tuple[str, ...]]], there: Mapping[str, Message]) -> list[str]:
-    """The ids of messages that are not there any more, or are there as another message of the same id."""
-    return [key for key, (message, _) in indexed.items() if there.get(key) != message]

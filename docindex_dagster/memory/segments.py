@@ -1,7 +1,7 @@
-"""The files of a log: a folder for each epoch, in it a segment for each process that wrote.
+"""The files of a log: a folder with a segment for each process that wrote. No symbolic link is followed.
 
-A rewrite makes the segments of a new epoch in a folder that nobody reads, and gives it its name: so there is one epoch
-or the next, whole, whenever the process ends. All before the last one is rubbish. No symbolic link is followed.
+A sealed segment is read-only. Its writer goes on in another one, so a fold can remove it as a whole. Older versions
+took records out by copying the others into a folder with a higher number: the highest one counts.
 """
 
 import os
@@ -10,7 +10,7 @@ import secrets
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,9 +19,10 @@ from docindex_dagster.core.errors import LogError
 from docindex_dagster.core.layout import Layout
 
 _FIRST = "00000000"
-_EPOCH = re.compile(r"\d{8}")
+_FOLDER = re.compile(r"\d{8}")
 _SEGMENT = re.compile(r"[0-9a-f]{16}-\d+-[0-9a-f]{16}\.seg")
 _USER_DIRECTORY, _USER_FILE, _GROUP_DIRECTORY, _GROUP_FILE = 0o700, 0o600, 0o050, 0o040
+_ALL_MAY_WRITE = 0o222
 _NO_LINK = os.O_NOFOLLOW | os.O_CLOEXEC
 # Not all systems have it; it leaves out what a file's size does not hang on.
 sync_data = getattr(os, "fdatasync", os.fsync)
@@ -39,26 +40,31 @@ class Segments:
         """The file of a segment."""
         return self._log / segment
 
-    def epoch(self) -> str | None:
-        """The last epoch; None where nothing was written yet.
+    def folder(self) -> str | None:
+        """The name of the folder that counts; None where nothing was written yet.
 
         Raises:
-            LogError: the folder is a symbolic link.
+            LogError: it lies in a symbolic link.
         """
-        found = self._epochs()
-        return found[-1] if found else None
+        self._check()
+        try:
+            entries = list(os.scandir(self._log))
+        except FileNotFoundError:
+            return None
+        names = (each.name for each in entries if _FOLDER.fullmatch(each.name) and each.is_dir(follow_symlinks=False))
+        return max(names, default=None)
 
     def sizes(self) -> dict[str, int]:
-        """The segments of the last epoch and their bytes, in the order of their making.
+        """The segments and their bytes, in the order of their making.
 
         Raises:
             LogError: the folder is a symbolic link.
         """
-        while (epoch := self.epoch()) is not None:
+        while (folder := self.folder()) is not None:
             try:
-                entries = list(os.scandir(self._log / epoch))
-                found = {f"{epoch}/{each.name}": _size(each) for each in entries if _SEGMENT.fullmatch(each.name)}
-            except FileNotFoundError:  # a rewrite or a removal went before
+                entries = list(os.scandir(self._log / folder))
+                found = {f"{folder}/{each.name}": _size(each) for each in entries if _SEGMENT.fullmatch(each.name)}
+            except FileNotFoundError:  # a removal came between
                 continue
             return {name: size for name, size in sorted(found.items()) if size is not None}
         return {}
@@ -75,26 +81,32 @@ class Segments:
         finally:
             os.close(descriptor)
 
-    def is_last(self, epoch: str) -> bool:
-        """Whether no epoch follows, as long as there are files of this one."""
-        return not os.path.lexists(self._log / _after(epoch))
-
-    def create(self, epoch: str | None = None) -> tuple[str, int]:
+    def create(self) -> tuple[str, int]:
         """Make a segment, and give its name and a descriptor to append to; nothing of it is synced.
-
-        Without an epoch it belongs to the last one, or begins the first.
 
         Raises:
             LogError: the folder is a symbolic link.
         """
-        epoch = epoch or self.epoch() or self._first_epoch()
-        name = f"{epoch}/{time.time_ns() // 1000:016x}-{os.getpid()}-{secrets.token_hex(8)}.seg"
+        folder = self.folder() or _FIRST
+        self._make(self._log / folder)
+        name = f"{folder}/{time.time_ns() // 1000:016x}-{os.getpid()}-{secrets.token_hex(8)}.seg"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | _NO_LINK
         return name, os.open(self.path(name), flags, _USER_FILE | self._of_group() & _GROUP_FILE)
 
+    def seal(self) -> dict[str, int]:
+        """Let nobody append to the segments that there are; returns their bytes. It takes the lock for one alone."""
+        sizes = self.sizes()
+        for segment in sizes:
+            descriptor = os.open(self.path(segment), os.O_RDONLY | _NO_LINK)
+            try:
+                os.fchmod(descriptor, stat.S_IMODE(os.fstat(descriptor).st_mode) & ~_ALL_MAY_WRITE)
+            finally:
+                os.close(descriptor)
+        return sizes
+
     @contextmanager
     def appending(self) -> Iterator[None]:
-        """Let no rewrite begin. Many may append together.
+        """Let nobody seal or remove segments. Many may append together.
 
         Raises:
             LogError: the folder is a symbolic link.
@@ -105,7 +117,7 @@ class Segments:
             yield
 
     @contextmanager
-    def alone(self, owner: str, on_wait: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    def alone(self, owner: str) -> Iterator[None]:
         """Let none append, or do what needs the same.
 
         Raises:
@@ -113,7 +125,7 @@ class Segments:
         """
         self._check()
         self._make(self.home.home)
-        with locks.alone(self.home.log_lock, owner, on_wait):
+        with locks.alone(self.home.log_lock, owner, lambda _: None):
             yield
 
     def sync_names(self, folder: str) -> None:
@@ -121,60 +133,24 @@ class Segments:
         path = self._log / folder
         files.sync([path, *path.parents[: len(path.relative_to(self._project_home).parts)]])
 
-    def draft(self, epoch: str | None) -> str:
-        """Make the folder of the epoch that is to follow one, under a name that nobody reads."""
-        name = f".{_after(epoch or _FIRST)}.tmp"
-        self._make(self._log / name)
-        return name
-
-    def publish(self, draft: str) -> None:
-        """Let a draft, all of whose files are synced, be the last epoch."""
-        self.sync_names(draft)
-        (self._log / draft).rename(self._log / draft.strip(".").removesuffix(".tmp"))
-        files.sync([self._log])
-
-    def sweep(self) -> None:
-        """Remove what rewrites left: drafts, and all epochs but the last one. It takes the lock for one alone.
-
-        Raises:
-            LogError: the folder is a symbolic link.
-        """
-        if not self._log.is_dir():
-            return
-        last = self.epoch()
-        for folder in sorted(self._log.iterdir()):
-            if folder.is_symlink() or folder.is_file():
-                folder.unlink()
-            elif folder.name != last:
-                shutil.rmtree(folder)
-        files.sync([self._log])
-
     def remove(self, segments: list[str]) -> None:
-        """Remove segments. It takes the lock for one alone."""
+        """Remove segments, and what older versions left. It takes the lock for one alone."""
         for segment in segments:
             self.path(segment).unlink(missing_ok=True)
-        for epoch in {segment.partition("/")[0] for segment in segments}:
-            self.sync_names(epoch)
+        last = self.folder()
+        for left in sorted(self._log.iterdir()):
+            if left.is_symlink() or left.is_file():
+                left.unlink()
+            elif left.name != last:
+                shutil.rmtree(left)
+        if last is not None:
+            self.sync_names(last)
 
     def _check(self) -> None:
         if os.path.islink(self.home.home) or os.path.islink(self._log):  # noqa: PTH114 each read looks, and a path is slow
             raise LogError(
                 f"{self._log} is, or lies in, a symbolic link: remove the link, or put a folder in its place"
             )
-
-    def _epochs(self) -> list[str]:
-        self._check()
-        try:
-            entries = list(os.scandir(self._log))
-        except FileNotFoundError:
-            return []
-        return sorted(
-            each.name for each in entries if _EPOCH.fullmatch(each.name) and each.is_dir(follow_symlinks=False)
-        )
-
-    def _first_epoch(self) -> str:
-        self._make(self._log / _FIRST)
-        return _FIRST
 
     def _make(self, folder: Path) -> None:
         """Make a folder and those around it, for whoever may read the home of the project."""
@@ -191,10 +167,6 @@ class Segments:
     def _project_home(self) -> Path:
         """The home in which that of the domain lies, as `Layout.domain` says."""
         return self.home.home.parent.parent
-
-
-def _after(epoch: str) -> str:
-    return f"{int(epoch) + 1:0{len(_FIRST)}d}"
 
 
 def _size(entry: "os.DirEntry[str]") -> int | None:

@@ -5,18 +5,18 @@ seen what is taken back.
 """
 
 import os
+import stat
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 
 from docindex_dagster.core.errors import DocindexError, LogError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.memory import frames
-from docindex_dagster.memory.message import Record
-from docindex_dagster.memory.position import Position
-from docindex_dagster.memory.records import Entry, as_payload
+from docindex_dagster.memory.message import Entry, Position, Record, as_payload
 from docindex_dagster.memory.segments import Segments, sync_data
 
 SEGMENT_BYTES = 16 << 20
@@ -32,18 +32,14 @@ class Segment:
     size: int = 0
 
     @classmethod
-    def create(cls, segments: Segments, folder: str | None = None) -> "Segment":
-        """Make one, in the last epoch or in a folder; its name is synced with the first write."""
-        return cls(segments, *segments.create(folder))
+    def create(cls, segments: Segments) -> "Segment":
+        """Make one; its name is synced with the first write."""
+        return cls(segments, *segments.create())
 
-    @property
-    def epoch(self) -> str:
-        """The folder in which it lies."""
-        return self.name.partition("/")[0]
-
-    def is_read(self) -> bool:
-        """Whether readers look at it: it was not removed, and no rewrite superseded it."""
-        return os.fstat(self.descriptor).st_nlink > 0 and self.segments.is_last(self.epoch)
+    def is_open(self) -> bool:
+        """Whether more may be appended: it was neither sealed nor removed."""
+        found = os.fstat(self.descriptor)
+        return found.st_nlink > 0 and bool(found.st_mode & stat.S_IWUSR)
 
     def append(self, data: Sequence[bytes]) -> list[Position]:
         """Write frames and sync them, or take back what was written of them."""
@@ -53,14 +49,13 @@ class Segment:
             self._write(written)
             sync_data(self.descriptor)
             if is_new:
-                self.segments.sync_names(self.epoch)
+                self.segments.sync_names(self.name.partition("/")[0])
         except BaseException:
             self._take_back()
             raise
-        end = self.size + len(written)
-        positions = _positions(self.name, end - sum(map(len, data)), data)
-        self.size = end
-        return positions
+        ends = list(accumulate(map(len, data), initial=self.size + len(written) - sum(map(len, data))))
+        self.size = ends[-1]
+        return [Position(self.name, *each) for each in pairwise(ends)]
 
     def close(self) -> None:
         """Let the segment be as it is."""
@@ -77,14 +72,6 @@ class Segment:
                 os.ftruncate(self.descriptor, self.size)
             else:
                 self.segments.path(self.name).unlink()
-
-
-def _positions(segment: str, start: int, data: Sequence[bytes]) -> list[Position]:
-    found = []
-    for frame in data:
-        found.append(Position(segment, start, start + len(frame)))
-        start += len(frame)
-    return found
 
 
 @dataclass(slots=True)
@@ -174,9 +161,9 @@ class Writer:
             batch.positions = [next(positions) for _ in batch.data]
 
     def _open(self, state: _State) -> Segment:
-        """The segment to append to; under the lock that keeps rewrites out."""
+        """The segment to append to; under the lock that keeps removals out."""
         segment = state.segment
-        if segment is not None and (segment.size >= self._segment_bytes or not segment.is_read()):
+        if segment is not None and (segment.size >= self._segment_bytes or not segment.is_open()):
             _leave(state)
         if state.segment is None:
             state.segment = Segment.create(self._segments)

@@ -2,26 +2,32 @@
 
 The process has a low priority and an interpreter of its own, so that no answer waits for it, and it is killed when the
 server ends: a fold may be killed anywhere. While nothing is said, a look compares names and sizes of files.
+
+The process, `python -m docindex_dagster.serving.folding ROOT DOMAIN`, prints in JSON what it took. Of an error, the
+last line that it prints is what may be recorded.
 """
 
+import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event, Lock, Thread
+from typing import Self
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import holder
 from docindex_dagster.core.printable import command
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.core.traces import Attribute, recording
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.discretion import reason
-from docindex_dagster.memory.fold import why_due
-from docindex_dagster.memory.state import state_of
-from docindex_dagster.serving.fold_process import Done
+from docindex_dagster.memory.fold import fold, reason, state_of, why_due
 from docindex_dagster.serving.jobs.child import environment
+from docindex_dagster.serving.telemetry.tracing import of_environment
 
 _PAUSE_S = 5.0
 _UNCHANGED_FOR_S = 60.0  # what did not change is looked at again: it may wait for long by then
@@ -31,7 +37,70 @@ _LONGEST_DELAY_S = 3600.0
 _MESSAGES_FACTOR = 10
 _GRACE_MINUTES = 2
 
+_NICENESS = 10
+
 Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a fold took.
+
+    Attributes:
+        warnings: how many there were.
+        timings: the steps and the seconds that each took, the fold itself last.
+    """
+
+    warnings: int
+    timings: tuple[tuple[str, float], ...]
+
+    def to_json(self) -> str:
+        """As a line."""
+        return json.dumps([self.warnings, self.timings])
+
+    @classmethod
+    def of_json(cls, text: str) -> Self | None:
+        """From that line; None of another one, as a library may print."""
+        try:
+            warnings, timings = json.loads(text)
+            return cls(int(warnings), tuple((str(name), float(seconds)) for name, seconds in timings))
+        except (TypeError, ValueError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """A recorder that times steps. `ended` is called with the name of each, what was noted, seconds, and its error."""
+
+    ended: Callable[[str, Mapping[str, Attribute], float, str | None], None]
+
+    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Timed":
+        """Time a step."""
+        return _Timed(self.ended, name, dict(attributes))
+
+
+@dataclass(slots=True)
+class _Timed:
+    """A step that is being timed."""
+
+    ended: Callable[[str, Mapping[str, Attribute], float, str | None], None]
+    name: str
+    attributes: dict[str, Attribute]
+    begun: float = 0.0
+
+    def __enter__(self) -> Self:
+        self.begun = time.perf_counter()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.ended(self.name, self.attributes, time.perf_counter() - self.begun, kind.__name__ if kind else None)
+
+    def note(self, **attributes: Attribute) -> None:
+        """Labels are known from the beginning, but for what is counted at the end."""
+        self.attributes |= attributes
+
+    def quote(self, **texts: str) -> None:
+        """No label is what users or indexed files wrote."""
 
 
 def _print(text: str) -> None:
@@ -140,7 +209,7 @@ class _Folder:
             if self._is_over.is_set():
                 return ""
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "docindex_dagster.serving.fold_process", str(self.settings.root), key],
+                [sys.executable, "-P", "-m", "docindex_dagster.serving.folding", str(self.settings.root), key],
                 cwd=self.settings.root,
                 env=environment(self.settings),
                 stdin=subprocess.DEVNULL,
@@ -177,3 +246,24 @@ def _patient(settings: Settings) -> Settings:
         "fold_minutes": memory.fold_minutes + _GRACE_MINUTES,
     }
     return settings.model_copy(update={"memory": memory.model_copy(update=later)})
+
+
+def main(root: str, key: str) -> int:
+    """Fold one domain, with a low priority."""
+    os.nice(_NICENESS)
+    timings: list[tuple[str, float]] = []
+    stopwatch = Stopwatch(lambda name, _, seconds, __: timings.append((name, seconds)))
+    try:
+        settings = load_settings(Path(root))
+        traces = of_environment(lambda _: None, has_texts=settings.serve.trace_texts)
+        with closing(traces) if traces else nullcontext(), recording(stopwatch, *((traces,) if traces else ())):
+            done = fold(settings, key)
+    except Exception as error:  # noqa: BLE001 it may be of another package
+        sys.stderr.write(f"{reason(error, key)}\n")
+        return 1
+    sys.stdout.write(f"{Done(len(done.warnings), tuple(timings)).to_json()}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

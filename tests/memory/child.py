@@ -1,7 +1,7 @@
 """A process at work on a log: python -m tests.memory.child WORK HOME [ARGUMENT…].
 
 `write HOME NAME COUNT` prints each text once it is acknowledged. `watch HOME` is given such lines, and answers each by
-`seen` or `missed`. `rewrite HOME` begins a new epoch again and again, `fork HOME` writes before and after it forks, and
+`seen` or `missed`. `cut HOME` seals the segments again and again, `fork HOME` writes before and after it forks, and
 `fill HOME BYTES` writes with that limit on the size of its files.
 """
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.position import Offsets
+from docindex_dagster.memory.message import Offsets
 from tests.memory.logs import DOMAIN, message, write
 
 _PIPE_BYTES = 1 << 16
@@ -45,10 +45,10 @@ def _watch(log: Log) -> None:
             _say("seen" if line.decode() in seen else "missed")
 
 
-def _rewrite(log: Log) -> None:
+def _cut(log: Log) -> None:
     while True:
-        log.rewrite(lambda _: True)
-        _say("rewritten")
+        log.cut()
+        _say("cut")
         time.sleep(_PAUSE_S)
 
 
@@ -78,7 +78,7 @@ def _fill(log: Log, size: str) -> None:
 _WORK: dict[str, Callable[..., None]] = {
     "write": _write,
     "watch": _watch,
-    "rewrite": _rewrite,
+    "cut": _cut,
     "fork": _fork,
     "fill": _fill,
 }

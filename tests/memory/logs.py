@@ -1,8 +1,8 @@
 """What tests write into logs, and see in them."""
 
+from docindex_dagster.memory.contents import Written, contents
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message, compose
-from docindex_dagster.memory.transcript import Transcript
 
 DOMAIN = "memory/main"
 
@@ -22,15 +22,14 @@ def another(log: Log) -> Log:
     return Log(log.home)
 
 
-def transcript(log: Log) -> Transcript:
-    read = Transcript()
-    read.add(another(log).read().entries)
-    return read
+def written(log: Log) -> list[Written]:
+    """The messages that are there, with their repeats."""
+    return contents((), another(log).read().entries)
 
 
 def texts(log: Log) -> list[str]:
     """The messages that are there."""
-    return [each.message.text for each in transcript(log).messages()]
+    return [each.message.text for each in written(log)]
 
 
 def files(log: Log) -> bytes:

@@ -16,11 +16,11 @@ from typing import Any
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory import log as log_module
-from docindex_dagster.memory import rewriting, segments, writer
+from docindex_dagster.memory import segments, writer
 from docindex_dagster.memory.log import Log, open_log
 from tests.memory.logs import DOMAIN, files, message, texts, write
 
-_FILES = {module.__file__ for module in (log_module, rewriting, segments, writer)}
+_FILES = {module.__file__ for module in (log_module, segments, writer)}
 _SECRET = "the secret"
 
 
@@ -49,7 +49,7 @@ def _killed_at(step: int, work: Callable[[], object]) -> bool:
 def _prepared(home: Layout) -> Log:
     """A log of two segments, one message of which is forgotten; this process goes on to write into the second."""
     log = Log(home)
-    log.rewrite(lambda _: False)
+    log.remove(log.cut())
     write(log, "first", _SECRET)
     log.close()
     write(log, "last")
@@ -57,12 +57,10 @@ def _prepared(home: Layout) -> Log:
     return log
 
 
-def _rewriting(log: Log) -> str:
+def _cutting(log: Log) -> str:
     found = ",".join(texts(log))
     write(log, "after it")
     assert texts(log) == [*found.split(","), "after it"]
-    log.rewrite(lambda _: True)
-    assert _SECRET.encode() not in files(log)
     return found
 
 
@@ -76,12 +74,13 @@ def _appending(log: Log) -> str:
 def _removing(log: Log) -> str:
     left = ",".join(texts(log)) or "nothing"
     log.remove(log.cut())
+    assert _SECRET.encode() not in files(log)
     assert texts(log) == []
     return left
 
 
 _WORK: dict[str, tuple[Callable[[Log], object], Callable[[Log], str]]] = {
-    "rewrite": (lambda log: log.rewrite(lambda _: True), _rewriting),
+    "cut": (lambda log: log.cut(), _cutting),
     "append": (lambda log: write(log, "new"), _appending),
     "remove": (lambda log: log.remove(log.cut()), _removing),
 }

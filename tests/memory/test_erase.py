@@ -81,7 +81,7 @@ def test_what_is_said_after_it_was_forgotten_stays(talk):
     assert texts(talk) == ["a marmot whistles", "an eagle circles", SECRETS[0]]
 
 
-@pytest.mark.parametrize("step", ["docindex_dagster.stores.erasure.erase", "docindex_dagster.memory.log.Log.rewrite"])
+@pytest.mark.parametrize("step", ["docindex_dagster.stores.erasure.erase", "docindex_dagster.memory.log.Log.remove"])
 def test_an_erasure_that_was_stopped_is_ended_by_the_next_fold(talk, monkeypatch, step):
     def stop(*_: object, **__: object) -> None:
         raise FullDiskError("it is full")
@@ -137,6 +137,26 @@ def test_what_is_written_again_while_it_is_erased_stays_and_ends_no_erasure(talk
     assert len(first.receipt.forgotten) == 1
     assert second.receipt is None
     assert texts(talk) == ["a marmot whistles", "an eagle circles", SECRETS[0]]
+
+
+def test_an_older_version_that_still_writes_keeps_an_erasure_unfinished(talk, monkeypatch):
+    log = log_of(talk)
+    log.forget("session", "goes")
+    erased = erasure.erase
+
+    def write_and_erase(home) -> None:
+        say(log, "whatever the cut sealed", 9)
+        erased(home)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("docindex_dagster.memory.writer.Segment.is_open", lambda _: True)
+        patch.setattr("docindex_dagster.stores.erasure.erase", write_and_erase)
+        with pytest.raises(ErasureError, match="older docindex still writes"):
+            fold(talk, DOMAIN)
+
+    assert len(fold(talk, DOMAIN).receipt.forgotten) == 2
+    assert traces_of(home_of(talk), SECRETS) == []
+    assert texts(talk) == ["a marmot whistles", "an eagle circles", "whatever the cut sealed"]
 
 
 def test_an_erasure_that_was_stopped_leaves_what_was_written_again(talk, monkeypatch):

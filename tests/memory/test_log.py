@@ -13,16 +13,15 @@ import pytest
 from docindex_dagster.core import locks
 from docindex_dagster.core.errors import LogError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.memory.contents import contents
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Tombstone, compose
-from docindex_dagster.memory.position import Offsets
+from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, compose
 from docindex_dagster.memory.segments import Segments
-from docindex_dagster.memory.transcript import Transcript
-from tests.memory.logs import DOMAIN, another, message, texts, transcript, write
+from tests.memory.logs import DOMAIN, another, message, texts, write, written
 
 
 def segments(log: Log) -> list[str]:
-    return list(log.cut().ends)
+    return list(Segments(log.home).sizes())
 
 
 def test_what_was_appended_is_read_with_its_place_and_time(log):
@@ -33,7 +32,7 @@ def test_what_was_appended_is_read_with_its_place_and_time(log):
     read = another(log).read()
 
     assert list(read.entries) == entries
-    assert (read.flaws, read.gone) == ((), frozenset())
+    assert read.flaws == ()
     [found] = [entry.record for entry in read.entries]
     assert (found.role, found.tool, found.text, found.anchors) == ("tool", "shell", "hello", (anchor,))
     assert before <= found.at <= time.time_ns() // 1000
@@ -56,7 +55,7 @@ def test_nothing_is_made_before_something_is_written(log, layout):
     assert log.read().entries == ()
     assert log.append([]) == []
     assert log.cut() == Offsets()
-    assert (log.rewrite(lambda _: True).retained, log.remove(Offsets())) == (0, [])
+    assert log.remove(Offsets()) == []
     assert not layout.home.exists()
 
 
@@ -100,7 +99,7 @@ def test_a_message_that_comes_again_counts_once(log):
     write(another(log), "yes", "yes")
     first = log.read().entries[0].record
 
-    found = transcript(log).messages()
+    found = written(log)
 
     assert [(each.message.text, each.repeats) for each in found] == [("yes", 2), ("no", 0)]
     assert found[0].message == first
@@ -162,7 +161,7 @@ def test_threads_share_a_log(log):
         thread.join()
 
     assert len(segments(log)) == 1
-    times = [each.message.at for each in transcript(log).messages()]
+    times = [each.message.at for each in written(log)]
     assert len(set(times)) == len(times) == 400
     for name in "abcdefgh":
         assert [text for text in texts(log) if text[0] == name] == [f"{name}{number:03d}" for number in range(50)]
@@ -212,7 +211,7 @@ def test_what_is_written_again_after_it_was_forgotten_is_there_again(log):
     assert texts(log) == ["a"]
     write(another(log), "b")
 
-    assert [(each.message.text, each.repeats) for each in transcript(log).messages()] == [("a", 0), ("b", 0)]
+    assert [(each.message.text, each.repeats) for each in written(log)] == [("a", 0), ("b", 0)]
 
 
 def test_a_whole_domain_can_be_forgotten(log):
@@ -234,18 +233,14 @@ def test_what_is_forgotten_is_hidden_although_the_clock_went_back(log, monkeypat
     assert texts(log) == ["b"]
 
 
-def test_messages_are_the_same_in_whatever_pieces_a_log_is_read(log):
+def test_messages_are_the_same_in_whatever_order_a_log_is_read(log):
     write(log, "a", "b", "a")
     log.forget("message", message("b").id)
     write(another(log), "b", "c")
     entries = log.read().entries
-    whole, backwards = Transcript(), Transcript()
-    whole.add(entries)
-    for entry in reversed(entries):
-        backwards.add([entry])
 
-    assert whole.messages() == backwards.messages()
-    assert [each.message.text for each in whole.messages()] == ["a", "b", "c"]
+    assert contents((), entries) == contents((), entries[::-1])
+    assert texts(log) == ["a", "b", "c"]
 
 
 def test_a_state_of_the_log_has_what_came_before_it_and_not_what_came_later(log):
@@ -272,33 +267,20 @@ def test_a_state_of_the_log_is_taken_between_writes(log):
     assert taken == [log.cut()]
 
 
-def test_a_read_begins_anew_when_a_rewrite_comes_between(log, monkeypatch):
-    write(log, "a", "b")
+def test_a_read_begins_anew_when_a_removal_comes_between(log, monkeypatch):
+    write(log, "a")
+    cut = log.cut()
+    write(log, "b")
     read = Segments.read
 
-    def after_a_rewrite(*arguments: Any) -> bytes:
+    def after_a_removal(*arguments: Any) -> bytes:
         monkeypatch.setattr(Segments, "read", read)
-        another(log).rewrite(lambda _: True)
+        another(log).remove(cut)
         return read(*arguments)
 
-    monkeypatch.setattr(Segments, "read", after_a_rewrite)
+    monkeypatch.setattr(Segments, "read", after_a_removal)
 
-    assert [entry.record.text for entry in log.read().entries] == ["a", "b"]
-
-
-def test_a_tombstone_is_written_anew_when_a_rewrite_comes_between(log, monkeypatch):
-    write(log, "a", "b")
-    append = Log.append
-
-    def after_a_rewrite(*arguments: Any) -> Any:
-        monkeypatch.setattr(Log, "append", append)
-        another(log).rewrite(lambda _: True)
-        return append(*arguments)
-
-    monkeypatch.setattr(Log, "append", after_a_rewrite)
-    log.forget("session", "s")
-
-    assert texts(log) == []
+    assert [entry.record.text for entry in log.read().entries] == ["b"]
 
 
 def damage(log: Log, text: str) -> None:
@@ -335,7 +317,6 @@ def test_a_torn_write_is_ignored_and_reported(log):
 
 def test_files_are_private(log, layout):
     write(log, "alpha")
-    log.rewrite(lambda _: True)
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (layout.home, *layout.home.rglob("*")) if path.is_dir()}
     assert modes == {0o700}
     assert {stat.S_IMODE(path.stat().st_mode) for path in layout.home.rglob("*") if path.is_file()} == {0o600}
@@ -368,8 +349,10 @@ def test_symbolic_links_are_not_followed(log, layout, tmp_path):
     assert texts(log) == ["alpha"]
     with pytest.raises(OSError, match="symbolic links"):
         Segments(log.home).read(f"00000000/{foreign.name}", 0, 1)
-    log.rewrite(lambda _: False)
+    log.remove(log.cut())
+    assert texts(log) == []
     assert texts(elsewhere) == ["foreign"]
+    write(elsewhere, "more")  # the cut has not sealed it
 
 
 @pytest.mark.parametrize("what", ["home", "log"])
@@ -392,4 +375,4 @@ def test_a_log_that_is_a_symbolic_link_is_refused(layout, tmp_path, what):
 
 def test_a_tombstone_is_written_even_where_nothing_is(log):
     assert isinstance(log.forget("session", "s").record, Tombstone)
-    assert transcript(log).tombstones[0].covers == Offsets()
+    assert log.read().entries[0].record.covers == Offsets()

@@ -164,6 +164,19 @@ def test_an_export_has_folded_and_new_messages_by_time(talk, memory):
     assert [line["message"]["text"] for line in lines] == ["first", "second"]
 
 
+def test_an_export_has_each_message_in_a_line_once_and_none_that_is_forgotten(memory):
+    for text in ("a", "b", "a"):
+        memory.ingest(text, session="s")
+    memory.forget(message=memory.ingest("b", session="s").message_id)
+
+    [line] = memory.export()
+
+    assert line.count(b"\n") == 1
+    exported = orjson.loads(line)
+    assert (exported["message"]["text"], exported["repeats"]) == ("a", 1)
+    assert exported["message"].keys() == {"id", "session", "role", "tool", "text", "at", "anchors"}
+
+
 def test_code_is_found_when_it_is_asked_for_and_memory_never_in_code(tmp_path):
     root = tmp_path / "project"
     (root / "code").mkdir(parents=True)

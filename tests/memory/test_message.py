@@ -5,9 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import MessageError
-from docindex_dagster.memory.message import Anchor, Tombstone, compose
-from docindex_dagster.memory.position import Offsets
-from docindex_dagster.memory.records import as_payload, as_record
+from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, as_payload, as_record, compose
 
 TEXTS = st.text(st.characters(categories=None), max_size=300)
 

@@ -1,4 +1,4 @@
-"""Processes that write, read and rewrite one log: what one acknowledged, the others see from then on, once."""
+"""Processes that write, read and cut one log: what one acknowledged, the others see from then on, once."""
 
 import os
 import random
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from docindex_dagster.memory.log import Log
-from tests.memory.logs import another, texts, transcript, write
+from tests.memory.logs import another, texts, written
 from tests.memory.processes import kill, run, start
 
 _WRITERS = 4
@@ -51,39 +51,25 @@ def test_four_write_and_two_read(log, layout):
 
     assert answers == [{"seen": _WRITERS * _MESSAGES}] * _READERS
     assert sorted(texts(log)) == sorted(f"{name}-{number}" for name in "abcd" for number in range(_MESSAGES))
-    assert {each.repeats for each in transcript(log).messages()} == {0}
+    assert {each.repeats for each in written(log)} == {0}
     for name in "abcd":
         of_one = [text for text in texts(log) if text.startswith(name)]
         assert of_one == [f"{name}-{number}" for number in range(_MESSAGES)]
 
 
-def test_a_rewrite_loses_nothing_of_processes_that_write_meanwhile(log, layout):
+def test_a_cut_loses_nothing_of_processes_that_write_meanwhile(log, layout):
     writers = [start("write", layout, name, str(_MESSAGES)) for name in "abc"]
-    rewrites = 0
+    cuts = 0
     while any(writer.poll() is None for writer in writers):
-        if rewrites % 2:
-            log.rewrite(lambda _: True)
-        else:
-            another(log).rewrite(lambda _: True)
-        rewrites += 1
+        (log if cuts % 2 else another(log)).cut()
+        cuts += 1
         time.sleep(0.005)  # else those that write would hardly find the lock free
     for writer in writers:
         assert len(writer.communicate()[0].split()) == _MESSAGES
 
-    assert rewrites > 3
+    assert cuts > 3
     assert sorted(texts(log)) == sorted(f"{name}-{number}" for name in "abc" for number in range(_MESSAGES))
-    assert {each.repeats for each in transcript(log).messages()} == {0}
-
-
-def test_a_reader_is_shown_that_what_it_read_is_elsewhere(log):
-    write(log, "a")
-    read = another(log).read()
-    log.rewrite(lambda _: True)
-
-    again = another(log).read(read.offsets)
-
-    assert again.gone == read.offsets.ends.keys()
-    assert [entry.record for entry in again.entries] == [entry.record for entry in read.entries]
+    assert {each.repeats for each in written(log)} == {0}
 
 
 def test_a_forked_process_has_a_segment_of_its_own(log, layout):
@@ -94,25 +80,25 @@ def test_a_forked_process_has_a_segment_of_its_own(log, layout):
 
 
 def killed(log: Log, layout: Any, chance: random.Random, number: int) -> tuple[set[str], int]:
-    """Kill writers, and a process that rewrites, at any moment; the texts that were acknowledged, and the kills."""
+    """Kill writers, and a process that cuts, at any moment; the texts that were acknowledged, and the kills."""
     writers = [start("write", layout, f"{number}{name}", "100000") for name in "ab"]
-    rewriting = [start("rewrite", layout)] if chance.randrange(2) else []
+    cutting = [start("cut", layout)] if chance.randrange(2) else []
     acknowledged: set[str] = set()
     for writer in writers:
         acknowledged.add(writer.stdout.readline().strip())
     until = time.monotonic() + chance.uniform(0, 0.1)
     while (left := until - time.monotonic()) > 0:  # a full pipe would stop them
-        outputs: list[Any] = [each.stdout for each in (*writers, *rewriting)]
+        outputs: list[Any] = [each.stdout for each in (*writers, *cutting)]
         for ready in select.select(outputs, [], [], left)[0]:
-            acknowledged |= {ready.readline().strip()} - {"rewritten"}
-    for process in chance.sample([*writers, *rewriting], len(writers) + len(rewriting)):
-        acknowledged.update(line for line in kill(process) if line != "rewritten")
-    return acknowledged, len(writers) + len(rewriting)
+            acknowledged |= {ready.readline().strip()} - {"cut"}
+    for process in chance.sample([*writers, *cutting], len(writers) + len(cutting)):
+        acknowledged.update(line for line in kill(process) if line != "cut")
+    return acknowledged, len(writers) + len(cutting)
 
 
 def check(log: Log, acknowledged: set[str], where: str) -> None:
     """All that was acknowledged is there once, and at most one more of each writer."""
-    found = transcript(log).messages()
+    found = written(log)
     counted = Counter(each.message.text for each in found)
     assert acknowledged - counted.keys() == set(), where
     assert set(counted.values()) <= {1}, where
@@ -131,7 +117,7 @@ def kills(log: Log, layout: Any, wanted: int, number: int) -> int:
         done += processes
         check(log, acknowledged, f"seed {number}, turn {turn}")
         if turn % 5 == 4:  # else the log, and with it each turn, grows
-            log.rewrite(lambda _: False)
+            log.remove(log.cut())
             acknowledged = set()
         if done >= wanted:
             return done
@@ -147,4 +133,4 @@ def test_hundreds_of_killed_writers(log, layout, say):
     number = int(os.environ.get("DOCINDEX_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
     wanted = int(os.environ.get("DOCINDEX_TEST_KILLS") or 300)
     say(f"to repeat: make test-kill DOCINDEX_TEST_SEED={number} DOCINDEX_TEST_KILLS={wanted}")
-    say(f"{kills(log, layout, wanted, number)} processes killed that wrote or rewrote the log of a domain")
+    say(f"{kills(log, layout, wanted, number)} processes killed that wrote or cut the log of a domain")

@@ -14,9 +14,8 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.serving import fold_process
-from docindex_dagster.serving.fold_process import Done
-from docindex_dagster.serving.folding import folding
+from docindex_dagster.serving import folding as folding_module
+from docindex_dagster.serving.folding import Done, folding
 
 DOMAIN, OTHER = "memory/main", "project/acme"
 CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times as many
@@ -148,10 +147,10 @@ def test_what_fails_and_quotes_a_message_is_not_reported(settings, monkeypatch, 
     def quote(*_: object) -> None:
         raise ValueError(WORD)
 
-    monkeypatch.setattr(fold_process, "fold", quote)
+    monkeypatch.setattr(folding_module, "fold", quote)
     monkeypatch.setattr("os.nice", lambda _: 0)
 
-    assert fold_process.main(str(settings.root), DOMAIN) == 1
+    assert folding_module.main(str(settings.root), DOMAIN) == 1
     assert capsys.readouterr().err.startswith("ValueError: what it says may quote messages")
 
 

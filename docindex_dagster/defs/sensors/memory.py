@@ -17,8 +17,7 @@ from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
 from docindex_dagster.defs.sensors.cursor import MEMORY_INTERVAL_S, Remembered
 from docindex_dagster.defs.sensors.due import CANCELED, MOST_REQUESTS, LastRuns, last_runs
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.fold import why_due
-from docindex_dagster.memory.state import state_of
+from docindex_dagster.memory.fold import state_of, why_due
 
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40

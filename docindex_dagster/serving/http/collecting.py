@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.serving import collecting
-from docindex_dagster.serving.collecting import Remark
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.searching import Name
 from docindex_dagster.serving.http.served import Project
@@ -57,7 +56,7 @@ def note_question(project: Project, new: NewQuestion) -> NotedQuestion:
 
     Only where `evaluation.collect` is set. The same again counts once, whoever noted it first.
     """
-    noted = collecting.note(project.live, Remark(new.question, new.place, new.source, new.origin, new.answers))
+    noted = collecting.note(project.live, new.question, new.place, new.source, new.origin, answers=new.answers)
     return NotedQuestion(
         question=noted.question,
         source=noted.target.source,

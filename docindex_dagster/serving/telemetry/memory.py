@@ -3,12 +3,12 @@
 No label is a session or a domain: they are as many as users want.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import Counter as Counts
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -21,7 +21,7 @@ from docindex_dagster.memory.folded import offsets_of
 from docindex_dagster.memory.log import NOTHING, open_log
 from docindex_dagster.memory.message import Message, Role
 from docindex_dagster.memory.results import ExtractionState
-from docindex_dagster.serving.telemetry.kept import Kept
+from docindex_dagster.serving.telemetry.series import Kept, Series, gauge
 from docindex_dagster.stores.generation import read_generation
 
 if TYPE_CHECKING:
@@ -54,27 +54,35 @@ class MemoryFigures:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Begin with nothing counted; each series is there from the start."""
-        self._registry = registry
-        self._ingested = self._counter("ingested", "Messages that are acknowledged, by kind and role.", "kind", "role")
-        self._repeats = self._counter("repeats", "Messages among them that were there before.")
-        self._chunks = self._counter("chunks", "Chunks of acknowledged messages.")
-        self._concepts = self._counter("concepts", "Concepts that were found in them before the answer.")
-        self._edges = self._counter("edges", "Edges that they led to.")
-        self._extractions = self._counter(
-            "extractions", "Extractions before an answer, by state: done, pending (until a fold), none.", "state"
+        own = Series(registry)
+
+        def counter(name: str, help_text: str, **labels: Sequence[str]) -> Counter:
+            return own.counter(f"docindex_memory_{name}_total", help_text, **labels)
+
+        self._ingested = counter(
+            "ingested", "Messages that are acknowledged, by kind and role.", kind=_KINDS, role=get_args(Role)
         )
-        self._refused = self._counter(
-            "refused", "Messages that were refused, by reason: length, rate, quota, disk, log, other.", "reason"
+        self._repeats = counter("repeats", "Messages among them that were there before.")
+        self._chunks = counter("chunks", "Chunks of acknowledged messages.")
+        self._concepts = counter("concepts", "Concepts that were found in them before the answer.")
+        self._edges = counter("edges", "Edges that they led to.")
+        self._extractions = counter(
+            "extractions",
+            "Extractions before an answer, by state: done, pending (until a fold), none.",
+            state=get_args(ExtractionState),
         )
-        self._density = Histogram(
-            "docindex_memory_concepts_per_chunk",
-            "How many concepts a chunk has, by message.",
-            buckets=_CONCEPTS,
-            registry=registry,
+        self._refused = counter(
+            "refused",
+            "Messages that were refused, by reason: length, rate, quota, disk, log, other.",
+            reason=(*_REFUSALS.values(), _OTHER),
         )
-        self._took = self._timed("duration", "How long ingestions, recalls, folds and erasures took.", "operation")
-        self._steps = self._timed("step_duration", "How long the steps of these took.", "step")
-        self._begin()
+        self._density = own.timer(
+            "docindex_memory_concepts_per_chunk", "How many concepts a chunk has, by message.", _CONCEPTS
+        )
+        took = "How long ingestions, recalls, folds and erasures took."
+        self._took = own.timer("docindex_memory_duration_seconds", took, _SECONDS, operation=_OPERATIONS)
+        steps = "How long the steps of these took."
+        self._steps = own.timer("docindex_memory_step_duration_seconds", steps, _SECONDS, step=_STEPS)
 
     def ended(self, name: str, known: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
         """Note that a step has ended: what was known of it, and with which error."""
@@ -99,40 +107,6 @@ class MemoryFigures:
         self._extractions.labels(known["extraction"]).inc()
         self._density.observe(concepts / max(chunks, 1))
 
-    def _begin(self) -> None:
-        for kind in _KINDS:
-            for role in get_args(Role):
-                self._ingested.labels(kind, role)
-        for state in get_args(ExtractionState):
-            self._extractions.labels(state)
-        for reason in (*_REFUSALS.values(), _OTHER):
-            self._refused.labels(reason)
-        for operation in _OPERATIONS:
-            self._took.labels(operation)
-        for step in _STEPS:
-            self._steps.labels(step)
-
-    def _counter(self, name: str, help_text: str, *labels: str) -> Counter:
-        return Counter(f"docindex_memory_{name}_total", help_text, labels, registry=self._registry)
-
-    def _timed(self, name: str, help_text: str, label: str) -> Histogram:
-        return Histogram(
-            f"docindex_memory_{name}_seconds", help_text, [label], buckets=_SECONDS, registry=self._registry
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class _Sizes:
-    """All domains of a project together."""
-
-    domains: int = 0
-    folded: int = 0  # messages
-    tail: int = 0
-    tombstones: int = 0
-    chunks: int = 0
-    edges: int = 0
-    bytes: int = 0
-
 
 class Domains(Collector):
     """Looks at the domains when it is asked."""
@@ -142,57 +116,42 @@ class Domains(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """The metrics; zeros where nothing can be read."""
-        found = _Sizes()
+        found: Counts[str] = Counts()
         with suppress(DocindexError, OSError):
             found = self._sizes.get()
-        messages = GaugeMetricFamily(
-            "docindex_memory_messages", "Messages of all domains: folded, or in the tail of a log.", labels=["where"]
+        yield gauge(
+            "docindex_memory_messages",
+            "Messages of all domains: folded, or in the tail of a log.",
+            ["where"],
+            (((where,), found[where]) for where in ("folded", "tail")),
         )
-        messages.add_metric(["folded"], found.folded)
-        messages.add_metric(["tail"], found.tail)
-        yield messages
-        for name, help_text, value in (
-            ("domains", "Domains that have a log.", found.domains),
-            ("tombstones", "Tombstones whose messages lie in files yet.", found.tombstones),
-            ("folded_chunks", "Chunks of messages that are folded.", found.chunks),
-            ("folded_edges", "Edges of their graphs.", found.edges),
-            ("size_bytes", "Bytes of all files of the domains.", found.bytes),
+        for name, help_text in (
+            ("domains", "Domains that have a log."),
+            ("tombstones", "Tombstones whose messages lie in files yet."),
+            ("folded_chunks", "Chunks of messages that are folded."),
+            ("folded_edges", "Edges of their graphs."),
+            ("size_bytes", "Bytes of all files of the domains."),
         ):
-            gauge = GaugeMetricFamily(f"docindex_memory_{name}", help_text)
-            gauge.add_metric([], value)
-            yield gauge
+            yield GaugeMetricFamily(f"docindex_memory_{name}", help_text, value=found[name])
 
 
-def _sizes(settings: "Settings") -> _Sizes:
+def _sizes(settings: "Settings") -> Counts[str]:
+    """How much all domains hold together; nothing of one that cannot be read, but for its bytes."""
     layout = Layout(settings.home)
     keys = domains.domains(layout)
-    found = [_sizes_of(layout, key) for key in keys]
-    return _Sizes(
-        domains=len(keys),
-        folded=sum(one.folded for one in found),
-        tail=sum(one.tail for one in found),
-        tombstones=sum(one.tombstones for one in found),
-        chunks=sum(one.chunks for one in found),
-        edges=sum(one.edges for one in found),
-        bytes=folder_bytes(layout.memory) if keys else 0,
-    )
+    found = Counts(domains=len(keys), size_bytes=folder_bytes(layout.memory) if keys else 0)
+    for key in keys:
+        with suppress(DocindexError, OSError):
+            _count(layout, key, found)
+    return found
 
 
-def _sizes_of(layout: Layout, key: str) -> _Sizes:
-    """The sizes of one domain, without the bytes; zeros where it cannot be read."""
+def _count(layout: Layout, key: str, found: Counts[str]) -> None:
     home = domains.home(layout, key)
-    with suppress(DocindexError, OSError):
-        generation = read_generation(home)
-        source = generation.sources.get(key) if generation else None
-        folded = offsets_of(home, key) or NOTHING
-        tail = [entry for entry in open_log(layout, key).read().entries if not folded.covers(entry.position)]
-        messages = sum(isinstance(entry.record, Message) for entry in tail)
-        return _Sizes(
-            1,
-            source.files if source else 0,
-            messages,
-            len(tail) - messages,
-            source.chunks if source else 0,
-            source.edges if source else 0,
-        )
-    return _Sizes(1)
+    generation = read_generation(home)
+    folded = offsets_of(home, key) or NOTHING
+    tail = [entry for entry in open_log(layout, key).read().entries if not folded.covers(entry.position)]
+    messages = sum(isinstance(entry.record, Message) for entry in tail)
+    found.update(tail=messages, tombstones=len(tail) - messages)
+    if generation and (source := generation.sources.get(key)):
+        found.update(folded=source.files, folded_chunks=source.chunks, folded_edges=source.edges)

@@ -3,20 +3,20 @@
 What is published, its jobs and its disk are looked at when Prometheus asks: `published`, `jobs`.
 """
 
-import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client import CollectorRegistry, Gauge, disable_created_metrics
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.process_collector import ProcessCollector
 
 from docindex_dagster import __version__
 from docindex_dagster.core.traces import Attribute
-from docindex_dagster.serving.fold_process import Done
+from docindex_dagster.serving.folding import Done, Stopwatch
 from docindex_dagster.serving.telemetry import memory
 from docindex_dagster.serving.telemetry.jobs import JobFigures
 from docindex_dagster.serving.telemetry.published import Published
+from docindex_dagster.serving.telemetry.series import Series
 
 if TYPE_CHECKING:
     from docindex_dagster.serving.http.served import Served
@@ -31,103 +31,80 @@ _REFUSALS = {303: "token", 401: "token", 403: "foreign", 413: "too large", 414: 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
 
+# By the names of spans: a metric, what it says, the attribute that tells its kinds apart, and its buckets.
+_ANSWERS = {
+    "search": ("search_duration", "How long searches took, by mode.", "mode", _ANSWERS_S),
+    "context": ("context_duration", "How long contexts took, their search included.", None, _ANSWERS_S),
+    "graph question": ("graph_question_duration", "How long questions to the graph took.", "question", _ANSWERS_S),
+    "question": (
+        "question_duration",
+        "How long questions took to be answered, by who answers: model, agent, or nobody (passages alone).",
+        "by",
+        _WRITTEN_S,
+    ),
+    "first word": (
+        "question_first_word",
+        "How long it took from the end of the search to the first word of an answer.",
+        None,
+        _WRITTEN_S,
+    ),
+    "tool": ("mcp_tool_duration", "How long calls of agents took, by tool.", "tool", _ANSWERS_S),
+}
+
+
 class Metrics:
     """Counts and times requests and their steps. It is a recorder of spans, and threads may share it."""
 
     def __init__(self, served: "Served") -> None:
         """Begin with nothing counted."""
-        self._registry = CollectorRegistry()
-        self._count_requests()
-        self._time_answers()
-        self._memory = memory.MemoryFigures(self._registry)
-        about = Gauge("docindex_build_info", "Which version answers; always 1.", ["version"], registry=self._registry)
-        about.labels(__version__).set(1)
-        self._registry.register(Published(served))
-        self._registry.register(JobFigures(served.jobs.all))
-        self._registry.register(memory.Domains(served))
-        ProcessCollector(registry=self._registry)
-
-    def _count_requests(self) -> None:
-        registry = self._registry
-        self._requests = Counter(
+        registry = self._registry = CollectorRegistry()
+        own = Series(registry)
+        self._requests = own.counter(
             "docindex_http_requests_total",
             "Requests that are over, by method, route, and class of the status, as 2xx.",
-            ["method", "route", "status"],
-            registry=registry,
+            method=(),
+            route=(),
+            status=(),
         )
-        self._latency = Histogram(
+        self._latency = own.timer(
             "docindex_http_request_duration_seconds",
             "How long requests took, by method and route; streams of events are not among them.",
-            ["method", "route"],
-            buckets=_ANSWERS_S,
-            registry=registry,
+            _ANSWERS_S,
+            method=(),
+            route=(),
         )
         self.under_way = Gauge(
             "docindex_http_requests_in_progress", "Requests that are being answered.", registry=registry
         )
         self.streams = Gauge("docindex_http_event_streams", "Streams of events that are open.", registry=registry)
-        self._refused = Counter(
+        self._refused = own.counter(
             "docindex_http_requests_refused_total",
             "Requests that the guard refused, by reason: token, host, foreign (of another site), busy, too large.",
-            ["reason"],
-            registry=registry,
+            reason=(*_REFUSALS.values(),),
         )
-        for reason in _REFUSALS.values():
-            self._refused.labels(reason)
-
-    def _time_answers(self) -> None:
-        def timed(name: str, help_text: str, label: str | None, buckets: tuple[float, ...] = _ANSWERS_S) -> Histogram:
-            return Histogram(name, help_text, [label] if label else [], buckets=buckets, registry=self._registry)
-
-        # By the names of spans; each with the attribute that tells its kinds apart.
-        self._answers: dict[str, tuple[Histogram, str | None]] = {
-            "search": (
-                timed("docindex_search_duration_seconds", "How long searches took, by mode.", "mode"),
-                "mode",
-            ),
-            "context": (
-                timed("docindex_context_duration_seconds", "How long contexts took, their search included.", None),
-                None,
-            ),
-            "graph question": (
-                timed("docindex_graph_question_duration_seconds", "How long questions to the graph took.", "question"),
-                "question",
-            ),
-            "question": (
-                timed(
-                    "docindex_question_duration_seconds",
-                    "How long questions took to be answered, by who answers: model, agent, or nobody (passages alone).",
-                    "by",
-                    _WRITTEN_S,
-                ),
-                "by",
-            ),
-            "first word": (
-                timed(
-                    "docindex_question_first_word_seconds",
-                    "How long it took from the end of the search to the first word of an answer.",
-                    None,
-                    _WRITTEN_S,
-                ),
-                None,
-            ),
-            "tool": (
-                timed("docindex_mcp_tool_duration_seconds", "How long calls of agents took, by tool.", "tool"),
-                "tool",
-            ),
+        self._answers = {
+            name: (own.timer(f"docindex_{metric}_seconds", text, buckets, **({label: ()} if label else {})), label)
+            for name, (metric, text, label, buckets) in _ANSWERS.items()
         }
-        help_text = "How long the steps of searches and contexts took, such as each retriever, fusing and ranking."
-        self._steps = timed("docindex_step_duration_seconds", help_text, "step", _STEPS_S)
-        self._failures = Counter(
+        self._steps = own.timer(
+            "docindex_step_duration_seconds",
+            "How long the steps of searches and contexts took, such as each retriever, fusing and ranking.",
+            _STEPS_S,
+            step=(),
+        )
+        self._failures = own.counter(
             "docindex_failures_total",
             "Searches, contexts, questions and tool calls that ended with an error, by its kind; (left): by a client.",
-            ["operation", "error"],
-            registry=self._registry,
+            operation=(),
+            error=(),
         )
-
-    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Timed":
-        """Time a step."""
-        return _Timed(self, name, attributes)
+        self._memory = memory.MemoryFigures(registry)
+        about = Gauge("docindex_build_info", "Which version answers; always 1.", ["version"], registry=registry)
+        about.labels(__version__).set(1)
+        for collector in (Published(served), JobFigures(served.jobs.all), memory.Domains(served)):
+            registry.register(collector)
+        ProcessCollector(registry=registry)
+        self.span = Stopwatch(self.answered).span
 
     def answered(self, name: str, attributes: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
         """Note that a step has ended, and with which error."""
@@ -161,30 +138,3 @@ class Metrics:
         """All metrics in a form that a client accepts, and the media type of it."""
         encode, media_type = choose_encoder(accept)
         return encode(self._registry), media_type
-
-
-class _Timed:
-    """A step that is being timed."""
-
-    __slots__ = ("_attributes", "_begun", "_metrics", "_name")
-
-    def __init__(self, metrics: Metrics, name: str, attributes: Mapping[str, Attribute]) -> None:
-        self._metrics = metrics
-        self._name = name
-        self._attributes = dict(attributes)
-        self._begun = 0.0
-
-    def __enter__(self) -> Self:
-        self._begun = time.perf_counter()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        seconds = time.perf_counter() - self._begun
-        self._metrics.answered(self._name, self._attributes, seconds, kind.__name__ if kind else None)
-
-    def note(self, **attributes: Attribute) -> None:
-        """Labels are known from the beginning, but for what is counted at the end."""
-        self._attributes |= attributes
-
-    def quote(self, **texts: str) -> None:
-        """No label is what users or indexed files wrote."""

@@ -1,19 +1,18 @@
 """What is published, as metrics: the generation, its sources one by one as far as they are few, and the stores."""
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from docindex_dagster.core.errors import DocindexError
+from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.serving.telemetry.kept import Kept
+from docindex_dagster.serving.telemetry.series import Kept, gauge
 from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import SourceState, State
 
@@ -38,6 +37,23 @@ class Figures:
     states: tuple[State, ...]
 
 
+_BY_SOURCE: tuple[tuple[str, str, Callable[[Figures], float | None]], ...] = (
+    ("files", "Files that are indexed", lambda one: one.files),
+    ("chunks", "Chunks that can be searched", lambda one: one.chunks),
+    ("text_bytes", "Bytes of text that can be searched", lambda one: one.text_bytes),
+    (
+        "changed_timestamp_seconds",
+        "When the content that can be searched changed, in seconds since 1970",
+        lambda one: one.changed_at,
+    ),
+    (
+        "checked_timestamp_seconds",
+        "When a run last ended well that looked at all files, in seconds since 1970",
+        lambda one: one.checked_at,
+    ),
+)
+
+
 class Published(Collector):
     """Looks at what is published when it is asked."""
 
@@ -55,15 +71,13 @@ class Published(Collector):
             generation = self._served.reading(lambda reader: reader.generation.number)
             states, stores = self._states.get(), self._sizes.get()
         ready = "Whether questions can be answered: 1, or 0 where there is no index or the settings are wrong."
-        yield _gauge("docindex_ready", ready, 0 if generation is None else 1)
-        yield _gauge(
+        yield GaugeMetricFamily("docindex_ready", ready, value=0 if generation is None else 1)
+        yield GaugeMetricFamily(
             "docindex_generation", "The number of the published generation; it grows by one with each.", generation
         )
         yield from of_sources(states)
-        size = GaugeMetricFamily("docindex_store_size_bytes", "Bytes of a store on disk, by store.", labels=["store"])
-        for store, found in stores.items():
-            size.add_metric([store], found)
-        yield size
+        on_disk = (((store,), found) for store, found in stores.items())
+        yield gauge("docindex_store_size_bytes", "Bytes of a store on disk, by store.", ["store"], on_disk)
 
     def _find_states(self) -> list[SourceState]:
         settings = self._served.settings
@@ -75,29 +89,22 @@ class Published(Collector):
 
 def of_sources(states: Sequence[SourceState]) -> Iterator[GaugeMetricFamily]:
     """The metrics of sources: how many are in each state, and the figures of each."""
-    count = GaugeMetricFamily("docindex_sources", "Sources that are declared or indexed, by state.", labels=["state"])
-    for state in State:
-        count.add_metric([state.value], sum(one.state is state for one in states))
-    yield count
+    by_state = (((state.value,), sum(one.state is state for one in states)) for state in State)
+    yield gauge("docindex_sources", "Sources that are declared or indexed, by state.", ["state"], by_state)
     shown = list(figures(states))
-    yield _by_source("files", "Files that are indexed", ((one.source, one.files) for one in shown))
-    yield _by_source("chunks", "Chunks that can be searched", ((one.source, one.chunks) for one in shown))
-    yield _by_source(
-        "text_bytes", "Bytes of text that can be searched", ((one.source, one.text_bytes) for one in shown)
-    )
-    changed = "When the content that can be searched changed, in seconds since 1970"
-    yield _by_source("changed_timestamp_seconds", changed, ((one.source, one.changed_at) for one in shown))
-    checked = "When a run last ended well that looked at all files, in seconds since 1970"
-    yield _by_source("checked_timestamp_seconds", checked, ((one.source, one.checked_at) for one in shown))
-    state_of = GaugeMetricFamily(
+    for name, help_text, value_of in _BY_SOURCE:
+        yield gauge(
+            f"docindex_source_{name}",
+            f"{help_text}, by source; beyond {MOST_SOURCES}, of {OTHER}.",
+            ["source"],
+            [((one.source,), value_of(one)) for one in shown],
+        )
+    yield gauge(
         "docindex_source_state",
         f"The state of a source: 1 for the one it is in; for {OTHER}, how many are in it.",
-        labels=["source", "state"],
+        ["source", "state"],
+        (((one.source, state), one.states.count(state)) for one in shown for state in sorted(set(one.states))),
     )
-    for one in shown:
-        for state in sorted(set(one.states)):
-            state_of.add_metric([one.source, state.value], one.states.count(state))
-    yield state_of
 
 
 def figures(states: Iterable[SourceState], most: int = MOST_SOURCES) -> Iterator[Figures]:
@@ -126,35 +133,7 @@ def _figures_of(one: SourceState) -> Figures:
     )
 
 
-def _gauge(name: str, help_text: str, value: float | None) -> GaugeMetricFamily:
-    found = GaugeMetricFamily(name, help_text)
-    if value is not None:
-        found.add_metric([], value)
-    return found
-
-
-def _by_source(name: str, help_text: str, values: Iterable[tuple[str, float | None]]) -> GaugeMetricFamily:
-    found = GaugeMetricFamily(
-        f"docindex_source_{name}", f"{help_text}, by source; beyond {MOST_SOURCES}, of {OTHER}.", labels=["source"]
-    )
-    for source, value in values:
-        if value is not None:
-            found.add_metric([source], value)
-    return found
-
-
 def sizes(layout: Layout) -> dict[str, int]:
     """Bytes on disk of the stores that are published, and of the tables they are made of."""
     stores = (layout.lance, layout.tantivy, layout.graph, layout.rows, layout.packs, layout.links)
-    return {folder.name: _size(folder) for folder in (*stores, layout.home / "tables")}
-
-
-def _size(folder: Path) -> int:
-    """Bytes of the files in a folder and those below it, of those that stay while it looks."""
-    size = 0
-    with suppress(OSError), os.scandir(folder) as found:
-        for entry in found:
-            with suppress(OSError):
-                is_folder = entry.is_dir(follow_symlinks=False)
-                size += _size(Path(entry.path)) if is_folder else entry.stat(follow_symlinks=False).st_size
-    return size
+    return {folder.name: folder_bytes(folder) for folder in (*stores, layout.home / "tables")}
