@@ -18,7 +18,7 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.support import flat
-from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError
+from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError, SourceError
 from docindex_dagster.core.printable import visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
@@ -219,8 +219,8 @@ def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
     def text(key: str, path: str) -> str:
         source, name = sources[key], name_to_path(path)
         try:
-            return flat(visible(decode(read_beneath(os.fsencode(source.path), name, source.most_bytes(name))).text))
-        except OSError:
+            return flat(visible(decode(read_beneath(os.fsencode(source.folder()), name, source.most_bytes(name))).text))
+        except (OSError, SourceError):
             return ""
 
     def changes(passage: Passage, first: int, last: int) -> bool | None:

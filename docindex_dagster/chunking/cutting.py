@@ -44,8 +44,8 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
     """
     sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
     options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
-    anchor = source.anchor()
-    jobs = tuple(_job(source, anchor, row, choice, wanted) for row in files.to_pylist())
+    folder = source.folder()
+    jobs = tuple(_job(source, folder, row, choice, wanted) for row in files.to_pylist())
     found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(jobs)
     emit(Progress(source.key, wanted.stage, 0, total, "files"))
     for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
@@ -59,15 +59,14 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
     )
 
 
-def _job(source: Source, anchor: tuple[Path, bytes], row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
+def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
     return FileJob(
         source_kind=source.kind,
-        root=anchor[0],
+        root=folder,
         chunker=choice.name_for(row["path"], row["loader"]),
         masked=secrets_of(row["masked"]),
         max_file_bytes=source.most_bytes(name_to_path(row["path"])),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,
-        below=anchor[1],
         **{name: row[name] for name in _TAKEN_OVER},
     )

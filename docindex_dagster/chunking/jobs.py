@@ -38,7 +38,6 @@ class FileJob(FileIdentity):
     max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
     wants_chunks: bool = True
     wants_references: bool = False
-    below: bytes = b""  # of the source, below `root`: see `Source.anchor`
 
     @property
     def is_referring(self) -> bool:

@@ -47,7 +47,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
     left_out: list[tuple[str, str]] = []
     for job in jobs:
         try:
-            data = read_whole(os.fsencode(job.root), job.below + name_to_path(job.path), job.max_file_bytes)
+            data = read_whole(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
         except OSError as error:
             left_out.append((job.path, error_reason(error)))
             continue

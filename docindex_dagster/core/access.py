@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, check_home
 
 _BITS = 0o777
 _OTHERS, _OTHERS_AND_GROUP = 0o027, 0o077  # masks of what is taken from a mode; a group reads, and writes nothing
@@ -19,6 +19,7 @@ def writing(settings: Settings) -> Iterator[Layout]:
 
     They are its user and, with `access.group`, its group. A home that says otherwise is changed with all that is in it.
     """
+    check_home(settings)
     layout = Layout(settings.home)
     layout.prepare()
     mask = _OTHERS if settings.access.group else _OTHERS_AND_GROUP

@@ -125,7 +125,7 @@ def borrowed(root: Path) -> list[Path]:
     Its git folders may lie outside of `root`, where an attacker may have prepared them as well.
 
     Raises:
-        SourceError: One of its files is longer than a path.
+        SourceError: One of its files is longer than a path, or one of its folders cannot be listed.
     """
     now = time.monotonic()
     at, found = _looked_at.get(root, (-_MAX_AGE_S, []))
@@ -156,6 +156,8 @@ def _links_in(top: Path) -> Iterator[Path]:
         try:
             with os.scandir(folder) as entries:
                 found = list(entries)
+        except PermissionError as error:
+            raise SourceError(f"cannot list {folder}, where links may lead elsewhere; make it readable") from error
         except OSError:
             continue
         is_objects = folder.endswith("/objects")

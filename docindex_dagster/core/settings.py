@@ -31,7 +31,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 from pydantic_settings import SettingsError as EnvironmentSettingsError
 
 from docindex_dagster.core import confinement, plugins, trust
-from docindex_dagster.core.errors import OwnershipError, SettingsError, first_line
+from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError, first_line
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.ownership import check_owner
@@ -678,6 +678,7 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         return theirs
     name = trust.hidden_name(root, make=not given.is_full)
     if name is None or home.name == name:  # the variables of a job name the folder itself
+        _check_links(root, home, given)
         return home
     hidden = home / name
     confinement.check_path(home, hidden)
@@ -685,6 +686,25 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         return hidden if hidden.is_dir() else home
     check_owner(hidden, given.owner)
     return hidden
+
+
+def check_home(settings: Settings) -> None:
+    """Check the way from a project to its home again, before something is written: a pull may have made it a link.
+
+    Raises:
+        LinkError: It has, and the user has not agreed to it.
+    """
+    _check_links(settings.root, settings.home, trust_in(settings.root))
+
+
+def _check_links(root: Path, home: Path, given: Trust) -> None:
+    if given.is_full or not home.is_relative_to(root):
+        return
+    way = home.relative_to(root)
+    for link in (root / folder for folder in (way, *way.parents[:-1])):
+        if link.is_symlink() and not given.grants(link_privilege(link)):
+            trusting = command("docindex", "trust", root)
+            raise LinkError(f"{link} is a link to {link.resolve()}: remove it; if you made it, run {trusting}")
 
 
 def is_inside(root: Path, home: Path) -> bool:

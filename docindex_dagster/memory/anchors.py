@@ -10,7 +10,7 @@ from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Literal, TypeVar
 
-from docindex_dagster.core.errors import AccessError, DamagedStoreError, StoreError
+from docindex_dagster.core.errors import AccessError, DamagedStoreError, SourceError, StoreError
 from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
@@ -308,7 +308,7 @@ def _read(sources: Mapping[str, Source], key: str, path: str) -> OnDisk:
     if source is None or path.startswith(COMMIT_PATH) or not source.path.is_dir():
         return OnDisk(is_unknown=True)
     try:
-        decoded, content_hash = read_document(source.path, path, source.most_bytes(name_to_path(path)))
-    except OSError:
+        decoded, content_hash = read_document(source.folder(), path, source.most_bytes(name_to_path(path)))
+    except (OSError, SourceError):
         return OnDisk()
     return OnDisk(content_hash, decoded.text)

@@ -33,7 +33,7 @@ def revision_of(run: SourceRun) -> str | None:
 def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
     chunks, embeddings = inputs["chunks"], inputs["embeddings"]
     extracted = inputs.get(_GRAPH) or provisional(extraction.read(run.layout, run.key), chunks, run.graph_plan)
-    run.source.anchor()  # raises where a pull has made it a link out of the checkout since files were listed
+    run.source.folder()  # raises if a pull has made it a link since its files were listed
     published = _written(run, SourceRows(run.key, chunks, embeddings, extracted, revision_of(run)))
     cache.settle(run.layout, run.key, embeddings)
     missed = _golden(run, published)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from docindex_dagster.core import tables
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.model import Source
@@ -24,8 +25,8 @@ def originals(layout: Layout, sources: Mapping[str, Source]) -> Originals:
         if source is None or secrets is None or is_converted(classify_name(name_to_path(path))):
             return None
         try:
-            decoded, found_hash = read_document(source.path, path, source.max_file_bytes)
-        except OSError:
+            decoded, found_hash = read_document(source.folder(), path, source.max_file_bytes)
+        except (OSError, SourceError):
             return None
         return mask(decoded.text, secrets) if found_hash == content_hash else None
 

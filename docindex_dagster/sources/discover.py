@@ -162,8 +162,7 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    folder, below = source.anchor()
-    data = read_whole(os.fsencode(folder), below + path, source.most_bytes(path))
+    data = read_whole(os.fsencode(source.folder()), path, source.most_bytes(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 

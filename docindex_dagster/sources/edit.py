@@ -323,7 +323,8 @@ def _editing(root: Path) -> Iterator[Any]:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
         added = [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]
         leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
-        if granted := [privilege for privilege in added if privilege not in leading_out]:
+        own = (privilege for privilege in added if privilege.name == "source")  # a pull may add others meanwhile
+        if granted := [privilege for privilege in own if privilege not in leading_out]:
             trust.grant(root, granted)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
             temporary.write_text(text, encoding="utf-8")

@@ -4,6 +4,7 @@ A folder that was downloaded may bring a `.git` with it that a user prepared.
 """
 
 import os
+import re
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
@@ -12,11 +13,13 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git
 
 # The option that switches hooks off is always there: without any match git would report a failure.
-_ASKED = r"^(filter\..*|lfs\.extension\..*|core\.(attributesfile|excludesfile|worktree|hookspath))$"
+_DECIDING = re.compile(rb"filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath)", re.DOTALL)
 _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
 _LFS = b"filter.lfs."
 _OF_LFS = (b"clean", b"process", b"required", b"smudge")
+# What git-lfs itself writes, and what the user's git-lfs may be told by a repository.
+_HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|.+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -29,14 +32,20 @@ def options(root: bytes) -> tuple[bytes, ...]:
     """
     own: dict[bytes, bytes] = {}
     users: dict[bytes, bytes] = {}
-    fields = git.run(root, "config", "--show-scope", "--null", "--get-regexp", _ASKED).split(b"\0")
+    misleads_lfs = False
+    fields = git.run(root, "config", "--show-scope", "--null", "--list").split(b"\0")
     for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
         key, _, value = setting.partition(b"\n")
-        (own if scope in _OF_THE_REPOSITORY else users)[key] = value
+        if scope in _OF_THE_REPOSITORY:
+            misleads_lfs |= b"\n" in value or (key.lower().startswith(b"lfs.") and not _HARMLESS.fullmatch(key))
+        if _DECIDING.fullmatch(key):
+            (own if scope in _OF_THE_REPOSITORY else users)[key] = value
     _check_place(os.fsdecode(root), os.fsdecode(own.pop(_WORK_TREE, b"")))
-    if extensions := {key for key in own if key.startswith(b"lfs.")}:  # programs, which the user's git-lfs would run
+    # The user's git-lfs runs the extensions that a repository names and writes where it says. It reads settings line by
+    # line, so that those may be in the value of another one.
+    if misleads_lfs:
         users = {key: value for key, value in users.items() if not key.startswith(_LFS)}
-        own = dict.fromkeys((own.keys() - extensions) | {_LFS + name for name in _OF_LFS}, b"")
+        own = dict.fromkeys(own.keys() | {_LFS + name for name in _OF_LFS}, b"")
     if any(b"=" in key for key in own):
         raise SourceError(f"{os.fsdecode(root)} has a git filter with '=' in its name; remove it from its settings")
     return tuple(part for key in own for part in (b"-c", b"%b=%b" % (key, users.get(key, b""))))
@@ -52,9 +61,11 @@ def _check_place(root: str, work_tree: str) -> None:
     if folder.resolve().is_relative_to(real):
         is_own = common_folder(Path(root)).is_relative_to(real)
     else:
+        common, place = common_folder(Path(root)), folder.resolve()
         back = text_of(folder / "gitdir")
-        leads_back = (str(Path(back).parent) if back else "", str(folder / work_tree) if work_tree else "")
+        leads_back = (str((folder / back).parent) if back else "", str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, leads_back))
+        is_own &= common == place or common / "worktrees" == place.parent
     if not is_own:
         raise SourceError(
             f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "

@@ -44,29 +44,24 @@ class Source:
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
     secrets: Literal["skip", "index"] = "skip"  # files that hold secrets, and secrets in others
-    # The real path of a checkout: it brings the folder along, and may not make it a link that leads elsewhere.
-    confined_to: Path | None = None
+    real: Path | None = None  # `path` without links when the settings were read; None: whatever it leads to now
 
     def file(self, name: str) -> Path:
         """Return where the file that tables call `name` is on disk."""
         return self.path / os.fsdecode(name_to_path(name))
 
-    def anchor(self) -> tuple[Path, bytes]:
-        """Where files are opened: a folder, and the path below it of the source, which ends in a slash unless empty.
+    def folder(self) -> Path:
+        """Return the folder without links. Files are opened below it, without following links either.
 
-        Opened in this way, without following links below the folder, no file is read outside a checkout whose pull
-        replaces the source by a link meanwhile.
+        So nothing elsewhere is read if a pull replaces the folder, or one around it, by a link during a run.
 
         Raises:
-            SourceError: a link leads out of the checkout.
+            SourceError: that has happened, or a link leads out of a project that may not have such sources.
         """
-        if self.confined_to is None:
-            return self.path, b""
         real = Path(os.path.realpath(self.path))
-        if not real.is_relative_to(self.confined_to):
-            raise SourceError(f"a link leads {self.path} out of the project: name {real} as the source, or trust it")
-        below = os.fsencode(real.relative_to(self.confined_to))
-        return self.confined_to, b"" if below == b"." else below + b"/"
+        if self.real is not None and real != self.real:
+            raise SourceError(f"a link leads {self.path} to {real}, which is not what docindex was asked to read")
+        return real
 
     def most_bytes(self, path: bytes) -> int:
         """How large the file at a path relative to the source may be: one that is converted is mostly no text."""

@@ -18,6 +18,8 @@ from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import trust_in
 
 _BLOCK = 1 << 20
+# To pass through a folder that may be entered, where the system knows the difference, but not listed.
+_PASS = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
@@ -65,8 +67,8 @@ def folders_around(paths: Iterable[bytes]) -> set[bytes]:
 def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
     """Read a regular file below `root`, at most `limit` bytes of it.
 
-    No component of `path` may be a symbolic link, so nothing outside of `root` can be read, not even when a folder is
-    replaced by a link meanwhile. Never blocks on a FIFO.
+    No component of `root` and `path` may be a symbolic link, so nothing elsewhere can be read, not even when a folder
+    is replaced by a link meanwhile. Never blocks on a FIFO.
 
     Raises:
         OSError: The file is missing, unreadable, not a regular file, or reached through a link; or `path` is absolute
@@ -75,10 +77,10 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
     *folders, name = path.split(b"/")
     if b"\0" in path or any(part in {b"", b".", b".."} for part in (*folders, name)):
         raise OSError(errno.EINVAL, "not a path inside the source")
-    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    folder = os.open(b"/", _PASS)
     try:
-        for part in folders:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+        for part in (*filter(None, root.split(b"/")), *folders):
+            inner = os.open(part, _PASS | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)

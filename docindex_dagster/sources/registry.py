@@ -248,7 +248,7 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
     # A checkout holds what is committed; files that are not belong to the work tree.
-    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False, confined_to=None)
+    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False, real=None)
 
 
 def _index_in(path: Path, home: Path) -> Iterator[str]:
@@ -279,7 +279,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         kind=declared.kind,
         name=name,
         path=path,
-        confined_to=settings.root.resolve() if settings.confines(declared.path) else None,
+        real=_real(settings, declared, path),
         submodules=declared.submodules,
         include=declared.include,
         exclude=(*declared.exclude, *_index_in(path, settings.home)),
@@ -290,3 +290,9 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         max_file_bytes=settings.discovery.max_file_bytes,
         secrets=settings.discovery.secrets,
     )
+
+
+def _real(settings: Settings, declared: SourceSettings, path: Path) -> Path:
+    """The path without links; where a link leads out of a project that it may not leave, one that cannot be read."""
+    real = Path(os.path.realpath(path))
+    return path if settings.confines(declared.path) and not real.is_relative_to(settings.root.resolve()) else real

@@ -180,14 +180,15 @@ def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _fo
         has_tracked: whether git tracks files in a folder, whose path ends in a slash. One with such files, called
             `build` or the like, is entered.
     """
+    root = os.fsencode(source.real or os.path.realpath(source.path))
     return PathRules(
-        root=os.fsencode(source.path),
+        root=root,
         ignore_files=(_OWN_FILE,) if source.kind == "git" else (_OWN_FILE, b".gitignore"),
         include=ignore.from_globs(source.include, "include") if source.include else None,
         exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
         is_recursive=source.recursive,
         skips_secrets=source.secrets == "skip",
-        above=() if source.kind == "git" else _rules_above(os.path.realpath(os.fsencode(source.path))),
+        above=() if source.kind == "git" else _rules_above(root),
         has_tracked=has_tracked,
     )
 

@@ -87,8 +87,8 @@ def differs(source: Source, name: str, content_hash: str) -> bool:
     """Whether the content of a file is another one than that with a hash, or cannot be read."""
     try:
         path = name_to_path(name)
-        data = read_beneath(os.fsencode(source.path), path, source.most_bytes(path) + 1)
-    except OSError:
+        data = read_beneath(os.fsencode(source.folder()), path, source.most_bytes(path) + 1)
+    except (OSError, SourceError):
         return True
     return digest(data) != content_hash
 

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from docindex_dagster.core import git_folders
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.privileges import Privileged, privileges_of, without
 from docindex_dagster.core.settings import Settings, check_settings
 
@@ -145,6 +146,21 @@ def test_a_source_needs_trust_unless_it_is_a_folder_of_the_checkout(tmp_path, ta
 def _link(place: Path, target: Path) -> None:
     place.rename(place.with_name(f"{place.name}-aside"))
     place.symlink_to(target)
+
+
+def test_a_git_folder_that_cannot_be_listed_is_refused_as_its_links_are_not_known(tmp_path, git, monkeypatch):
+    git(tmp_path, "init")
+    scandir = os.scandir
+
+    def listed(folder: str):
+        if folder.endswith("/.git/refs"):
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", listed)
+
+    with pytest.raises(SourceError, match=r"refs, where links may lead elsewhere; make it readable"):
+        git_folders.borrowed(tmp_path)
 
 
 def _borrow(how: str, root: Path, other: Path) -> None:

@@ -157,13 +157,25 @@ def test_filters_of_the_user_stay_in_use(repository, monkeypatch, tmp_path):
     assert not repository.discover()["b.txt"]["is_uncommitted"]
 
 
-def test_git_lfs_of_the_user_runs_no_extension_of_a_repository(repository, trap, monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "lfs.extension.evil.clean={}",
+        "lfs.Extension.evil.clean={}",
+        "lfs.storage={}",
+        "other.name=1\nlfs.extension.evil.clean={}",
+    ],
+)
+def test_git_lfs_of_the_user_obeys_no_setting_of_a_repository(repository, trap, monkeypatch, tmp_path, setting):
     prepared(repository)
-    user = tmp_path / "gitconfig"  # git-lfs itself reads its extensions from all settings
-    user.write_text('[filter "lfs"]\n\tclean = "$(git config lfs.extension.evil.clean); cat"\n\trequired = true\n')
+    user, program = tmp_path / "gitconfig", tmp_path / "git-lfs"
+    user.write_text(f'[filter "lfs"]\n\tclean = {program}\n\trequired = true\n')
+    # It reads all settings line by line, older versions in lower case, as git-lfs does.
+    program.write_text("#!/bin/sh\neval $(git config --list | sed -n 's/^lfs[.].*\\(clean\\|storage\\)=//p')\ncat\n")
+    program.chmod(0o755)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
     repository.write(".gitattributes", "* filter=lfs\n")
-    repository.git("config", "lfs.extension.evil.clean", str(trap))
+    repository.git("config", *setting.format(trap).split("=", 1))
 
     look_at(repository)
 
@@ -252,9 +264,19 @@ def redirect(tree: Tree, outside: Path, how: str) -> None:
             (inner / "gitdir").write_text(f"{tree.root}/.git\n")
             (inner / "HEAD").write_text("ref: refs/heads/main\n")
             (tree.root / ".git").write_text("gitdir: inner\n")
+        case "common folder of one beside" | "common folder of one beside that is named from there":
+            (beside := tree.root.with_name("beside")).mkdir()
+            (beside / "commondir").write_text(f"{outside}/.git\n")
+            back = f"../{tree.root.name}/.git" if how.endswith("there") else f"{tree.root}/.git"
+            (beside / "gitdir").write_text(f"{back}\n")
+            (beside / "HEAD").write_text("ref: refs/heads/main\n")
+            (tree.root / ".git").write_text("gitdir: ../beside\n")
 
 
-WAYS = ["file", "relative file", "link", "common folder", "common folder of an inner one"]
+WAYS = [
+    *("file", "relative file", "link", "common folder", "common folder of an inner one"),
+    *("common folder of one beside", "common folder of one beside that is named from there"),
+]
 
 
 @pytest.mark.parametrize("how", [*WAYS, "long way to the common folder"])

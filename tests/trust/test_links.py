@@ -7,6 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from docindex_dagster.core import events
+from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.settings import load_settings
+from docindex_dagster.runner import runs
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
@@ -110,10 +113,63 @@ def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, s
         done = own.run("index")
 
     assert docs.is_symlink()
-    assert "out of the project" in " ".join(done.stderr.split())
+    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
     assert done.returncode == 1
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.home.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
+
+
+@pytest.mark.parametrize("stage", ["discovered_files", "chunks", "embeddings"])
+@pytest.mark.parametrize("swapped", ["docs", "docs/inner"])
+@pytest.mark.parametrize("words", [("search", "combination of the safe"), ("index",)])
+def test_a_folder_that_its_user_names_and_a_pull_makes_a_link_is_not_read_through_it(own, git, stage, swapped, words):
+    (own.root / "docindex.toml").unlink()
+    git(own.root, "init")
+    docs = own.root / "docs/inner"
+    docs.mkdir(parents=True)
+    for number in range(30):
+        (docs / f"part-{number}.md").write_text(f"# Part {number}\n\nHow pump {number} is primed.\n")
+    (docs / own.private.name).write_text("# Nothing yet\n")
+    (elsewhere := own.user / "elsewhere").mkdir()
+    (elsewhere / "inner").symlink_to(own.private.parent)
+    (project := own.user / "project").mkdir()
+
+    def pull(event: events.Event) -> None:
+        folder = own.root / swapped
+        if isinstance(event, events.Progress) and event.stage == stage and not folder.is_symlink():
+            shutil.rmtree(folder)
+            folder.symlink_to(elsewhere if swapped == "docs" else own.private.parent)
+
+    with events.listening(pull):
+        done = own.run(*words, str(docs), "--yes", cwd=project)
+
+    assert (own.root / swapped).is_symlink()
+    assert PRIVATE not in done.stdout
+    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
+    texts = [pq.read_table(table)["text"].to_pylist() for table in own.user.rglob("chunks/*.parquet")]
+    assert PRIVATE not in str(texts)
+
+
+@pytest.mark.parametrize("name", [".docindex", "index"])
+def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypatch, name):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("DOCINDEX_HOME", str(own.root / name))
+    settings = load_settings(own.root)
+    assert runs.index(settings, "library/own").succeeded
+    (elsewhere := own.user / "elsewhere").mkdir()
+
+    shutil.rmtree(own.root / name)
+    (own.root / name).symlink_to(elsewhere)
+    (own.root / "guide.md").write_text("# Valves\n")
+
+    with pytest.raises(LinkError, match="is a link to"):
+        runs.index(settings, "library/own")
+    monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as the variables of a job have it
+    with pytest.raises(LinkError, match="is a link to"):
+        load_settings(own.root)
+    assert not any(elsewhere.iterdir())
 
 
 def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
