@@ -18,7 +18,7 @@ _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
 _LFS = b"filter.lfs."
 _OF_LFS = (b"clean", b"process", b"required", b"smudge")
-# What git-lfs itself writes, and what the user's git-lfs may be told by a repository.
+# What git-lfs itself writes into the settings of a repository.
 _HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|.+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
 
 
