@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import anyio
 from starlette.concurrency import run_in_threadpool
 
-from docindex_dagster.serving.collecting import CollectingTools
+from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
