@@ -371,7 +371,8 @@ def test_of_an_overloaded_symbol_each_definition_counts(plant):
 
 
 def test_of_code_that_is_not_indexed_nothing_is_known(plant, tmp_path):
-    anchor, warnings = plant.anchor("drain()"), []
+    anchor = plant.anchor("drain()")
+    warnings: list[str] = []
     nothing = Live(load_settings(tmp_path / "nothing"))
 
     assert [found.state for found in looked_at(nothing, [anchor], warnings, impact=False)] == ["unknown"]
