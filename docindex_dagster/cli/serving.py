@@ -113,7 +113,7 @@ def mcp(
     from docindex_dagster.cli.remembering import memory_of
     from docindex_dagster.cli.watching import in_background
     from docindex_dagster.search.live import LateLive, Live
-    from docindex_dagster.serving.collecting import CollectingTools
+    from docindex_dagster.serving.collecting_tools import CollectingTools
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools

@@ -116,7 +116,9 @@ def anchors_in(code: Live, text: str) -> tuple[tuple[Anchor, ...], str]:
 def looked_at(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
     """What became of code; all of it is unknown where the index cannot be read, with a warning if it is there."""
     found = _asked(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
-    return look(code.settings, None, anchors) if found is None else found
+    if found is None:
+        return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
+    return found
 
 
 def _asked(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) -> _Answer | None:
@@ -151,14 +153,12 @@ def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...
         return tuple(islice(dict.fromkeys(_named(reader, mentions)), MOST))
 
 
-def look(
-    settings: Settings, reader: Reader | None, anchors: Sequence[Anchor], *, impact: bool = False
-) -> list[Anchored]:
+def look(settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False) -> list[Anchored]:
     """What became of the code that anchors are tied to, in the index and on the disk.
 
     Args:
         settings: say where the files are.
-        reader: of the indexed code; None where nothing is indexed.
+        reader: of the indexed code.
         anchors: of one or several messages.
         impact: whether to say what depends on the code.
 
@@ -166,8 +166,6 @@ def look(
         DamagedStoreError: a store cannot be read.
         AccessError: this user may not read it.
     """
-    if reader is None:
-        return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
     disk = cache(partial(_read, registry.sources(settings)))
     with reading_stores():
         found = [_looked(reader, disk, anchor) for anchor in anchors]

@@ -151,17 +151,33 @@ class _Run:
         erases = erase or is_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
         if erases:
             begin(self.home, known, there)
-        done = self._described(before, messages)
-        if read.entries or messages != list(before.messages):
-            done = self._published(messages, cut, done)
+        is_new = bool(read.entries) or messages != list(before.messages)
+        warnings = self._publish(messages, cut) if is_new else []
+        receipt = None
         if erases:
             with span("memory.erase"):
                 receipt = finish(self.home, self.domain, self.log, cut)
-            return replace(done, receipt=receipt, generation=receipt.generation)
-        self._remove_folded()
-        return done
+        else:
+            self._remove_folded()
+        old, new = ({each.message.id for each in found} for found in (before.messages, messages))
+        generation = read_generation(self.home)
+        source = generation.sources.get(self.domain) if generation else None
+        return Folding(
+            self.domain,
+            len(messages),
+            len(new - old),
+            len(old - new),
+            chunks=source.chunks if source else 0,
+            concepts=_concepts_of(extraction.read(self.home, self.domain)),
+            edges=source.edges if source else 0,
+            generation=generation.number if generation else None,
+            version=source.version if source else "",
+            warnings=tuple(warnings),
+            receipt=receipt,
+        )
 
-    def _published(self, messages: Sequence[Written], cut: Offsets, done: Folding) -> Folding:
+    def _publish(self, messages: Sequence[Written], cut: Offsets) -> list[str]:
+        """Publish messages, which are all up to a cut; returns warnings."""
         embedder = self.embedder or shared_embedder(self.settings.embedding)
         plan, warning = with_fallback(self.settings)
         spoken = [each.message for each in messages]
@@ -184,30 +200,7 @@ class _Run:
         with span("memory.publish"):
             found = _publish(self.home, rows, Model.of(embedder), plan)
         remove_unused(self.home, self.domain)
-        return replace(
-            done,
-            chunks=chunks.num_rows,
-            concepts=_concepts_of(made),
-            edges=graph.triples.num_rows if graph else 0,
-            generation=found.generation.number,
-            version=found.source.version,
-            warnings=tuple(filter(None, (warning, made.missing, *found.warnings))),
-        )
-
-    def _described(self, before: Folded, messages: Sequence[Written]) -> Folding:
-        old, new = ({each.message.id for each in found} for found in (before.messages, messages))
-        source = before.generation.sources.get(self.domain) if before.generation else None
-        return Folding(
-            self.domain,
-            len(messages),
-            len(new - old),
-            len(old - new),
-            chunks=source.chunks if source else 0,
-            concepts=_concepts_of(extraction.read(self.home, self.domain)),
-            edges=source.edges if source else 0,
-            generation=before.generation.number if before.generation else None,
-            version=source.version if source else "",
-        )
+        return [each for each in (warning, made.missing, *found.warnings) if each]
 
     def _remove_folded(self) -> None:
         """Remove the segments of the log that the generation before holds, too, so that one can go back to it."""

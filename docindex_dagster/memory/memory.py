@@ -66,10 +66,7 @@ class Memory:
         self._limits = Limits(settings.memory, self._log.home)
         self._first_stage = FirstStage(lambda: self._settings)
         self._overlays = {key: Overlay(lambda: self._settings, key, self._log_of(key)) for key in self.readable}
-        self._searchers = {
-            key: Searcher(lambda: self._settings, overlay, domains.home(self._layout, key), self._embedder)
-            for key, overlay in self._overlays.items()
-        }
+        self._searchers = {key: Searcher(overlay, self._embedder) for key, overlay in self._overlays.items()}
 
     def ingest(
         self, text: str, *, session: str, role: str = "unknown", tool: str = "", message_id: str | None = None

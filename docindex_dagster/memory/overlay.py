@@ -31,9 +31,9 @@ class Overlay:
         self.folded = Folded()
         self.tail: list[Entry] = []  # what the log has since
         self.version = 0  # another one once messages came or went
-        self._settings = settings
+        self.settings = settings
         self._log = log
-        self._home = log.home
+        self.home = log.home
         self._lock = RLock()
         self._published: tuple[int, ...] | None = ()  # the stamp of what was read; no file has this one
         self._offsets = NOTHING
@@ -48,11 +48,11 @@ class Overlay:
             StoreError: what was folded cannot be read.
         """
         with self._lock, span("memory.refresh"):
-            if stamp(self._home.current) != self._published:
+            if stamp(self.home.current) != self._published:
                 self._reload()
                 return
             read = self._log.read(self._offsets)
-            if stamp(self._home.current) != self._published:  # a fold that erased took the tombstones out of the log
+            if stamp(self.home.current) != self._published:  # a fold that erased took the tombstones out of the log
                 self._reload()
                 return
             self._offsets = read.offsets
@@ -93,20 +93,20 @@ class Overlay:
         """The rows of `chunks` that a fold would make now."""
         with self._lock:
             messages = [each.message for each in self._written.values()]
-            return all_rows(self._home, self.key, messages, self._settings().memory.chunker)
+            return all_rows(self.home, self.key, messages, self.settings().memory.chunker)
 
     def _reload(self) -> None:
         """Read what was folded, and all of the log that was not."""
         for attempt in range(1, _ATTEMPTS + 1):
-            published = stamp(self._home.current)
+            published = stamp(self.home.current)
             try:
-                folded = read_folded(self._home, self.key)
+                folded = read_folded(self.home, self.key)
             except DamagedStoreError:  # or its file went away after `CURRENT` was read
                 if attempt == _ATTEMPTS:
                     raise
                 continue
             read = self._log.read(folded.offsets)
-            if stamp(self._home.current) == published or attempt == _ATTEMPTS:
+            if stamp(self.home.current) == published or attempt == _ATTEMPTS:
                 break
         self._published, self.folded, self._offsets = published, folded, read.offsets
         self.tail, self._flaws = list(read.entries), list(read.flaws)
@@ -122,4 +122,4 @@ class Overlay:
         self.version += 1
 
     def _oldest(self) -> int:
-        return oldest(self._settings().memory.retention_days, time_ns() // 1000)
+        return oldest(self.settings().memory.retention_days, time_ns() // 1000)

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import EmbeddingError
-from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
@@ -62,8 +60,8 @@ class _Indexed:
             message = by_id[message_of(row["path"])]
             chunks[message.id].append(row["chunk_id"])
             order = (message.at, message.id, row["chunk_index"])
-            said = (message.role, message.tool, row["text"], row["start_line"], row["end_line"])
-            utterances.append(Utterance(row["chunk_id"], message.session, order, *said))
+            spoken = (message.role, message.tool, row["text"], row["start_line"], row["end_line"])
+            utterances.append(Utterance(row["chunk_id"], message.session, order, *spoken))
         nothing = np.zeros((rows.num_rows, self.index.dimension), np.float32)
         self.index.add(utterances, nothing if vectors is None else vectors)
         self.messages.update({key: (by_id[key], tuple(ids)) for key, ids in chunks.items()})
@@ -74,13 +72,9 @@ class _Indexed:
 class Searcher:
     """The search of one domain, for the threads of one process. No write of a message waits for it."""
 
-    def __init__(
-        self, settings: Callable[[], Settings], overlay: Overlay, home: Layout, embedder: Callable[[], Embedder]
-    ) -> None:
-        """Nothing is read before the first question; `settings` and `embedder` give those of the moment."""
-        self._settings = settings
+    def __init__(self, overlay: Overlay, embedder: Callable[[], Embedder]) -> None:
+        """Nothing is read before the first question; `embedder` gives that of the moment."""
         self._overlay = overlay
-        self._home = home
         self._embedder = embedder
         self._lock = Lock()
         self._indexed: _Indexed | None = None
@@ -113,7 +107,7 @@ class Searcher:
             self._overlay.refresh()
             now = self._up_to_date()
             vector = asked.vector if asked.model == now.made_by[1] else None
-            weights = replace(TALK_WEIGHTS, decay=self._settings().memory.decay)
+            weights = replace(TALK_WEIGHTS, decay=self._overlay.settings().memory.decay)
             with span("memory.rank", chunks=len(now.index)):
                 found = now.index.search(
                     asked.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
@@ -127,7 +121,7 @@ class Searcher:
     def _up_to_date(self) -> _Indexed:
         """The index of all messages that are there."""
         embedder = self._embedder()
-        made_by = (self._settings().memory.chunker, embedder.name)
+        made_by = (self._overlay.settings().memory.chunker, embedder.name)
         if self._indexed is None or self._indexed.made_by != made_by:
             self._indexed = _Indexed(made_by, TalkIndex(embedder.dimension))
         self._take(self._indexed, embedder)
@@ -144,7 +138,7 @@ class Searcher:
         if new:
             is_many, cut_by = len(new) > _MANY, now.made_by[0]
             rows = (
-                all_rows(self._home, self._overlay.key, new, cut_by)
+                all_rows(self._overlay.home, self._overlay.key, new, cut_by)
                 if is_many
                 else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
             )
@@ -153,7 +147,7 @@ class Searcher:
 
     def _vectors(self, rows: pa.Table, embedder: Embedder, *, is_many: bool) -> NDArray[np.float32] | None:
         """The vectors of chunks: those that a fold made, or new ones; None where the model fails."""
-        known = tables.read(self._home.table("embeddings", self._overlay.key)) if is_many else None
+        known = tables.read(self._overlay.home.table("embeddings", self._overlay.key)) if is_many else None
         try:
             table = build_embeddings(rows, known, embedder, self._overlay.key).table
         except EmbeddingError as error:

@@ -94,7 +94,11 @@ class Segments:
         return name, os.open(self.path(name), flags, _USER_FILE | self._of_group() & _GROUP_FILE)
 
     def seal(self) -> dict[str, int]:
-        """Let nobody append to the segments that there are; returns their bytes. It takes the lock for one alone."""
+        """Let nobody append to the segments that there are; returns their bytes. It takes the lock for one alone.
+
+        Raises:
+            LogError: the folder is a symbolic link.
+        """
         sizes = self.sizes()
         for segment in sizes:
             descriptor = os.open(self.path(segment), os.O_RDONLY | _NO_LINK)
@@ -134,7 +138,11 @@ class Segments:
         files.sync([path, *path.parents[: len(path.relative_to(self._project_home).parts)]])
 
     def remove(self, segments: list[str]) -> None:
-        """Remove segments, and what older versions left. It takes the lock for one alone."""
+        """Remove segments, and what older versions left. It takes the lock for one alone.
+
+        Raises:
+            LogError: the folder is a symbolic link.
+        """
         for segment in segments:
             self.path(segment).unlink(missing_ok=True)
         last = self.folder()

@@ -15,7 +15,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened, well_formed_json
 from docindex_dagster.core.traces import span
-from docindex_dagster.serving.collecting import CollectingTools
+from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
 

@@ -77,7 +77,7 @@ class View:
 
 def view_of(settings: Settings, domain: str = DOMAIN) -> View:
     overlay = overlay_of(settings, domain)
-    return View(overlay, Searcher(lambda: settings, overlay, home_of(settings, domain), lambda: _EMBEDDER))
+    return View(overlay, Searcher(overlay, lambda: _EMBEDDER))
 
 
 def edges_of(settings: Settings, domain: str = DOMAIN) -> list[tuple[str, str, str]]:

@@ -13,10 +13,11 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look
+from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look, looked_at
 from docindex_dagster.memory.mentions import mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
+from docindex_dagster.search.live import Live
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.incremental.work_trees import Repository
@@ -369,10 +370,13 @@ def test_of_an_overloaded_symbol_each_definition_counts(plant):
     assert plant.look(anchor).state == "changed"
 
 
-def test_of_code_that_is_not_indexed_nothing_is_known(plant):
-    settings, anchor = load_settings(plant.root), plant.anchor("drain()")
+def test_of_code_that_is_not_indexed_nothing_is_known(plant, tmp_path):
+    anchor = plant.anchor("drain()")
+    warnings: list[str] = []
+    nothing = Live(load_settings(tmp_path / "nothing"))
 
-    assert [found.state for found in look(settings, None, [anchor])] == ["unknown"]
+    assert [found.state for found in looked_at(nothing, [anchor], warnings, impact=False)] == ["unknown"]
+    assert warnings == []
     elsewhere = Anchor("git/away", PUMP_FILE, "drain_all", anchor.chunk_hash)
     assert plant.look(elsewhere).state == "unknown"
 

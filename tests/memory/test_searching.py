@@ -12,7 +12,7 @@ from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.searching import Searcher, asking
 from tests.memory.logs import DOMAIN
-from tests.memory.talks import home_of, log_of, overlay_of, project, say
+from tests.memory.talks import log_of, overlay_of, project, say
 
 
 @dataclass
@@ -54,7 +54,7 @@ def model():
 
 @pytest.fixture
 def searcher(talk, model):
-    return Searcher(lambda: talk, overlay_of(talk), home_of(talk), lambda: model)
+    return Searcher(overlay_of(talk), lambda: model)
 
 
 def search(searcher, model, query="pump"):

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.routing import Route
 
 from docindex_dagster import __version__
-from docindex_dagster.serving.collecting import CollectingTools
+from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.http import (
     asking,
     collecting,
