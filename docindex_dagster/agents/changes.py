@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
+from docindex_dagster.agents.editing import TextError
 from docindex_dagster.agents.entries import bound_to, servers_in, started_by, with_server, without_server
 from docindex_dagster.agents.files import Edit, Plan
-from docindex_dagster.agents.json_text import TextError
 from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
 from docindex_dagster.core.errors import AgentError
 
@@ -55,7 +55,8 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
         AgentError: a file cannot be read or edited.
     """
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
-    _edit(plan, file, lambda text: text and without_server(text, agent, name), _UNCHANGED)
+    by_hand = f"{_UNCHANGED}. By hand, remove {name} from {agent.path}"
+    _edit(plan, file, lambda text: text and without_server(text, agent, name), by_hand)
     if rules_file is None or not has_rules(plan.read(rules_file), name):
         return None
     if _is_read_by_another(plan, rules_file, name):

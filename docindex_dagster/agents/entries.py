@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from docindex_dagster.agents import json_edit, nested, toml_edit
 from docindex_dagster.agents.catalogue import Agent, Server
-from docindex_dagster.agents.json_text import TextError, is_blank, parse
+from docindex_dagster.agents.editing import TextError, parsed, with_entry, without_entry
 
 ROOT_VARIABLE = "DOCINDEX_ROOT"
 _ADDRESSES = ("url", "httpUrl", "serverUrl")  # of servers that are not started, but reached
-_CANNOT_BE_EDITED = "it has a form that cannot be edited"
 _STARTING = ("command", "args")
 
 
@@ -19,7 +17,11 @@ def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
     Raises:
         TextError: the file is not what its format allows, or has no object where the servers should be.
     """
-    servers = _data(text, agent).get(agent.path, {})
+    return _servers_in(parsed(text, agent.format), agent)
+
+
+def _servers_in(data: Mapping[str, Any], agent: Agent) -> Mapping[str, Any]:
+    servers = data.get(agent.path, {})
     if not isinstance(servers, dict):
         raise TextError(f"{agent.path} is not what it should be: a group of servers")
     return servers
@@ -33,35 +35,43 @@ def with_server(text: str | None, agent: Agent, name: str, server: Server) -> st
     Raises:
         TextError: as `servers_in`, or the file cannot be edited.
     """
-    new = agent.entry(server)
-    if servers_in(text, agent).get(name) == new:
+    new, before = agent.entry(server), parsed(text, agent.format)
+    servers = _servers_in(before, agent)
+    if servers.get(name) == new:
         return text or ""
-    path = (agent.path, name)
-    if agent.format == "toml":
-        return toml_edit.set_table(text, path, new)
-    edited = json_edit.set_member(text, path, new, has_comments=agent.format == "jsonc")
-    if _data(edited, agent) != nested.with_value(_data(text, agent), path, new):
-        raise TextError(_CANNOT_BE_EDITED)
+    edited = with_entry(text, agent.format, agent.path, name, new)
+    _check_edit(edited, agent, {**before, agent.path: {**servers, name: new}})
     return edited
 
 
 def without_server(text: str, agent: Agent, name: str) -> str | None:
-    """A text without the entry of a server; None where the file was made for it.
+    """A text without the entry of a server; None where nothing else is left.
 
     Raises:
         TextError: as `with_server`.
     """
-    servers = servers_in(text, agent)
+    before = parsed(text, agent.format)
+    servers = _servers_in(before, agent)
     if name not in servers:
         return text
     _check_starts(servers[name])
-    path = (agent.path, name)
-    if agent.format == "toml":
-        return toml_edit.remove_table(text, path)
-    edited = json_edit.remove_member(text, path, has_comments=agent.format == "jsonc")
-    if not nested.is_only_without(_data(edited, agent), _data(text, agent), path):
-        raise TextError(_CANNOT_BE_EDITED)
+    edited = without_entry(text, agent.format, agent.path, name)
+    _check_edit(edited, agent, {**before, agent.path: {key: servers[key] for key in servers if key != name}})
     return edited
+
+
+def _check_edit(edited: str | None, agent: Agent, wanted: Mapping[str, Any]) -> None:
+    """Refuse an edit that gives anything but what is wanted. An empty group of servers is as good as none.
+
+    Raises:
+        TextError: it does.
+    """
+    try:
+        is_wanted = {agent.path: {}, **parsed(edited, agent.format)} == wanted
+    except TextError:
+        is_wanted = False
+    if not is_wanted:
+        raise TextError("it has a form that cannot be edited")
 
 
 def started_by(entry: Any) -> str:
@@ -97,17 +107,6 @@ def bound_to(entry: Any, agent: Agent) -> str:
 def _as_list(value: Any) -> list[Any]:
     """The words of a command, which agents write as one or as several; what is neither is shown as it is."""
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _data(text: str | None, agent: Agent) -> Mapping[str, Any]:
-    if text is None or is_blank(text):
-        return {}
-    if agent.format == "toml":
-        return toml_edit.parsed(text)
-    data = parse(text, has_comments=agent.format == "jsonc").data
-    if not isinstance(data, dict):
-        raise TextError("line 1: it is no object")
-    return data
 
 
 def _check_starts(entry: Any) -> None:

@@ -2,7 +2,7 @@
 
 import re
 
-from docindex_dagster.agents.json_text import TextError
+from docindex_dagster.agents.editing import TextError
 
 _DEFAULT = "docindex"  # what a server is called unless a user has a better name
 # Cursor applies a rule whose front matter says so.
