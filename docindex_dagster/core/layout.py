@@ -30,6 +30,16 @@ def key_of(name: str) -> str | None:
     return key if file_name(key) == name and not name.lstrip(".").startswith("~") else None
 
 
+class _Place:
+    """A fixed path below the home."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __get__(self, layout: "Layout", _: type["Layout"]) -> Path:
+        return layout.home / self._path
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The folders and files of one index, in a home that contains no symbolic links.
@@ -39,6 +49,48 @@ class Layout:
     """
 
     home: Path
+
+    withdrawn = _Place("withdrawn")  # the folder of notes on sources that were taken out of the index
+    stores = _Place("stores")  # the folder of everything that is published
+    current = _Place("stores/CURRENT")  # names the published generation
+    next = _Place("stores/NEXT")  # names the generation of a new model, which takes over once it holds all sources
+    lance = _Place("stores/lance")  # the LanceDB database
+    tantivy = _Place("stores/tantivy")  # the folder of the Tantivy indexes, one folder a generation
+    graph = _Place("stores/graph")  # the folder of the graph files
+    vectors = _Place("stores/vectors")  # the folder of the vector files
+    packs = _Place("stores/packs")  # the folder of the packs, each the graphs and vectors of many small sources
+    texts = _Place("stores/texts")  # the folder of the text files
+    links = _Place("stores/links")  # the folder of the link files
+    maintenance = _Place("maintenance")  # the copy of a LanceDB table that is being compacted, which nobody reads
+    catalog = _Place("catalog.json")  # the catalogue of what is searchable
+    repositories = _Place("repositories")  # the folder of the clones
+    checkouts = _Place("checkouts")  # the folder of the checkouts
+    memory = _Place("memory")  # the folder of the domains, each a home of its own
+    messages = _Place("stores/messages")  # of a domain: the folder of its folded messages, a file a generation
+    erasure = _Place("erasure.json")  # of a domain: exists while an erasure is unfinished
+    erased = _Place("erased.npz")  # of a domain: what an unfinished erasure searches files for, as hashes
+    receipts = _Place("receipts.jsonl")  # of a domain: what was erased, and when
+    log = _Place("log")  # of a domain: its log
+    log_lock = _Place("locks/log.lock")  # shared by all who append to the log; held alone while it is rewritten
+    dagster = _Place("dagster")  # the storage of the Dagster instance
+    journal = _Place("journal")  # the folder of runs that Dagster has not recorded yet, and of jobs
+    feedback = _Place("feedback.jsonl")  # what people say of answers
+    older_feedback = _Place("feedback.older.jsonl")  # the same, from before that file was full
+    serve_token = _Place("serve.token")  # what clients of `docindex serve` send, unless its user chose another token
+    ended_sessions = _Place("serve.ended")  # the sessions of browsers that logged out of `docindex serve`
+    questions = _Place("questions.jsonl")  # questions that users collected, with what answered them
+    evaluation = _Place("evaluation.json")  # how well the questions of the last nights were answered
+    config_lock = _Place("locks/config.lock")  # held while `docindex.toml` is edited
+    serve_token_lock = _Place("locks/serve.lock")  # held while the token of `docindex serve` is read or made
+    instance_lock = _Place("locks/dagster.lock")  # held while the Dagster instance is opened
+    recorder_lock = _Place("locks/recorder.lock")  # held while runs in the journal are recorded in Dagster
+    watch_lock = _Place("locks/watch.lock")  # held by the process that indexes edits of all sources as they happen
+    watch_socket = _Place("locks/watch.sock")  # where the holder of the `watch_lock` listens for commands
+    jobs_lock = _Place("locks/jobs.lock")  # held by the server that works on the jobs
+    feedback_lock = _Place("locks/feedback.lock")  # held while feedback or a question is appended
+    maintenance_lock = _Place("locks/maintenance.lock")  # held by the process that maintains the stores
+    publication_lock = _Place("locks/publication.lock")  # held while a generation is written
+    catalog_lock = _Place("locks/catalog.lock")  # held while the catalogue is written
 
     def __post_init__(self) -> None:
         """Refuse a home that contains links before it gives a path to anyone."""
@@ -138,24 +190,9 @@ class Layout:
         others = [file for file in files if file.stem == base or file.stem.startswith(f"{base}@")]
         return [*(file for file in others if file != own), own]
 
-    @property
-    def withdrawn(self) -> Path:
-        """The folder of notes on sources that were taken out of the index."""
-        return self.home / "withdrawn"
-
     def withdrawal(self, source: str) -> Path:
         """The note that a source was taken out of the index."""
         return self.withdrawn / f"{file_name(source)}.key"
-
-    @property
-    def stores(self) -> Path:
-        """The folder of everything that is published."""
-        return self.home / "stores"
-
-    @property
-    def current(self) -> Path:
-        """The file that names the published generation."""
-        return self.stores / "CURRENT"
 
     def previous(self, name: str) -> Path:
         """The file of a generation to roll back to, by the name that `CURRENT` gives it."""
@@ -170,61 +207,6 @@ class Layout:
         """
         return [file for file in self.entries(self.stores) if file.name.startswith("PREVIOUS")]
 
-    @property
-    def next(self) -> Path:
-        """The file that names the generation of a new model, which takes over when it holds every source."""
-        return self.stores / "NEXT"
-
-    @property
-    def lance(self) -> Path:
-        """The LanceDB database."""
-        return self.stores / "lance"
-
-    @property
-    def tantivy(self) -> Path:
-        """The folder of the Tantivy indexes, one folder a generation."""
-        return self.stores / "tantivy"
-
-    @property
-    def graph(self) -> Path:
-        """The folder of the graph files."""
-        return self.stores / "graph"
-
-    @property
-    def vectors(self) -> Path:
-        """The folder of the vector files."""
-        return self.stores / "vectors"
-
-    @property
-    def packs(self) -> Path:
-        """The folder of the packs, each the graphs and vectors of many small sources."""
-        return self.stores / "packs"
-
-    @property
-    def texts(self) -> Path:
-        """The folder of the text files."""
-        return self.stores / "texts"
-
-    @property
-    def links(self) -> Path:
-        """The folder of the link files."""
-        return self.stores / "links"
-
-    @property
-    def maintenance(self) -> Path:
-        """The copy of a LanceDB table that is being compacted; no reader and no publication looks at it."""
-        return self.home / "maintenance"
-
-    @property
-    def catalog(self) -> Path:
-        """The catalogue of what is searchable."""
-        return self.home / "catalog.json"
-
-    @property
-    def repositories(self) -> Path:
-        """The folder of the clones."""
-        return self.home / "repositories"
-
     def repository(self, source: str) -> Path:
         """The clone of a repository, which the partitions of all its branches share; `source` is the key of one."""
         return self.repositories / f"{file_name(base_key(source).removeprefix('git/'))}.git"
@@ -233,16 +215,6 @@ class Layout:
         """The folder in which the files of a followed branch lie."""
         return self.checkouts / file_name(source)
 
-    @property
-    def checkouts(self) -> Path:
-        """The folder of the checkouts."""
-        return self.home / "checkouts"
-
-    @property
-    def memory(self) -> Path:
-        """The folder of the domains, each a home of its own."""
-        return self.home / "memory"
-
     def domain(self, key: str) -> "Layout":
         """The home of a domain, which has stores, tables and locks of its own.
 
@@ -250,76 +222,6 @@ class Layout:
             LinkError: it is a link, or contains one.
         """
         return self.inner(self.memory.name, file_name(key))
-
-    @property
-    def messages(self) -> Path:
-        """The folder of the messages that were folded, a file a generation, in the home of a domain."""
-        return self.stores / "messages"
-
-    @property
-    def erasure(self) -> Path:
-        """That an erasure was begun in the domain whose home this is; it goes when that ends."""
-        return self.home / "erasure.json"
-
-    @property
-    def erased(self) -> Path:
-        """What an unfinished erasure searches files for, as hashes of runs of a few bytes."""
-        return self.home / "erased.npz"
-
-    @property
-    def receipts(self) -> Path:
-        """What was erased in the domain whose home this is, and when."""
-        return self.home / "receipts.jsonl"
-
-    @property
-    def log(self) -> Path:
-        """The log of the domain whose home this is."""
-        return self.home / "log"
-
-    @property
-    def log_lock(self) -> Path:
-        """Shared by all who append to the log; held alone while it is rewritten."""
-        return self.home / "locks" / "log.lock"
-
-    @property
-    def dagster(self) -> Path:
-        """The storage of the Dagster instance."""
-        return self.home / "dagster"
-
-    @property
-    def journal(self) -> Path:
-        """The folder of the runs that Dagster has not recorded yet, and of jobs; a file for each."""
-        return self.home / "journal"
-
-    @property
-    def feedback(self) -> Path:
-        """What people say of answers."""
-        return self.home / "feedback.jsonl"
-
-    @property
-    def older_feedback(self) -> Path:
-        """The same from before that file was full."""
-        return self.home / "feedback.older.jsonl"
-
-    @property
-    def serve_token(self) -> Path:
-        """What clients of `docindex serve` send, unless its user chose another token."""
-        return self.home / "serve.token"
-
-    @property
-    def ended_sessions(self) -> Path:
-        """The sessions of browsers that logged out of `docindex serve`."""
-        return self.home / "serve.ended"
-
-    @property
-    def questions(self) -> Path:
-        """Questions that users collected, with what answered them."""
-        return self.home / "questions.jsonl"
-
-    @property
-    def evaluation(self) -> Path:
-        """How well the questions of the last nights were answered."""
-        return self.home / "evaluation.json"
 
     def source_lock(self, source: str) -> Path:
         """Held from the discovery of a source to its publication."""
@@ -345,58 +247,3 @@ class Layout:
     def _locks_of_branches(self, name: str) -> list[Path]:
         locks = self.home / "locks"
         return [locks / f"{name}.lock", *sorted(locks.glob(f"{escape(name)}@*.lock"))]
-
-    @property
-    def config_lock(self) -> Path:
-        """Held while `docindex.toml` is edited."""
-        return self.home / "locks" / "config.lock"
-
-    @property
-    def serve_token_lock(self) -> Path:
-        """Held while the token of `docindex serve` is read or made."""
-        return self.home / "locks" / "serve.lock"
-
-    @property
-    def instance_lock(self) -> Path:
-        """Held while the Dagster instance is opened."""
-        return self.home / "locks" / "dagster.lock"
-
-    @property
-    def recorder_lock(self) -> Path:
-        """Held while runs in the journal are recorded in Dagster."""
-        return self.home / "locks" / "recorder.lock"
-
-    @property
-    def watch_lock(self) -> Path:
-        """Held by the process that indexes edits of all sources as they happen."""
-        return self.home / "locks" / "watch.lock"
-
-    @property
-    def watch_socket(self) -> Path:
-        """Where the process that holds the `watch_lock` listens for commands."""
-        return self.home / "locks" / "watch.sock"
-
-    @property
-    def jobs_lock(self) -> Path:
-        """Held by the server that works on the jobs."""
-        return self.home / "locks" / "jobs.lock"
-
-    @property
-    def feedback_lock(self) -> Path:
-        """Held while something is appended to the feedback, or to the questions."""
-        return self.home / "locks" / "feedback.lock"
-
-    @property
-    def maintenance_lock(self) -> Path:
-        """Held by the process that maintains the stores."""
-        return self.home / "locks" / "maintenance.lock"
-
-    @property
-    def publication_lock(self) -> Path:
-        """Held while a generation is written."""
-        return self.home / "locks" / "publication.lock"
-
-    @property
-    def catalog_lock(self) -> Path:
-        """Held while the catalogue is written."""
-        return self.home / "locks" / "catalog.lock"
