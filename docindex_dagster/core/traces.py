@@ -3,15 +3,13 @@
 Who answers requests says who records them, by `recording`; the steps themselves know of no library for it.
 """
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ContextDecorator, ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import ParamSpec, Protocol, Self, TypeVar
+from dataclasses import dataclass
+from typing import Protocol
 
 Attribute = str | int | float | bool
-_P = ParamSpec("_P")
-_R = TypeVar("_R")
 
 
 class Span(Protocol):
@@ -31,74 +29,34 @@ class Recorder(Protocol):
         """A step that begins where it is entered, and ends where it is left, with or without an error."""
 
 
-class _Unrecorded:
-    """A span that nobody records."""
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """One step, as each recorder keeps it."""
 
-    __slots__ = ()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        pass
+    spans: Sequence[Span]
 
     def note(self, **attributes: Attribute) -> None:
-        pass
-
-    def quote(self, **texts: str) -> None:
-        pass
-
-
-class _Joined:
-    """A span that several record."""
-
-    def __init__(self, name: str, attributes: Mapping[str, Attribute], recorders: tuple[Recorder, ...]) -> None:
-        self._begun = [recorder.span(name, attributes) for recorder in recorders]
-        self._open = ExitStack()
-        self._spans: list[Span] = []
-
-    def __enter__(self) -> Self:
-        self._spans = [self._open.enter_context(one) for one in self._begun]
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._open.__exit__(*error)  # type: ignore[arg-type]  # it is passed on as it came
-
-    def note(self, **attributes: Attribute) -> None:
-        for one in self._spans:
+        for one in self.spans:
             one.note(**attributes)
 
     def quote(self, **texts: str) -> None:
-        for one in self._spans:
+        for one in self.spans:
             one.quote(**texts)
 
 
-_UNRECORDED = _Unrecorded()
 _recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("docindex recorders", default=())
 
 
-def span(name: str, **attributes: Attribute) -> AbstractContextManager[Span]:
+@contextmanager
+def span(name: str, **attributes: Attribute) -> Iterator[Span]:
     """A step of answering. Its name is one of few; what differs from request to request is in the attributes."""
-    recorders = _recorders.get()
-    if not recorders:
-        return _UNRECORDED
-    return recorders[0].span(name, attributes) if len(recorders) == 1 else _Joined(name, attributes, recorders)
+    with ExitStack() as stack:
+        yield _Spans([stack.enter_context(recorder.span(name, attributes)) for recorder in _recorders.get()])
 
 
-def spanned(name: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+def spanned(name: str) -> ContextDecorator:
     """Make each call of a function a span."""
-
-    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        @functools.wraps(function)
-        def call(*arguments: _P.args, **options: _P.kwargs) -> _R:
-            if not _recorders.get():
-                return function(*arguments, **options)
-            with span(name):
-                return function(*arguments, **options)
-
-        return call
-
-    return decorate
+    return span(name)
 
 
 @contextmanager
