@@ -18,6 +18,9 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import secrets_of
 
+# Columns of `discovered_files` that a job has as they are.
+_TAKEN_OVER = ("source", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted", "size")
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -58,20 +61,13 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
 
 def _job(source: Source, anchor: tuple[Path, bytes], row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
     return FileJob(
-        root=anchor[0],
-        source=source.key,
         source_kind=source.kind,
-        path=str(row["path"]),
-        source_type=str(row["source_type"]),
-        language=None if row["language"] is None else str(row["language"]),
-        chunker=choice.name_for(str(row["path"]), str(row["loader"])),
-        size=int(str(row["size"])),
-        content_hash=str(row["content_hash"]),
+        root=anchor[0],
+        below=anchor[1],
+        chunker=choice.name_for(row["path"], row["loader"]),
         masked=secrets_of(row["masked"]),
-        commit=None if row["commit"] is None else str(row["commit"]),
-        is_uncommitted=bool(row["is_uncommitted"]),
-        max_file_bytes=source.most_bytes(name_to_path(str(row["path"]))),
+        max_file_bytes=source.most_bytes(name_to_path(row["path"])),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,
-        below=anchor[1],
+        **{name: row[name] for name in _TAKEN_OVER},
     )

@@ -14,20 +14,26 @@ _PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True)
-class FileJob:
-    """One file to cut, as discovery saw it, and what is wanted of it."""
+class FileIdentity:
+    """What every chunk of one file shares."""
 
-    root: Path
     source: str
     source_kind: str
     path: str
+    content_hash: str
     source_type: str
     language: str | None
-    chunker: str
-    size: int
     commit: str | None
     is_uncommitted: bool
-    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileJob(FileIdentity):
+    """One file to cut, as discovery saw it, and what is wanted of it."""
+
+    root: Path
+    chunker: str
+    size: int
     masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
     max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
     wants_chunks: bool = True

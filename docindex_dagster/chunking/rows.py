@@ -1,36 +1,34 @@
 """Rows of the `chunks` table from the drafts of a file."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.embed_text import embed_text_hashes
+from docindex_dagster.chunking.jobs import FileIdentity
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import TokenCounter
 
 
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
-    """What every chunk of one file shares."""
-
-    source: str
-    source_kind: str
-    path: str
-    content_hash: str
-    source_type: str
-    language: str | None
-    commit: str | None
-    is_uncommitted: bool
-
-
 def chunk_id(source: str, path: str, index: int) -> str:
     """The id of a chunk: the same each time the file is indexed."""
     return digest_parts(source, path, str(index))
+
+
+# Columns that have the name of an attribute of what they come from.
+_OF_FILE = tuple(field.name for field in fields(FileIdentity))
+_OF_CONTENT = ("imports", "exports", "fallback")
+_OF_DRAFT = (
+    *("text", "chunk_type", "start_line", "end_line", "start_byte", "end_byte", "pointers", "section", "subsection"),
+    *("has_code", "part_number"),
+)
+_OF_SYMBOL = ("qualified_name", "parent", "signature", "parameters", "return_type", "decorators", "docstring")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,57 +46,29 @@ def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
     drafts = [draft for file in files for draft in file.content.drafts]
     symbols = [draft.symbol for draft in drafts]
 
-    def of_file(value: Callable[[CutFile], object]) -> list[object]:
-        return [item for file, count in zip(files, counts, strict=True) for item in [value(file)] * count]
+    def of_files(values: Iterable[object]) -> list[object]:
+        return [item for value, count in zip(values, counts, strict=True) for item in [value] * count]
 
-    def of_symbol(attribute: str) -> list[object]:
-        return [getattr(symbol, attribute) if symbol else None for symbol in symbols]
-
-    columns: dict[str, Sequence[object]] = {
+    columns: dict[str, Any] = {
+        **{name: of_files(getattr(file.identity, name) for file in files) for name in _OF_FILE},
+        **{name: of_files(getattr(file.content, name) for file in files) for name in _OF_CONTENT},
+        **{name: [getattr(draft, name) for draft in drafts] for name in _OF_DRAFT},
+        **{name: [getattr(symbol, name, None) for symbol in symbols] for name in _OF_SYMBOL},
+        "symbol_name": [symbol and symbol.name for symbol in symbols],
+        "symbol_kind": [symbol and symbol.kind for symbol in symbols],
         "chunk_id": [id_ for file in files for id_ in _ids(file)],
         "row_hash": [""] * len(drafts),
-        "source": of_file(lambda file: file.identity.source),
-        "source_kind": of_file(lambda file: file.identity.source_kind),
-        "path": of_file(lambda file: file.identity.path),
-        "chunk_index": [index for count in counts for index in range(count)],
-        "total_chunks": of_file(lambda file: len(file.content.drafts)),
-        "text": [draft.text for draft in drafts],
-        "content_hash": of_file(lambda file: file.identity.content_hash),
         "embed_text_hash": [""] * len(drafts),
-        "source_type": of_file(lambda file: file.identity.source_type),
-        "language": of_file(lambda file: file.identity.language),
-        "human_language": of_file(lambda file: file.human_language),
-        "chunk_type": [draft.chunk_type for draft in drafts],
-        "start_line": [draft.start_line for draft in drafts],
-        "end_line": [draft.end_line for draft in drafts],
-        "start_byte": [draft.start_byte for draft in drafts],
-        "end_byte": [draft.end_byte for draft in drafts],
+        "chunk_index": [index for count in counts for index in range(count)],
+        "total_chunks": of_files(counts),
+        "human_language": of_files(file.human_language for file in files),
         "char_count": [len(draft.text) for draft in drafts],
         "token_count": count_tokens([draft.text for draft in drafts]),
-        "symbol_name": of_symbol("name"),
-        "symbol_kind": of_symbol("kind"),
-        "qualified_name": of_symbol("qualified_name"),
-        "parent": of_symbol("parent"),
-        "signature": of_symbol("signature"),
-        "parameters": of_symbol("parameters"),
-        "return_type": of_symbol("return_type"),
-        "decorators": of_symbol("decorators"),
-        "docstring": of_symbol("docstring"),
         "symbols": [_structs(draft) for draft in drafts],
-        "imports": of_file(lambda file: file.content.imports),
         "calls": [draft.calls or None for draft in drafts],
-        "pointers": [draft.pointers for draft in drafts],
         "heading_path": [draft.heading_path or None for draft in drafts],
-        "section": [draft.section for draft in drafts],
-        "subsection": [draft.subsection for draft in drafts],
-        "has_code": [draft.has_code for draft in drafts],
         "is_partial": [draft.part_number is not None for draft in drafts],
-        "part_number": [draft.part_number for draft in drafts],
         "parent_chunk": [parent for file in files for parent in _parent_ids(file)],
-        "exports": of_file(lambda file: file.content.exports),
-        "fallback": of_file(lambda file: file.content.fallback),
-        "commit": of_file(lambda file: file.identity.commit),
-        "is_uncommitted": of_file(lambda file: file.identity.is_uncommitted),
         "summary": [None] * len(drafts),
     }
     table = pa.Table.from_arrays([pa.array(columns[field.name], field.type) for field in CHUNKS], schema=CHUNKS)

@@ -17,7 +17,7 @@ from docindex_dagster.chunking.draft import Draft, FileDrafts
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
 from docindex_dagster.chunking.lines import chunk_lines, without_long_ends
 from docindex_dagster.chunking.names import extracted
-from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
+from docindex_dagster.chunking.rows import CutFile, rows
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
@@ -102,23 +102,13 @@ def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
 
 
 def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: str | None) -> CutFile:
-    identity = FileIdentity(
-        job.source,
-        job.source_kind,
-        job.path,
-        job.content_hash,
-        job.source_type,
-        job.language,
-        job.commit,
-        job.is_uncommitted,
-    )
     name = PurePosixPath(job.path).stem  # that alone can be found of a file without text
     if is_converted(job.language) and not found.text.strip():
-        return CutFile(identity, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
+        return CutFile(job, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
     chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
-            cut = _cut_by(chunker, identity, found, job, options)
+            cut = _cut_by(chunker, found, job, options)
             drafts = cut.content.drafts or tuple(
                 replace(draft, start_byte=None, end_byte=None) for draft in cut_at(name, ())
             )
@@ -127,11 +117,11 @@ def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: s
         except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     by_lines = chunk_lines(found.text, options.code_chars)
-    return CutFile(identity, FileDrafts(_readable(by_lines, identity), fallback=fallback))
+    return CutFile(job, FileDrafts(_readable(by_lines, job), fallback=fallback))
 
 
-def _readable(drafts: tuple[Draft, ...], identity: FileIdentity) -> tuple[Draft, ...]:
-    return drafts if identity.source_type == _DOCUMENT else without_long_ends(drafts)
+def _readable(drafts: tuple[Draft, ...], job: FileJob) -> tuple[Draft, ...]:
+    return drafts if job.source_type == _DOCUMENT else without_long_ends(drafts)
 
 
 def _masked(job: FileJob, text: str) -> str:
@@ -141,11 +131,11 @@ def _masked(job: FileJob, text: str) -> str:
     return mask(text, job.masked) if job.masked else text
 
 
-def _cut_by(chunker: Chunker, identity: FileIdentity, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
+def _cut_by(chunker: Chunker, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
     drafts = chunker(SourceFile(job.path, found.text, job.language, found.pages), options)
-    cut = CutFile(identity, drafts)
+    cut = CutFile(job, drafts)
     if not is_ours(job.chunker):
         check_drafts(drafts, found.text)
         rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
         return cut
-    return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, identity)))
+    return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, job)))

@@ -30,8 +30,8 @@ def source(tmp_path):
 @pytest.fixture
 def job(source):
     row = discover(source).to_pylist()[0]
-    identity = (source.path, source.key, source.kind, row["path"], "code", "python", "code", row["size"], None)
-    return FileJob(*identity, is_uncommitted=False, content_hash=row["content_hash"], masked=secrets_of(row["masked"]))
+    identity = (source.key, source.kind, row["path"], row["content_hash"], "code", "python", None, False, source.path)
+    return FileJob(*identity, chunker="code", size=row["size"], masked=secrets_of(row["masked"]))
 
 
 def texts(job, fallback=None):

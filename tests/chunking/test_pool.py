@@ -47,8 +47,8 @@ class HangsWorker(PosixPath):
 
 def job(root: Path, name: str) -> FileJob:
     (root / name).write_text(CODE)
-    identity = root, "library/x", "library", name, "code", "python", "code", len(CODE)
-    return FileJob(*identity, None, is_uncommitted=False, content_hash=digest(CODE.encode()), max_file_bytes=MOST)
+    identity = "library/x", "library", name, digest(CODE.encode()), "code", "python", None, False
+    return FileJob(*identity, root, chunker="code", size=len(CODE), max_file_bytes=MOST)
 
 
 def chunk(jobs: list[FileJob], workers: int, timeout_s: float = 60) -> dict[str, list[dict[str, Any]]]:
@@ -120,8 +120,8 @@ def test_ctrl_c_does_not_reach_a_worker_even_while_it_starts(tmp_path, capfd):
 def fixture_job(path: Path) -> FileJob:
     data = path.read_bytes()
     kind = classify(path.name.encode(), data)
-    identity = path.parent, "library/x", "library", path.name, kind.source_type, kind.language, kind.loader, len(data)
-    return FileJob(*identity, None, is_uncommitted=False, content_hash=digest(data), max_file_bytes=MOST)
+    identity = "library/x", "library", path.name, digest(data), kind.source_type, kind.language, None, False
+    return FileJob(*identity, path.parent, kind.loader, len(data), max_file_bytes=MOST)
 
 
 def test_one_worker_and_two_give_the_same_rows(tmp_path):

@@ -156,17 +156,17 @@ def check(file: Damaged, sizes: Sizes, folder: Path, slow: Path) -> None:
     path = folder / file.name
     path.write_bytes(file.data)
     job = FileJob(
-        folder,
         "library/x",
         "library",
         file.name,
+        digest(file.data),
         kind.source_type,
         kind.language,
-        kind.loader,
-        len(file.data),
-        None,
+        commit=None,
         is_uncommitted=False,
-        content_hash=digest(file.data),
+        root=folder,
+        chunker=kind.loader,
+        size=len(file.data),
         max_file_bytes=len(file.data),
     )
     options = ChunkOptions(sizes, code_chars=1500)

@@ -121,17 +121,17 @@ def cut(folder: Path, *, wants_references: bool = False) -> ChunkedFiles:
     files = discover(source)
     jobs = [
         FileJob(
-            folder,
             source.key,
             source.kind,
             row["path"],
+            row["content_hash"],
             row["source_type"],
             row["language"],
-            row["loader"],
-            0,
-            None,
-            False,
-            row["content_hash"],
+            commit=None,
+            is_uncommitted=False,
+            root=folder,
+            chunker=row["loader"],
+            size=0,
             wants_references=wants_references,
         )
         for row in files.filter(pc.is_null(files["skipped_reason"])).to_pylist()
