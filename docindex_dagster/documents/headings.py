@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from docindex_dagster.documents.model import MAX_TITLE
-from docindex_dagster.documents.pages import Line, Page
 
 _LARGER = 1.12  # times the letters of the text
 _DEEPEST = 4  # levels that sizes of letters tell apart
@@ -13,6 +12,23 @@ _MOST_LINES = 3  # of one heading
 _MOST_SHARE = 0.3  # of all letters: where more are large, size says nothing
 _LEAST_LETTERS = 2
 _SHORTEST_PART = 2  # letters of a title that has no number, where the line has one
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page: the size of its letters and how high it stands, both in points."""
+
+    text: str
+    size: float
+    height: float
+    level: int = 0  # of a heading: 1 and deeper
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a document; one without text has no lines."""
+
+    lines: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages.
+"""Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, PDF as text.
 
 The text is kept as it is.
 """
@@ -36,6 +36,7 @@ _ASCIIDOC = _Syntax(
     verbatim=re.compile(r"-{4,}|\.{4,}|\+{4,}|/{4,}|(?P<name>`{3,})\w*|\|={3,}"),
     underlines="=-~^+",
 )
+_CONVERTED = _Syntax(heading=re.compile(r"(?P<level>#{1,6}) (?P<title>.*)"))
 _SYNTAXES = {
     ".tex": _Syntax(
         heading=re.compile(
@@ -74,6 +75,11 @@ _TOLERANCE = 1  # characters that an underline may be shorter or longer than its
 def load_asciidoc(text: str) -> Document:
     """Read AsciiDoc. Its blocks are spans of the text; a delimiter that is never closed reaches to the end."""
     return _load(text, _ASCIIDOC)
+
+
+def load_converted(text: str) -> Document:
+    """Read a text as `convert` makes it: headings of number signs, and paragraphs between blank lines."""
+    return _load(text, _CONVERTED)
 
 
 def load_line_markup(text: str, ending: str) -> Document | None:

@@ -22,7 +22,7 @@ _LOADERS = {
     "text": ("plain", "load_plain"),
     "notebook": ("notebook", "load_notebook"),
     "asciidoc": ("line_markup", "load_asciidoc"),
-    "pdf": ("converted", "load_converted"),
+    "pdf": ("line_markup", "load_converted"),
 }
 
 _LINE = r"[A-Za-z0-9+/]{40,}={0,2}"

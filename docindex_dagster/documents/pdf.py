@@ -1,21 +1,20 @@
 """PDF: the text of its pages by pypdf, which reads no other file and runs no script that a PDF holds.
 
 Headings are those of the outline, or where there is none, lines in larger letters: see `headings`. What each page
-repeats in its margins is left out: see `margins`.
+repeats in its margins, such as running titles and page numbers, is left out.
 """
 
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.documents.headings import Entry, with_headings
-from docindex_dagster.documents.margins import without_margins
+from docindex_dagster.documents.headings import Entry, Line, Page, with_headings
 from docindex_dagster.documents.model import Converted
-from docindex_dagster.documents.pages import Line, Page
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -32,6 +31,11 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\ufeff\ufffe\uffff\ud800-
 _SPACE = re.compile(r"[ \t\xa0]+")
 _HYPHEN = re.compile(r"[^\W\d_]-$")
 _MARKUP = re.compile(r"(?=#{1,6}(?:\s|$)|```|~~~)")
+_MARGIN = 2  # lines of each page, at the top and at the bottom
+_NUMBER = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
+_LETTER = re.compile(r"[^\W\d_]")
+_REPEATS, _REPEATS_OF_NUMBERS = 3, 2  # pages that have to have a line
+_SHARE = 4  # one page in so many has to have it, where it has no number
 
 
 def read_pdf(data: bytes) -> Converted:
@@ -54,7 +58,7 @@ def read_pdf(data: bytes) -> Converted:
             raise pypdf.errors.FileNotDecryptedError("it is encrypted with a password")
         pages, problem = _pages(reader)
         entries = _outline(reader)
-    pages = with_headings(without_margins(pages), entries)
+    pages = with_headings(_without_margins(pages), entries)
     if not any(page.lines for page in pages):
         return Converted("", problem=problem or "its pages hold no text, only pictures")
     return _converted(pages, problem)
@@ -139,6 +143,40 @@ def _outline(reader: "PdfReader") -> list[Entry]:
     except Exception:  # noqa: BLE001 a damaged outline leaves the sizes of letters to say what is a heading
         return []
     return [entry for entry in found if entry.title]
+
+
+def _without_margins(pages: Sequence[Page]) -> list[Page]:
+    """The pages without the lines that they repeat, but for their numbers, at the same end."""
+    counts = Counter(key for page in pages for key in {_key(*found) for found in _margins(page)})
+    running = {key for key, count in counts.items() if _is_running(key[1], count, len(pages))}
+    return [_cleared(page, running) for page in pages]
+
+
+def _margins(page: Page) -> Iterator[tuple[int, Line]]:
+    """The outer lines of a page, each with where it stands from the top, or less than 0 from the bottom."""
+    lines = page.lines
+    yield from enumerate(lines[:_MARGIN])
+    yield from ((at - _MARGIN, line) for at, line in enumerate(lines[-_MARGIN:], start=max(0, _MARGIN - len(lines))))
+
+
+def _key(place: int, line: Line) -> tuple[bool, str]:
+    return place < 0, _NUMBER.sub("#", line.text)
+
+
+def _is_running(text: str, count: int, pages: int) -> bool:
+    if not _LETTER.search(text.replace("page", "").replace("Page", "").replace("of", "")):
+        return "#" in text and count >= _REPEATS_OF_NUMBERS
+    return count >= _REPEATS and ("#" in text or count * _SHARE >= pages)
+
+
+def _cleared(page: Page, running: set[tuple[bool, str]]) -> Page:
+    """A page without such lines, from its ends up to the first line that is none."""
+    lines = list(page.lines)
+    for at_bottom in (False, True):
+        for _ in range(_MARGIN):
+            if lines and _key(-1 if at_bottom else 0, lines[-1 if at_bottom else 0]) in running:
+                lines.pop(-1 if at_bottom else 0)
+    return Page(tuple(lines))
 
 
 def _converted(pages: Sequence[Page], problem: str | None) -> Converted:

@@ -12,9 +12,8 @@ from string import ascii_lowercase
 from typing import Any
 
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer
+from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind
 from docindex_dagster.documents.outline import build_sections
-from docindex_dagster.documents.rst_links import Links
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
@@ -34,6 +33,11 @@ _REFERENCES = frozenset(["citation_reference", "footnote_reference"])
 _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 _ROMAN_DIGITS = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 _MAX_ROMAN = 5000  # docutils reads no larger ones
+# Set by our parser: an address, a label.
+_ATTRIBUTES: dict[str, PointerKind] = {"docindex_link": "link", "docindex_ref": "ref"}
+_LEADING = frozenset(["inline", "reference"])
+_HOLDERS = frozenset(["line_block", "table"])  # blocks whose text is in other nodes
+_MOST_STEPS = 10  # from one name of an address to the next
 
 
 @dataclass(slots=True, eq=False)
@@ -106,7 +110,7 @@ def _blocks(tree: Any) -> Iterator[Block]:
     """Write the tree, block by block."""
     line = 1
     language = ""
-    links = Links(tree)
+    links = _Links(tree)
     labels: list[Pointer] = []  # of what comes next
     stack = [(tree, _Place())]
     while stack:
@@ -257,3 +261,59 @@ def _inline(node: Any) -> str:
             shown = found.astext()
             parts.append(f"`{shown}`" if found.parent.tagname == "literal" else shown)
     return "".join(parts)
+
+
+class _Links:
+    """Tells where the references in one tree lead. Those without a name are to be asked for in their order."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+        self._unnamed = tree.findall(lambda node: node.tagname == "target" and node.get("anonymous"))
+
+    def labels(self, node: Any, line: int) -> Iterator[Pointer]:
+        """The names of a target that stands before what it names."""
+        if node.tagname == "target" and "refuri" not in node and "refname" not in node:
+            for name in node["names"]:
+                yield Pointer("label", name, node.line or line)
+
+    def of(self, block: Any, end_line: int) -> Iterator[Pointer]:
+        """The links in a block that ends on a line."""
+        from docutils import nodes
+
+        if block.tagname in _HOLDERS:
+            for part in block.findall(nodes.TextElement):
+                if not isinstance(part, nodes.Inline):
+                    yield from self._in_text(part, part.line or block.line or end_line)
+        else:
+            yield from self._in_text(block, end_line - block.rawsource.rstrip().count("\n"))
+
+    def _in_text(self, text: Any, line: int) -> Iterator[Pointer]:
+        for part in text.children:
+            if part.tagname == "#text":
+                line += part.count("\n")
+                continue
+            pointer = self._pointer(part, line) if part.tagname in _LEADING else None
+            if pointer:
+                yield pointer
+            if part.tagname != "target":  # the address in a reference is part of that
+                line += part.rawsource.count("\n")
+
+    def _pointer(self, reference: Any, line: int) -> Pointer | None:
+        for attribute, kind in _ATTRIBUTES.items():
+            if attribute in reference:
+                return Pointer(kind, " ".join(reference[attribute].split()), line)
+        if reference.tagname == "inline":
+            return None
+        if reference.get("anonymous"):
+            reference = next(self._unnamed, reference)
+        for _ in range(_MOST_STEPS):
+            if "refuri" in reference:
+                return Pointer("link", reference["refuri"], line)
+            name = reference.get("refname")
+            target = self._tree.ids.get(self._tree.nameids.get(name))
+            if target is None:
+                return Pointer("ref", name, line) if name else None
+            if "refuri" not in target and "refname" not in target:
+                return Pointer("link", f"#{name}", line)
+            reference = target
+        return None
