@@ -10,8 +10,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath
 
 from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.overlap import overlaps
-from docindex_dagster.chunking.sections import Part, build_parts, common_path, titled_sections
+from docindex_dagster.chunking.sections import Part, build_parts, common_path, overlaps, titled_sections
 from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
 from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.load import load_document

@@ -210,7 +210,7 @@ def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -
     An entry of a project names the folder that its agent works in, and a path only if the project is elsewhere. An
     entry of the user serves each folder, unless a project is named or the agent starts servers elsewhere.
     """
-    from docindex_dagster.agents.starting import server_for
+    from docindex_dagster.agents.entries import server_for
 
     choice = chosen()
     if scope == "project" and plan.folder == choice.root:

@@ -15,7 +15,6 @@ from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
 from docindex_dagster.search.model import SourceType
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.work_trees import linked_tree
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
@@ -58,7 +57,7 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
         generation: what is indexed.
         folder: where the user is; None where that is not known.
     """
-    tree = linked_tree(settings, folder) if folder else None
+    tree = registry.linked_tree(settings, folder) if folder else None
     if tree is None:
         return Here()
     own = {key: copy for key, copy in tree.own.items() if copy in generation.sources}

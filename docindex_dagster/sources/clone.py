@@ -12,10 +12,11 @@ from pathlib import Path
 from docindex_dagster.core.errors import NoAnswerError, NotThereError, SourceError
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.files import replacing
+from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
-from docindex_dagster.sources import checkout, guard, mirror, submodules
+from docindex_dagster.sources import guard, mirror, submodules, transfer
 from docindex_dagster.sources.disposal import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
 
@@ -62,7 +63,7 @@ def remove(layout: Layout, key: str, report: Report) -> None:
         return
     with _locked(layout, key, report):
         dispose(folder)
-        if not checkout.all_of(repository):
+        if not _checkouts(repository):
             dispose(repository)
 
 
@@ -113,7 +114,7 @@ def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> N
         emit(Progress(source.key, "fetch contents", 0, 1, "commit"))
         mirror.fetch_contents(remote.repository, commit, history)
         emit(Progress(source.key, "fetch contents", 1, 1, "commit"))
-    checkout.put(remote.repository, source.path, commit)
+    _put(remote.repository, source.path, commit)
     if source.submodules:
         submodules.update(source.path, report)
     if is_new:
@@ -139,4 +140,45 @@ def _put_nothing(source: Source, remote: Remote) -> None:
         )
     if mirror.has_branches(remote.repository):
         raise NotThereError(f'the HEAD of {remote.url} leads to no commit; say which branch: branch = "NAME"')
-    checkout.put_nothing(source.path)
+    _make_empty(source.path)
+
+
+def _put(repository: Path, folder: Path, commit: str) -> None:
+    """Make a folder the checkout of a commit, writing only files that are not as they are in it.
+
+    Raises:
+        SourceError: git cannot write it.
+    """
+    purpose = f"check out {commit} in {folder}"
+    if not _is_of(repository, folder):
+        dispose(folder)
+        arguments = ("worktree", "add", "--quiet", "--force", "--force", "--detach", "--no-checkout")
+        transfer.run(repository, *arguments, "--", str(folder), commit, purpose=purpose)
+    transfer.run(folder, "checkout", "--quiet", "--force", "--detach", commit, "--", purpose=purpose)
+    transfer.run(folder, "clean", "--quiet", "-ffdx", purpose=purpose)
+
+
+def _make_empty(folder: Path) -> None:
+    """Make a folder a work tree without any commit or file, as an empty remote gives.
+
+    Raises:
+        SourceError: git cannot write it.
+    """
+    dispose(folder)
+    folder.mkdir(parents=True)
+    transfer.run(folder, "init", "--quiet", "--template=", purpose=f"make {folder}")
+
+
+def _checkouts(repository: Path) -> list[Path]:
+    """The checkouts of a clone that are there."""
+    notes = (note.read_bytes() for note in repository.glob("worktrees/*/gitdir"))
+    return [place.parent for note in notes if (place := Path(os.fsdecode(note.strip()))).exists()]
+
+
+def _is_of(repository: Path, folder: Path) -> bool:
+    """Whether a folder is a checkout of this clone, and both know it."""
+    if folder.is_symlink() or not (folder / ".git").is_file():
+        return False
+    own = git_folder(folder)
+    is_here = own.is_dir() and own.parent == Path(os.path.realpath(repository)) / "worktrees"
+    return is_here and folder.resolve() in [place.resolve() for place in _checkouts(repository)]

@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -111,6 +111,40 @@ def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str]
 def work_tree(folder: Path) -> Path | None:
     """Return the root of the git work tree around a folder."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedTree:
+    """A linked work tree around a folder, and the sources that are in another work tree of its repository.
+
+    Attributes:
+        root: the folder of the work tree.
+        own: by the key of a source in another work tree, the key of the same folder in this one; "" where no source
+            declares that.
+    """
+
+    root: Path
+    own: Mapping[str, str]
+
+
+def linked_tree(settings: Settings, folder: Path) -> LinkedTree | None:
+    """Return the linked work tree around a folder; None where there is none, or no source is in another one.
+
+    Raises:
+        SettingsError: as `sources`.
+    """
+    root = work_tree(folder.resolve())
+    if root is None or not (root / ".git").is_file():
+        return None
+    common = common_folder(root)
+    declared = [source for source in sources(settings).values() if source.remote is None]
+    by_folder = {source.path.resolve(): source.key for source in declared}
+    own = {}
+    for path, key in by_folder.items():
+        other = work_tree(path)
+        if other is not None and other != root and common_folder(other) == common:
+            own[key] = by_folder.get(root / path.relative_to(other), "")
+    return LinkedTree(root, own) if own else None
 
 
 def _is_in_other_tree(source: Path, path: Path) -> bool:

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.starting import own_command
+from docindex_dagster.agents.entries import own_command
 
 INSTALLED = Path(__file__).parents[2] / "build" / "agents"
 PATIENCE_S = 180

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.summary_prompt import SYSTEM, question, summary_of
+from docindex_dagster.chunking.summaries import SYSTEM, question, summary_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import tomlkit
 
 from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.starting import own_command
+from docindex_dagster.agents.entries import own_command
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources.choice import choose
 from tests.privileges import as_ordinary_user
