@@ -11,7 +11,7 @@ from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMIT_PATH
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
-from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
+from docindex_dagster.sources.rules import PathRules, path_rules
 
 _MESSAGE_CHARS = 4000
 _TEXT_CHARS = 6000  # with the files
@@ -80,15 +80,8 @@ def _file_line(file: dict[str, Any], rules: PathRules) -> str:
     """A file as `M src/app.py +12 -3: def route`. The functions of a file that is not to be indexed are left out."""
     place = f"{file['renamed_from']} => {file['path']}" if file["renamed_from"] else file["path"]
     lines = "" if file["insertions"] is None else f" +{file['insertions']} -{file['deletions']}"
-    functions = file["functions"] if file["functions"] and _is_wanted(file["path"], rules) else ()
+    functions = file["functions"] if file["functions"] and rules.is_wanted(name_to_path(file["path"])) else ()
     return f"{file['status']} {place}{lines}" + (f": {'; '.join(functions)}" if functions else "")
-
-
-def _is_wanted(name: str, rules: PathRules) -> bool:
-    path = name_to_path(name)
-    folder = path.rfind(b"/") + 1
-    scope = rules.scope(path[:folder])
-    return not isinstance(scope, Pruned) and rules.file_reason(scope, path[folder:]) is None
 
 
 def _chunk(row: dict[str, Any], tokens: int) -> dict[str, Any]:

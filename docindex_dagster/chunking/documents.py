@@ -15,8 +15,7 @@ from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
 from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block, Document
-from docindex_dagster.documents.page_anchors import page_anchor
-from docindex_dagster.documents.pointers import PlacedPointer, write_pointers
+from docindex_dagster.documents.pointers import PlacedPointer, page_anchor, write_pointers
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs

@@ -6,17 +6,14 @@ begin. It is made in a parsing worker, which a time-out ends, with a limit of me
 
 import re
 import resource
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
-from typing import cast
 
 from docindex_dagster.documents.model import Converted
 
-# By the language that discovery gives such files; by name, so that a run pays only for what its files need.
-_CONVERTERS = {"pdf": ("pdf", "read_pdf")}
+_PDF = "pdf"
 _MOST_MEMORY = 1 << 30  # bytes that a file may take besides what the process has
 _STATUS = Path("/proc/self/status")
 _USED = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
@@ -25,18 +22,16 @@ _LONGEST_PROBLEM = 200
 
 def is_converted(language: str | None) -> bool:
     """Whether files of a language are no text themselves."""
-    return language in _CONVERTERS
+    return language == _PDF
 
 
 def convert(data: bytes, language: str) -> Converted:
     """The text of a file. What cannot be read of it is left out, and `problem` says why."""
-    module, function = _CONVERTERS[language]
-    read = cast(
-        "Callable[[bytes], Converted]", getattr(import_module(f"docindex_dagster.documents.{module}"), function)
-    )
+    from docindex_dagster.documents.pdf import read_pdf  # a run pays only for what its files need
+
     try:
         with _limited_memory(_MOST_MEMORY):
-            found = read(data)
+            found = read_pdf(data)
     except Exception as error:  # noqa: BLE001 the parsers are not ours, and a hostile file may break them in any way
         found = Converted("", problem=f"{type(error).__name__}: {error}".rstrip(": "))
     return replace(found, problem=found.problem and f"{language}: {found.problem}"[:_LONGEST_PROBLEM])

@@ -105,7 +105,7 @@ class _Reader:
             node, is_left = stack.pop()
             tag = node.tag or ""
             if is_left:
-                yield from self._leave(tag)
+                yield from self._pass(tag, is_left=True)
             elif node.is_text_node:
                 self._running.append(node.text_content or "")
             elif not node.is_element_node or self._is_left_out(node):
@@ -116,7 +116,7 @@ class _Reader:
                 yield from self._flush()
                 yield from self._leaf(tag, node)
             else:
-                yield from self._enter(tag)
+                yield from self._pass(tag, is_left=False)
                 self._note(node)
                 stack.append((node, True))
                 stack.extend((child, False) for child in reversed([*node.iter(include_text=True)]))
@@ -129,27 +129,18 @@ class _Reader:
         classes = (attributes.get("class") or "").split()
         return attributes.get("role") == "navigation" or not _DECORATION.isdisjoint(classes)
 
-    def _enter(self, tag: str) -> Iterator[Block]:
+    def _pass(self, tag: str, *, is_left: bool) -> Iterator[Block]:
+        """Enter or leave an element."""
         if tag in _BLOCKS:
             yield from self._flush()
-        if tag in {"ul", "ol"}:
+        if tag in {"ul", "ol"} and is_left:
+            self._lists.pop()
+        elif tag in {"ul", "ol"}:
             self._lists.append(0 if tag == "ol" else None)
         elif tag == "li":
-            self._marker = self._next_marker()
+            self._marker = "" if is_left else self._next_marker()
         elif tag == "dt":
-            self._in_term = True
-        elif tag == "code":
-            self._running.append("`")
-
-    def _leave(self, tag: str) -> Iterator[Block]:
-        if tag in _BLOCKS:
-            yield from self._flush()
-        if tag in {"ul", "ol"}:
-            self._lists.pop()
-        elif tag == "li":
-            self._marker = ""
-        elif tag == "dt":
-            self._in_term = False
+            self._in_term = not is_left
         elif tag == "code":
             self._running.append("`")
 

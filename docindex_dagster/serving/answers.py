@@ -10,7 +10,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.documents.page_anchors import page_range
+from docindex_dagster.documents.pointers import page_range
 from docindex_dagster.graph.analysis import Statistics
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.search.context import Context, nothing_in

@@ -94,6 +94,11 @@ class PathRules:
             return "not-included: no include glob matches"
         return reason
 
+    def is_wanted(self, path: bytes) -> bool:
+        """Return whether no rule skips the file `path`."""
+        scope = self.scope_around(path)
+        return not isinstance(scope, Pruned) and self.file_reason(scope, path[len(scope.path) :]) is None
+
     def is_named(self, folder: bytes) -> bool:
         """Whether an include glob or a `.docindexignore` names a folder, which stands above built-in rules."""
         path = folder[:-1]

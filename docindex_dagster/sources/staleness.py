@@ -22,7 +22,7 @@ from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name, read_beneath
-from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
+from docindex_dagster.sources.rules import PathRules, path_rules
 from docindex_dagster.sources.walk import walk
 
 _BLOCK = 256  # files between two looks at the clock
@@ -167,8 +167,7 @@ def _new(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
     for path in _of_git(rules, source, unknown, tracked) if source.kind == "git" else _below(rules, unknown):
         if time.monotonic() > ends_at:
             return
-        scope = rules.scope_around(path)
-        if not isinstance(scope, Pruned) and rules.file_reason(scope, path[len(scope.path) :]) is None:
+        if rules.is_wanted(path):
             yield path
 
 

@@ -1,6 +1,7 @@
 """Walking a library's folder."""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
                         continue
                     if child.is_dir(follow_symlinks=False):
                         folders.append(folder + child.name + b"/")
-                    elif (entry := _file_entry(rules, scope, child)) is not None:
+                    elif (entry := file_entry(rules, scope, folder + child.name)) is not None:
                         yield entry
         except OSError as error:
             if not folder:
@@ -65,16 +66,18 @@ def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.Dir
     return f"work-tree: a further one of the repository at {path_to_name(os.fsencode(other))}, which is indexed"
 
 
-def _file_entry(rules: PathRules, scope: Scope, child: os.DirEntry[bytes]) -> Entry | None:
-    path = scope.path + child.name
+def file_entry(rules: PathRules, scope: Scope, path: bytes) -> Entry | None:
+    """Return what the file system and the rules say of a file; None where no file is there (any more)."""
     try:
-        status = child.stat(follow_symlinks=False)
-    except FileNotFoundError:  # removed since its folder was listed
+        found = os.lstat(join(rules.root, path))
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
         return Entry(path, 0, 0, error_reason(error))
-    reason = rules.file_reason(scope, child.name) or state_reason(rules.root, path, status.st_mode)
-    return Entry(path, status.st_size, status.st_mtime_ns, reason)
+    if stat.S_ISDIR(found.st_mode):
+        return None
+    reason = rules.file_reason(scope, path[len(scope.path) :]) or state_reason(rules.root, path, found.st_mode)
+    return Entry(path, found.st_size, found.st_mtime_ns, reason)
 
 
 def _unusable(root: bytes, error: OSError) -> str:

@@ -5,16 +5,16 @@ names the commit that it is at; the commit that changed this entry last stands f
 """
 
 import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docindex_dagster.sources.entries import Entry, error_reason, folder_entry, state_reason
+from docindex_dagster.sources.entries import Entry, folder_entry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
-from docindex_dagster.sources.rules import PathRules, Pruned, Scope, path_rules
+from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.status import TreeStatus, read_tree_status
 from docindex_dagster.sources.submodules import failures_of
+from docindex_dagster.sources.walk import file_entry
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
 _NOT_CHECKED_OUT = "submodule: it is not checked out"
@@ -86,7 +86,7 @@ def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
             entries[scope.path] = folder_entry(scope.path, scope.reason)
         elif path.endswith(b"/"):
             entries[path] = folder_entry(path, _OWN_REPOSITORY)
-        elif (entry := _file_entry(rules, scope, tree, own)) is not None:
+        elif (entry := file_entry(rules, scope, path)) is not None:
             entries[path] = entry._replace(
                 blob=blob.decode() if blob is not None and own not in unsure else None,
                 is_uncommitted=blob is None or own in status.changed or is_moved,
@@ -116,18 +116,3 @@ def _is_checked_out(root: bytes, path: bytes) -> bool:
     folder = join(root, path)
     is_tree = os.path.lexists(join(folder, b".git"))
     return is_tree and os.path.realpath(folder) == join(os.path.realpath(root), path)
-
-
-def _file_entry(rules: PathRules, scope: Scope, tree: WorkTree, own: bytes) -> Entry | None:
-    """What the file system and the rules say of a file; None where it is not there."""
-    path = tree.prefix + own
-    try:
-        found = os.lstat(join(rules.root, path))
-    except (FileNotFoundError, NotADirectoryError):  # deleted, or left out by a sparse checkout
-        return None
-    except OSError as error:
-        return Entry(path, 0, 0, error_reason(error))
-    if stat.S_ISDIR(found.st_mode):  # replaced by a folder, whose files git names as untracked
-        return None
-    reason = rules.file_reason(scope, path[len(scope.path) :]) or state_reason(rules.root, path, found.st_mode)
-    return Entry(path, found.st_size, found.st_mtime_ns, reason)
