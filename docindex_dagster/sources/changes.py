@@ -67,7 +67,7 @@ def moves_since(previous: pa.Table | None, source: Source, head: str | None, sta
 def suspects(previous: pa.Table, moves: Moves, rules: PathRules, tree_status: TreeStatus) -> frozenset[bytes]:
     """The paths to look at again; rows of others can be taken over."""
     dirty = previous.schema.metadata[DIRTY].split(b"\0")[:-1]
-    now = (tree_status.status.changed, tree_status.status.untracked, tree_status.index.hidden, tree_status.index.links)
+    now = (tree_status.changed, tree_status.untracked, tree_status.hidden, tree_status.links)
     return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, tree_status))
 
 
@@ -80,23 +80,22 @@ def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) ->
     rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
     return {
         path
-        for path in tree_status.index.files
+        for path in tree_status.files
         if rows.get(path) != stamp(join(rules.root, path)) and not isinstance(rules.scope_around(path), Pruned)
     }
 
 
 def tree_status_at(rules: PathRules, tree_status: TreeStatus, paths: frozenset[bytes]) -> TreeStatus:
     """How a work tree stands at some paths, and in the folders around them that are not entered."""
-    status, index = tree_status.status, tree_status.index
     folders = _pruned(rules, paths)
 
     def is_asked(path: bytes) -> bool:
         return path in paths or any(path.startswith(folder) for folder in folders)
 
-    files = {path: blob for path, blob in index.files.items() if is_asked(path)}
-    links = {path: commit for path, commit in index.links.items() if path in paths}
-    untracked = tuple(path for path in status.untracked if is_asked(path))
-    return TreeStatus(replace(status, untracked=untracked), replace(index, files=files, links=links))
+    files = {path: blob for path, blob in tree_status.files.items() if is_asked(path)}
+    links = {path: commit for path, commit in tree_status.links.items() if path in paths}
+    untracked = tuple(path for path in tree_status.untracked if is_asked(path))
+    return replace(tree_status, untracked=untracked, files=files, links=links)
 
 
 def names_at(paths: frozenset[bytes]) -> pa.Array:
@@ -133,15 +132,13 @@ def to_look_at_again(
         for entry, content in zip(entries, contents, strict=True)
         if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS)
     }
-    return odd.union(
-        tree_status.status.changed, tree_status.status.untracked, tree_status.index.hidden, tree_status.index.links
-    )
+    return odd.union(tree_status.changed, tree_status.untracked, tree_status.hidden, tree_status.links)
 
 
 def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes:
     """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
     settings = repr(replace(source, path=Path(), remote=None))
-    folders = folders_around((*tree_status.index.files, *tree_status.status.untracked))
+    folders = folders_around((*tree_status.files, *tree_status.untracked))
     files = [folder + name for folder in folders for name in rules.ignore_files]
     present = sorted(path for path in files if os.path.lexists(join(rules.root, path)))
     seen = [(path, rules.read_ignore_file(path)) for path in present]

@@ -63,9 +63,9 @@ def _of(source: Source, seen: object) -> str:
 
 
 def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
-    status, index = tree.tree_status.status, tree.tree_status.index
-    named = [sorted(index.files.items()), sorted(index.links.items())]
-    differing = (*status.changed, *status.untracked, *index.hidden)
+    status = tree.tree_status
+    named = [sorted(status.files.items()), sorted(status.links.items())]
+    differing = (*status.changed, *status.untracked, *status.hidden)
     stamps = dict(_stamp(rules, tree.prefix + path) for path in differing)
     return [tree.prefix, status.head, *named, sorted(stamps.items(), key=itemgetter(0))]
 

@@ -2,7 +2,7 @@
 
 import os
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -16,19 +16,31 @@ _ATTEMPTS = 5
 _INDEX = ("ls-files", "-z", "-v", "--stage")
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How a work tree differs from its last commit, as `git status` says."""
+@dataclass(frozen=True)
+class TreeStatus:
+    """Which files a work tree's index names, and how the work tree differs from its last commit."""
 
+    files: dict[bytes, bytes]  # ids of blobs by path
+    links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
+    hidden: frozenset[bytes]  # files that git is configured not to compare, so that it reports no change of theirs
     head: str | None = None  # id of the last commit; None before the first
     changed: frozenset[bytes] = frozenset()  # tracked, and not as in the last commit
     modified: frozenset[bytes] = frozenset()  # of these, not as in the index either
     added: frozenset[bytes] = frozenset()  # of these, absent from the last commit
     untracked: tuple[bytes, ...] = ()  # and not ignored; a repository of its own ends in a slash
 
+    def has_files_in(self, folder: bytes) -> bool:
+        """Whether the index names something in a folder, whose path ends in a slash, or the folder as a submodule."""
+        at = bisect_left(self._sorted, folder)
+        return at < len(self._sorted) and self._sorted[at].startswith(folder)
+
+    @cached_property
+    def _sorted(self) -> list[bytes]:
+        return sorted([*self.files, *(link + b"/" for link in self.links)])
+
 
 def _arguments(*, untracked: bool) -> tuple[str, ...]:
-    """Return the command whose output `_parse_status` reads."""
+    """Return the command whose output `_with_status` reads."""
     return (
         "status",
         "--porcelain=v2",
@@ -41,8 +53,8 @@ def _arguments(*, untracked: bool) -> tuple[str, ...]:
     )
 
 
-def _parse_status(output: bytes) -> Status:
-    """Read the output of `git status`."""
+def _with_status(index: TreeStatus, output: bytes) -> TreeStatus:
+    """Add what `git status` prints to what the index names."""
     head = None
     changed, modified, added, untracked = set(), set(), set(), []
     for line in output.split(b"\0"):
@@ -58,41 +70,17 @@ def _parse_status(output: bytes) -> Status:
                 added.add(path)
         elif line.startswith(b"# branch.oid ") and not line.endswith(b" (initial)"):
             head = line.rpartition(b" ")[2].decode()
-    return Status(head, frozenset(changed), frozenset(modified), frozenset(added), tuple(untracked))
+    return replace(
+        index,
+        head=head,
+        changed=frozenset(changed),
+        modified=frozenset(modified),
+        added=frozenset(added),
+        untracked=tuple(untracked),
+    )
 
 
-@dataclass(frozen=True)
-class Index:
-    """What a work tree's index names."""
-
-    files: dict[bytes, bytes]  # ids of blobs by path
-    links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
-    hidden: frozenset[bytes]  # files that git is configured not to compare, so that it reports no change of theirs
-
-    def has_files_in(self, folder: bytes) -> bool:
-        """Whether it names something in a folder, whose path ends in a slash, or the folder itself as a submodule."""
-        at = bisect_left(self._sorted, folder)
-        return at < len(self._sorted) and self._sorted[at].startswith(folder)
-
-    @cached_property
-    def _sorted(self) -> list[bytes]:
-        return sorted([*self.files, *(link + b"/" for link in self.links)])
-
-
-@dataclass(frozen=True, slots=True)
-class TreeStatus:
-    """How a work tree stands."""
-
-    status: Status
-    index: Index
-
-    @property
-    def head(self) -> str | None:
-        """The id of the last commit; None before the first."""
-        return self.status.head
-
-
-def _parse_index(output: bytes) -> Index:
+def _parse_index(output: bytes) -> TreeStatus:
     """Read the output of `git ls-files -v --stage`."""
     files: dict[bytes, bytes] = {}
     links: dict[bytes, bytes] = {}
@@ -103,10 +91,10 @@ def _parse_index(output: bytes) -> Index:
         (links if mode == _GITLINK else files)[path] = identity
         if tag == b"S" or tag.islower():  # skip-worktree; assume-unchanged
             hidden.add(path)
-    return Index(files, links, frozenset(hidden))
+    return TreeStatus(files, links, frozenset(hidden))
 
 
-def read_index(root: bytes) -> Index:
+def read_index(root: bytes) -> TreeStatus:
     """Return what the index of a work tree names.
 
     Raises:
@@ -130,8 +118,8 @@ def read_tree_status(root: bytes, *, untracked: bool) -> TreeStatus:
             root, *options, *_arguments(untracked=untracked)
         ) as blocks:  # git compares the work tree while its index is read here
             index = read_index(root)
-            status = _parse_status(b"".join(blocks))
+            tree_status = _with_status(index, b"".join(blocks))
         # A file that was added or committed between the two is in neither, or has a blob that it had before.
         if stamp(file) == before:
-            return TreeStatus(status, index)
+            return tree_status
     raise SourceError(f"the index of {os.fsdecode(root)} changed {_ATTEMPTS} times while git read it; try again")

@@ -32,7 +32,7 @@ class WorkTree:
 
     def has_files_in(self, folder: bytes) -> bool:
         """Whether git tracks files in a folder of the source, whose path ends in a slash."""
-        return folder.startswith(self.prefix) and self.tree_status.index.has_files_in(folder[len(self.prefix) :])
+        return folder.startswith(self.prefix) and self.tree_status.has_files_in(folder[len(self.prefix) :])
 
 
 def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
@@ -45,7 +45,7 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
     trees = [WorkTree(root, read_tree_status(root, untracked=source.untracked))]
     rules = path_rules(source, lambda folder: any(tree.has_files_in(folder) for tree in trees))
     for outer in trees if source.submodules else ():  # the list grows meanwhile
-        for own, commit in outer.tree_status.index.links.items():
+        for own, commit in outer.tree_status.links.items():
             path = outer.prefix + own
             if not isinstance(rules.scope(path + b"/"), Pruned) and _is_checked_out(rules.root, path):
                 root = join(rules.root, path)
@@ -64,7 +64,7 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
         entries |= _list(rules, tree)
     listed = {tree.prefix for tree in trees}
     for tree in trees:
-        for own in tree.tree_status.index.links:
+        for own in tree.tree_status.links:
             path = tree.prefix + own
             if path + b"/" not in listed:
                 reason = _reason_left_out(rules, tree, own) if submodules else _OWN_REPOSITORY
@@ -75,11 +75,11 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
 
 def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
     """Return the files and pruned folders of one work tree by path."""
-    status, index = tree.tree_status.status, tree.tree_status.index
+    status = tree.tree_status
     is_moved = tree.commit is not None and tree.commit.decode() != status.head
-    unsure = status.modified | index.hidden
+    unsure = status.modified | status.hidden
     entries: dict[bytes, Entry] = {}
-    for own, blob in (*index.files.items(), *((path, None) for path in status.untracked)):
+    for own, blob in (*status.files.items(), *((path, None) for path in status.untracked)):
         path = tree.prefix + own
         scope = rules.scope_around(path)
         if isinstance(scope, Pruned):

@@ -235,7 +235,7 @@ def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repo
     read_index, started = status.read_index, git.started
     commits: list[str] = []
 
-    def read_and_commit(root: bytes) -> status.Index:
+    def read_and_commit(root: bytes) -> status.TreeStatus:
         index = read_index(root)
         if not commits:
             commits.append(repository.commit())
@@ -260,7 +260,7 @@ def test_an_index_that_is_written_all_the_time_is_an_error_that_says_so(reposito
     repository.write_all("a.md")
     read_index, sizes = status.read_index, itertools.count(1)
 
-    def read_and_write(root: bytes) -> status.Index:
+    def read_and_write(root: bytes) -> status.TreeStatus:
         index = read_index(root)
         repository.write("a.md", "x" * next(sizes))
         repository.git("add", "a.md")
