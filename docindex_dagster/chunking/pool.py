@@ -2,19 +2,17 @@
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from multiprocessing import resource_tracker
 from multiprocessing.util import Finalize
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
-from docindex_dagster.core.child import safe_path
+from docindex_dagster.core.child import out_of_reach
 from docindex_dagster.core.errors import WorkerError
 from docindex_dagster.core.platforms import processors
 
@@ -222,9 +220,7 @@ def _spawn(workers: int) -> "ProcessPool":
 
 def _start(pool: "ProcessPool") -> None:
     """Start a pool with SIGINT blocked, as the processes and threads that this one starts inherit it."""
-    with safe_path():
-        resource_tracker.ensure_running()  # it is started before the first worker, and unblocks the signal
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with out_of_reach():
         if not pool.active:  # which starts it
             raise WorkerError("the processes that parse files cannot be started")
 

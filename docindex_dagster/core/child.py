@@ -33,7 +33,8 @@ def result_of(work: Callable[[], Result]) -> Result:
     context = multiprocessing.get_context("spawn")  # not forked: this process may have threads of lancedb
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
-    _start(process)
+    with out_of_reach():
+        process.start()
     theirs.close()  # so that the end of the process ends the pipe
     try:
         with ours:
@@ -50,34 +51,25 @@ def result_of(work: Callable[[], Result]) -> Result:
     return result  # type: ignore[no-any-return]  # what comes out of a pipe has no type
 
 
-def _start(process: "multiprocessing.context.SpawnProcess") -> None:
-    """Start a process that Ctrl-C in the terminal does not reach: it ends with this one."""
-    with safe_path():
-        resource_tracker.ensure_running()  # it unblocks the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        with safe_path():
-            process.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 @contextmanager
-def safe_path() -> Iterator[None]:
-    """Let the Python of a process that is started here import no module from the folder that it is started in.
+def out_of_reach() -> Iterator[None]:
+    """Start processes that Ctrl-C in the terminal does not reach, and that import nothing from their working folder.
 
-    That is often a source, which may have a `struct.py` of its own. `os.environ` stays as it is: a thread that reads it
-    meanwhile would fail at a name that is gone again.
+    They end with this one. The folder is often a source, which may have a `struct.py` of its own.
+    `os.environ` stays as it is: a thread that reads it meanwhile would fail at a name that is gone again.
     """
     with _starting:
         os.putenv(_SAFE_PATH, "1")
+        resource_tracker.ensure_running()  # it unblocks the signal
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
         finally:
-            if (before := os.environ.get(_SAFE_PATH)) is None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if (path := os.environ.get(_SAFE_PATH)) is None:
                 os.unsetenv(_SAFE_PATH)
             else:
-                os.putenv(_SAFE_PATH, before)
+                os.putenv(_SAFE_PATH, path)
 
 
 def _send(pipe: Connection, content: object) -> None:

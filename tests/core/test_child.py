@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
-from docindex_dagster.core.child import _send, result_of, safe_path
+from docindex_dagster.core.child import _send, out_of_reach, result_of
 from docindex_dagster.core.events import Event, Progress
 from tests.sources_of_code import run_in_a_source
 
@@ -132,7 +132,7 @@ def test_a_folder_with_modules_of_its_own_runs_none_of_them(tmp_path):
 def test_the_environment_that_other_threads_read_stays_as_it_is(monkeypatch):
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
 
-    with safe_path():
+    with out_of_reach():
         assert "PYTHONSAFEPATH" not in os.environ
         inherited = subprocess.run(["/usr/bin/env"], capture_output=True, text=True, check=True).stdout.splitlines()
     assert "PYTHONSAFEPATH=1" in inherited
