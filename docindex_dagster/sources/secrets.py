@@ -52,7 +52,7 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     data = text.encode()
     if not _may_hold_one(data):
         return ()
-    findings = [finding for finding in _scanner().scan(data) if finding.visible and finding.confidence != "low"]
+    findings = [finding for finding in load_detector().scan(data) if finding.visible and finding.confidence != "low"]
     found = [secret for secret in map(_secret, findings) if not _ALLOWED.match(data, secret.end_byte)]
     return tuple(_apart(sorted(found, key=lambda secret: (secret.start_byte, -secret.end_byte, secret.rule))))
 
@@ -128,12 +128,8 @@ def _secret(finding: "Finding") -> Secret:
     return Secret(rule, place["line"], place["end_line"], place["start_offset"], place["end_offset"])
 
 
-def load_detector() -> None:
-    """Load the detector, which takes half a second, before a text is looked at."""
-    _scanner()
-
-
-def _scanner() -> "Scanner":
+def load_detector() -> "Scanner":
+    """Load the detector, which takes half a second, and keep it."""
     with _loading:  # so that another thread that needs it meanwhile waits, instead of loading it as well
         return _loaded()
 
