@@ -70,9 +70,7 @@ class Layout:
     erased = _Place("erased.npz")  # of a domain: what an unfinished erasure searches files for, as hashes
     receipts = _Place("receipts.jsonl")  # of a domain: what was erased, and when
     log = _Place("log")  # of a domain: its log
-    log_lock = _Place(
-        "locks/log.lock"
-    )  # shared by all who append to the log; held alone while segments are sealed or removed
+    log_lock = _Place("locks/log.lock")  # shared by all who append to the log; held alone to seal or remove segments
     dagster = _Place("dagster")  # the storage of the Dagster instance
     journal = _Place("journal")  # the folder of runs that Dagster has not recorded yet, and of jobs
     feedback = _Place("feedback.jsonl")  # what people say of answers
