@@ -116,9 +116,12 @@ class Part:
 
     def places(self, positions: NDArray[np.int64]) -> list[Place]:
         """Where the rows at some positions, int64 (rows,), are among all chunks."""
-        names = ("path", "chunk_index", "chunk_id")
-        columns = (self.batch[name].take(pa.array(positions)).to_pylist() for name in names)
-        return list(zip(self.is_test[positions].tolist(), *columns, strict=True))
+        values = self.values(("path", "chunk_index", "chunk_id"), positions)
+        return [(is_test, *place) for is_test, place in zip(self.is_test[positions].tolist(), values, strict=True)]
+
+    def values(self, names: Sequence[str], positions: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+        """What some columns hold in the rows at some positions, int64 (rows,)."""
+        return zip(*(self.batch[name].take(pa.array(positions)).to_pylist() for name in names), strict=True)
 
     @cached_property
     def ends(self) -> NDArray[np.int32]:
