@@ -32,7 +32,7 @@ from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.context import Context, ContextPassage, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.search.reranking.mmr import MarginalRelevance
+from docindex_dagster.search.reranking.providers import MarginalRelevance
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.reader import Reader
 

@@ -17,7 +17,7 @@ from benchmarks.pipeline import index
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit
-from docindex_dagster.search.reranking.mmr import MarginalRelevance, similarities
+from docindex_dagster.search.reranking.providers import MarginalRelevance, similarities
 
 QUESTIONS = 20
 NEARLY_EQUAL = 0.7

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _compare(reader: Reader, rounds: int) -> None:
-    sources = {key: replace(source, texts=()) for key, source in reader.generation.sources.items()}
+    sources = {key: replace(source, rows=()) for key, source in reader.generation.sources.items()}
     readers = (replace(reader, generation=replace(reader.generation, sources=sources)), reader)
     kinds = {
         "literal": [Pattern(text, is_regex=False) for text in _TEXTS],

@@ -16,8 +16,8 @@ from benchmarks.quality.questions import Place, Question, Scores
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Granularity, Mode
-from docindex_dagster.search.reranking.mmr import MarginalRelevance
 from docindex_dagster.search.reranking.protocol import Reranker
+from docindex_dagster.search.reranking.providers import MarginalRelevance
 from docindex_dagster.search.weights import WEIGHTS, Weights
 from docindex_dagster.stores.reader import Reader
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.core.files import replacing
-
 
 def write(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write batches to a file, as compact copies.
@@ -26,16 +24,6 @@ def read(path: Path) -> pa.Table:
     """
     with pa.memory_map(str(path)) as file:
         return pa.ipc.open_file(file).read_all()
-
-
-def rewrite(path: Path) -> None:
-    """Replace a file with one that holds the same batches: an earlier version did not write compact copies.
-
-    Raises OSError or pa.ArrowException as `read` does.
-    """
-    table = read(path)
-    with replacing(path) as temporary:
-        write(temporary, table.to_batches(), table.schema)
 
 
 def _compact(array: pa.Array) -> pa.Array:

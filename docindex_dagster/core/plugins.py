@@ -33,13 +33,13 @@ class Plugins(Generic[T]):
     Attributes:
         what: such a thing, as messages call it.
         group: the entry-point group of further ones.
-        ours: which no package can replace.
+        ours: which no package can replace; what is loaded late, as an entry point names it: `MODULE:NAME`.
         error: raised where one cannot be used.
     """
 
     what: str
     group: str
-    ours: Mapping[str, T]
+    ours: Mapping[str, T | str]
     error: type[DocindexError]
 
     def names(self) -> list[str]:
@@ -53,7 +53,8 @@ class Plugins(Generic[T]):
             DocindexError: of the kind `error`: there is none, or its package cannot be imported.
         """
         if name in self.ours:
-            return self.ours[name]
+            own = self.ours[name]
+            return cast("T", EntryPoint(name, own, self.group).load()) if isinstance(own, str) else own
         try:
             return cast("T", self._entry_point(name).load())
         except (ImportError, AttributeError) as error:

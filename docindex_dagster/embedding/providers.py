@@ -22,12 +22,6 @@ def _static(_: EmbeddingSettings) -> Embedder:
     return StaticEmbedder()
 
 
-def _openai(settings: EmbeddingSettings) -> Embedder:
-    from docindex_dagster.embedding.openai import OpenAIEmbedder
-
-    return OpenAIEmbedder(settings)
-
-
 def _minilm(settings: EmbeddingSettings) -> Embedder:
     return MiniLMEmbedder(
         settings.model or MODEL, device=settings.device, batch_size=settings.batch_size or DEFAULT_BATCH
@@ -50,7 +44,7 @@ PROVIDERS: Plugins[Provider] = Plugins(
     plugins.EMBEDDERS,
     {
         "static": _static,
-        "openai": _openai,
+        "openai": "docindex_dagster.embedding.openai:OpenAIEmbedder",
         "minilm": _minilm,
         "sentence-transformers": _sentence_transformers,
     },

@@ -11,7 +11,7 @@ from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.indexed_files import is_account
 from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
-from docindex_dagster.evaluation.questions import Question, ranks
+from docindex_dagster.evaluation.questions import Place, Question, ranks
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
@@ -20,19 +20,6 @@ from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.stores.reader import Reader
 
 _SPARE = 10  # hits in the place of those that do not count
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a hit is."""
-
-    source: str
-    path: str
-    start_line: int
-    end_line: int
-
-    def __str__(self) -> str:
-        return f"{self.path}:{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)

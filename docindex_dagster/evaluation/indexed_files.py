@@ -4,11 +4,10 @@ import re
 from typing import NamedTuple
 
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
-from docindex_dagster.stores import lance_table
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
-_COLUMNS = ["path", "source_type", "language"]
+_COLUMNS = ("path", "source_type", "language")
 _ACCOUNT = re.compile(
     r"(?:^|/)(?:change[-_]?(?:s|log|logs)|history|news|releases?|release[-_]?notes?|whats[-_]?new|unreleased)"
     r"(?:[-_.\d][^/]*)?(?:/|$)",
@@ -30,12 +29,10 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
         DamagedStoreError: the table cannot be read.
     """
     with reading_stores():
-        asked = reader.table.search().where(lance_table.among("source", [key])).select(_COLUMNS)
-        rows = asked.limit(None).to_arrow()
-    columns = (rows[name].to_pylist() for name in _COLUMNS)
+        rows = [row for part, at in reader.parts.of_source(key) for row in part.values(_COLUMNS, at)]
     return {
         path: IndexedFile(source_type, language or NO_LANGUAGE)
-        for path, source_type, language in zip(*columns, strict=True)
+        for path, source_type, language in rows
         if source_type != COMMIT
     }
 

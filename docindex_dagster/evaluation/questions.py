@@ -4,30 +4,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 Origin: TypeAlias = Literal["cli", "page", "api", "mcp"]
 """How a question was collected: by `docindex search --good`, the page, another client of the API, or an agent."""
 
 
-class Place(Protocol):
-    """Some lines of an indexed file, as a hit is."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a hit is."""
 
-    @property
-    def source(self) -> str:
-        """The key of its source."""
+    source: str
+    path: str
+    start_line: int
+    end_line: int
 
-    @property
-    def path(self) -> str:
-        """As the index writes it."""
-
-    @property
-    def start_line(self) -> int:
-        """From 1."""
-
-    @property
-    def end_line(self) -> int:
-        """Inclusive."""
+    def __str__(self) -> str:
+        return f"{self.path}:{self.start_line}-{self.end_line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,10 @@ def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
 
 
 def sample(questions: Sequence[Question], most: int | None, seed: int = 0) -> list[Question]:
-    """At most so many of some questions, in their order; the same for the same names and seed. None: all."""
+    """At most so many of some questions, in their order; the same for the same names and seed. None: all.
+
+    Those with the smallest hashes are asked (bottom-k sampling): a new commit displaces at most one question.
+    """
     if most is None or len(questions) <= most:
         return list(questions)
     chosen = {

@@ -22,34 +22,15 @@ Provider = Callable[[LLMSettings], object]
 """Returns a ChatModel, an LLM, or an object that is both."""
 
 
-def _openai(settings: LLMSettings) -> ChatModel:
-    from docindex_dagster.llm.openai import OpenAIChat
-
-    return OpenAIChat(settings)
-
-
-def _anthropic(settings: LLMSettings) -> ChatModel:
-    from docindex_dagster.llm.anthropic import AnthropicChat
-
-    return AnthropicChat(settings)
-
-
-def _ollama(settings: LLMSettings) -> ChatModel:
-    from docindex_dagster.llm.ollama import OllamaChat
-
-    return OllamaChat(settings)
-
-
-def _codex(settings: LLMSettings) -> ChatModel:
-    from docindex_dagster.llm.codex import CodexChat
-
-    return CodexChat(settings)
-
-
 PROVIDERS: Plugins[Provider] = Plugins(
     "LLM provider",
     plugins.LLMS,
-    {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama, "codex": _codex},
+    {
+        "openai": "docindex_dagster.llm.openai:OpenAIChat",
+        "anthropic": "docindex_dagster.llm.anthropic:AnthropicChat",
+        "ollama": "docindex_dagster.llm.ollama:OllamaChat",
+        "codex": "docindex_dagster.llm.codex:CodexChat",
+    },
     LLMError,
 )
 

@@ -25,7 +25,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.start import start_of
+from docindex_dagster.stores.staging import start_of
 
 _BETWEEN_PUSHES_S = 5.0  # a push takes some requests whatever it holds, and searches wait for it
 

@@ -21,12 +21,11 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.context import Context, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located, notes_of_edits
+from docindex_dagster.search.freshness import located, notes_of_edits, originals
 from docindex_dagster.search.gather import gathered
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
-from docindex_dagster.search.originals import originals
 from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker

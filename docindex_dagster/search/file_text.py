@@ -9,10 +9,9 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.freshness import changed_files
+from docindex_dagster.search.freshness import changed_files, originals
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import pieces_of
-from docindex_dagster.search.originals import originals
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.stores.reader import Reader

@@ -9,7 +9,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import tantivy_index
-from docindex_dagster.stores.reader import Reader, open_written
+from docindex_dagster.stores.reader import open_written
 
 _WITHIN = 10
 
@@ -19,7 +19,9 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
 
     What the model's last publication wrote is searched, whether it took over yet or not.
     """
-    reader = _narrowed(open_written(layout, embedder().name), source)
+    reader = open_written(layout, embedder().name)
+    narrowed = {key: one for key, one in reader.generation.sources.items() if key == source}
+    reader = replace(reader, generation=replace(reader.generation, sources=narrowed))  # others need not be read
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
     if not rows:
         return ""
@@ -36,11 +38,3 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
     ]
     place = f"{chunk['path']}:{chunk['start_line']}"
     return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""
-
-
-def _narrowed(reader: Reader, source: str) -> Reader:
-    """A reader of one source alone: it need not read the vectors of all others."""
-    published = reader.generation.sources
-    if source not in published:
-        return reader
-    return replace(reader, generation=replace(reader.generation, sources={source: published[source]}))

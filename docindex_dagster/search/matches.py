@@ -4,7 +4,7 @@ The chunks that hold one name the files; the text of a file is put together from
 cut are whole, and text that chunks repeat counts once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 
 from docindex_dagster.documents.pointers import page_at
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import rows_at
-from docindex_dagster.search.originals import Originals
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import LONGEST_S, Pattern, holds, pieces
 from docindex_dagster.search.totals import totals
 from docindex_dagster.stores.parts import File
-from docindex_dagster.stores.reader import Reader
 
+# The text of a file of a source, by its path and the hash of its content; None where the file is not that one any more.
+Originals = Callable[[str, str, str], str | None]
 _FILES_A_LOOK = 64  # that are read together
 _COLUMNS = ["source", "path", "start_byte", "end_byte"]
 _LONGEST_LINE = 300  # characters that are shown of a line
@@ -72,7 +71,8 @@ def find_matches(
     """
     pattern.check()
     patience = Patience.of(longest_s)
-    plain = _plain(pool.reader, pool.filters)
+    # A filter by symbols takes chunks out of files, so that theirs do not make up a text.
+    plain = {} if pool.filters.symbol_kinds else pool.reader.parts.files
     shown: list[Match] = []
     counted: list[File] = []
     total = files = 0
@@ -108,14 +108,6 @@ def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) ->
     rows = _rows(pool, (match.source, match.path))
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
-
-
-def _plain(reader: Reader, filters: Filters) -> Mapping[tuple[str, str], File | None]:
-    """The files whose text, and all that a match says, is read from the files of the texts.
-
-    A filter by symbols takes chunks out of files, so that theirs do not make up a text.
-    """
-    return {} if filters.symbol_kinds else reader.parts.files
 
 
 def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ At the end, `verify` searches the files for what was erased, byte by byte.
 
 import os
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -17,7 +16,6 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 
-from docindex_dagster.core import arrow_files
 from docindex_dagster.core.errors import ErasureError
 from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
@@ -26,7 +24,6 @@ from docindex_dagster.stores import (
     clean_up,
     doctor,
     lance_table,
-    link_files,
     packing,
     packs,
     row_files,
@@ -163,25 +160,18 @@ def _ids_in_use(layout: Layout) -> Iterator[bytes]:
 
 def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
     """The sources, with files and packs that hold nothing else."""
-    packed = _packed_anew(layout, current)
-    return {
-        key: replace(packed.get(key, source), rows=row_files.alone(layout, key, packed.get(key, source)))
-        for key, source in current.sources.items()
-    }
-
-
-def _packed_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
-    """The sources that are in packs, in new ones that hold nothing else."""
     keys = [key for key, source in current.sources.items() if source.pack is not None]
     packed = packing.pack(layout, current, keys, layout.packs)
     if packed:
         sync_new(layout.entries(layout.packs), layout.home.parent)
-    return {key: replace(current.sources[key], pack=pack, rows=()) for key, pack in packed.items()}
+    return {
+        key: replace(source, pack=packed.get(key), rows=row_files.alone(layout, key, source))
+        for key, source in current.sources.items()
+    }
 
 
 def _publish_alone(layout: Layout, generation: Generation) -> None:
     """Publish a generation, once it is known to be whole, and give up all others."""
-    _rewrite_files(layout, generation)
     doctor.check(layout, generation)
     expected = sum(source.chunks for source in generation.sources.values())
     table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
@@ -190,14 +180,3 @@ def _publish_alone(layout: Layout, generation: Generation) -> None:
     written = replace(generation, previous="", optimized_version=generation.table_version, changed_rows=0)
     replace_generation(layout, written)
     takeover.drop(layout)
-
-
-def _rewrite_files(layout: Layout, generation: Generation) -> None:
-    """Rewrite the files that keep their names: earlier versions of docindex wrote other bytes behind the values."""
-    named = (
-        *(layout.rows / name for name in row_files.names(generation)),
-        *(layout.links / name for name in link_files.names(generation)),
-    )
-    for file in named:
-        with suppress(FileNotFoundError, pa.ArrowException):  # where a file is damaged, the table is asked
-            arrow_files.rewrite(file)

@@ -81,7 +81,7 @@ class Part:
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """The same of unit length: float32."""
+        """The same of unit length: float32, shape (rows, dimension)."""
         return units(self.stored)
 
     @cached_property
@@ -116,9 +116,12 @@ class Part:
 
     def places(self, positions: NDArray[np.int64]) -> list[Place]:
         """Where the rows at some positions, int64 (rows,), are among all chunks."""
-        names = ("path", "chunk_index", "chunk_id")
-        columns = (self.batch[name].take(pa.array(positions)).to_pylist() for name in names)
-        return list(zip(self.is_test[positions].tolist(), *columns, strict=True))
+        values = self.values(("path", "chunk_index", "chunk_id"), positions)
+        return [(is_test, *place) for is_test, place in zip(self.is_test[positions].tolist(), values, strict=True)]
+
+    def values(self, names: Sequence[str], positions: NDArray[np.int64]) -> Iterator[tuple[Any, ...]]:
+        """What some columns hold in the rows at some positions, int64 (rows,)."""
+        return zip(*(self.batch[name].take(pa.array(positions)).to_pylist() for name in names), strict=True)
 
     @cached_property
     def ends(self) -> NDArray[np.int32]:
@@ -128,13 +131,13 @@ class Part:
 
     @cached_property
     def begins(self) -> NDArray[np.int64]:
-        """Where the rows of another source begin than those before, int64 (sources - 1,)."""
+        """Where the rows of another source begin than those before: int64, shape (sources - 1,)."""
         sources = self.batch["source"].take(pa.array(self.rows))
         is_other: NDArray[np.bool_] = np.asarray(pc.not_equal(sources[1:], sources[:-1]))
         return self.rows[1:][is_other]
 
     def files(self, live: NDArray[np.bool_] | None) -> Iterator[tuple[tuple[str, str], File | None]]:
-        """The files of its rows, or of those that a generation has, by source and path.
+        """The files of its rows by source and path, or of those that a mask leaves: booleans of shape (rows,).
 
         None for one whose text they do not make up.
         """

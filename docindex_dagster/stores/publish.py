@@ -27,8 +27,7 @@ from docindex_dagster.stores.parts import VECTOR
 from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.rows import AGREE, SourceRows, in_batches, rows_of_others
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
-from docindex_dagster.stores.staging import Model, Staged
-from docindex_dagster.stores.start import Start, start_of
+from docindex_dagster.stores.staging import Model, Staged, Start, start_of
 from docindex_dagster.stores.takeover import Takeover
 
 _FEW_ROWS = 1_000  # of which a store is asked by their ids

@@ -162,7 +162,9 @@ def open_parts(
         found = _newest_rows([parts_of(layout.rows / name) for name in source.rows], source.chunks)
         if found is None:
             name = f"{key}/{source.version}"
-            by_file[name] = known.get(name) or tuple(map(Part, chain.from_iterable(map(_batches, from_table(key)))))
+            by_file[name] = known.get(name) or tuple(
+                Part(batch) for rows in from_table(key) for batch in _plain(rows).combine_chunks().to_batches()
+            )
             found = [(part, None) for part in by_file[name]]
         held += found
     return Parts(held, by_file)
@@ -176,10 +178,6 @@ def _newest_rows(files: Sequence[tuple[Part, ...]], chunks: int) -> list[Held] |
         found += [(part, np.asarray(pc.invert(pc.is_in(part.ids, newer))) if len(newer) else None) for part in parts]
         newer = pa.concat_arrays([newer, *(part.ids for part in parts)]) if len(files) > 1 else newer
     return found if sum(len(living(part.rows, live)) for part, live in found) == chunks else None
-
-
-def _batches(rows: pa.Table) -> Iterable[pa.RecordBatch]:
-    return iter(_plain(rows).combine_chunks().to_batches())
 
 
 def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:

@@ -38,16 +38,3 @@ def test_a_slice_is_written_without_its_neighbors(tmp_path, make, neighbors):
 
     assert SECRET[:4].encode() not in file.read_bytes()
     assert arrow_files.read(file).equals(table)
-
-
-def test_rewriting_a_file_removes_the_neighbors_that_another_version_wrote(tmp_path):
-    table = pa.table({"text": ["a text that stays", SECRET]}).slice(0, 1)
-    file = tmp_path / "rows.arrow"
-    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
-        out.write_table(table)
-    assert SECRET.encode() in file.read_bytes()
-
-    arrow_files.rewrite(file)
-
-    assert SECRET[:4].encode() not in file.read_bytes()
-    assert arrow_files.read(file).equals(table)

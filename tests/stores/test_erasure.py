@@ -3,12 +3,11 @@
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.chunking.summary_cache import SummaryCache
-from docindex_dagster.core import arrow_files, tables
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
@@ -211,24 +210,6 @@ def test_a_text_that_another_file_still_holds_is_not_erased(removed):
 
     assert {Path(place).parts[1] for place in traces(removed.home, SECRET) if place.startswith("stores/")} >= {"rows"}
     assert traces(removed.home, *ids_of_secret()) == set()
-
-
-def test_what_an_earlier_version_wrote_behind_the_values_goes_as_well(removed):
-    generation = read_generation(removed)
-    [name] = generation.sources[KEY].rows
-    rows = arrow_files.read(removed.rows / name)
-    first = rows.slice(0, 1).to_pylist()[0] | {"path": SECRET * 4}
-    whole = pa.concat_tables([rows, pa.Table.from_pylist([first], rows.schema)]).combine_chunks()
-    temporary = removed.rows / "rows"
-    with pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as out:
-        out.write_table(whole.slice(0, rows.num_rows))
-    temporary.replace(removed.rows / name)
-    assert traces(removed.rows, SECRET) >= {name}
-    assert list(examine(removed)) == []
-
-    prune(removed, {KEY, OTHER}, erase=True)
-
-    assert traces(removed.home, SECRET) == set()
 
 
 def test_an_erased_text_may_quote_what_the_stores_write_themselves(removed):

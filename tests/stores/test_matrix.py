@@ -67,11 +67,10 @@ def nearest(
 
 
 @pytest.fixture(params=[True, False])
-def is_exact(request, monkeypatch) -> bool:
+def is_exact(request, monkeypatch) -> None:
     """Whether all are compared, or those that signs name."""
     if not request.param:
         monkeypatch.setattr(module, "_MOST_BYTES", 0)
-    return request.param
 
 
 @given(

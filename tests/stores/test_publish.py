@@ -28,7 +28,7 @@ from docindex_dagster.stores import (
     graph_files,
     lance_table,
     schema_version,
-    start,
+    staging,
     takeover,
     tantivy_index,
 )
@@ -181,7 +181,7 @@ def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monk
     def die(*_):
         raise Killed
 
-    monkeypatch.setattr(start, "write_generation", die)
+    monkeypatch.setattr(staging, "write_generation", die)
     monkeypatch.setattr(clean_up, "remove_old_generations", lambda _: None)
     with pytest.raises(Killed):
         publish_files(layout, {"x.py": ["half done"]})

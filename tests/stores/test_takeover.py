@@ -17,7 +17,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, row_files, start, takeover
+from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, row_files, staging, takeover
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
@@ -475,4 +475,4 @@ def test_while_current_cannot_be_read_nothing_of_next_is_removed(half):
 
     assert (half.tantivy / read_next(half).tantivy).is_dir()
     assert lance_table.table_name("tiny") in tables_there(half)
-    assert start.start_of(half, "tiny").rebuild_because
+    assert staging.start_of(half, "tiny").rebuild_because

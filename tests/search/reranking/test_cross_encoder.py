@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.search.model import Scored, Signal
-from docindex_dagster.search.reranking.cross_encoder import DEFAULT_MODEL, CrossEncoderReranker
 from docindex_dagster.search.reranking.protocol import Passage, reranked
+from docindex_dagster.search.reranking.providers import DEFAULT_MODEL, CrossEncoderReranker
 
 IS_INSTALLED = find_spec("sentence_transformers") is not None
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "pump", "valve", "tank", "opens", "fills", "the")

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.search.model import Scored, Signal
-from docindex_dagster.search.reranking.mmr import MarginalRelevance, similarities
 from docindex_dagster.search.reranking.protocol import Passage
+from docindex_dagster.search.reranking.providers import MarginalRelevance, similarities
 
 PUMP = "the pump fills the tank when the valve is open"
 SAME = "the pump fills the tank when a valve is open"
