@@ -278,7 +278,7 @@ class Layout:
 
     @property
     def log_lock(self) -> Path:
-        """Shared by all who append to the log; held alone while segments are sealed or removed."""
+        """Shared by all who append to the log; held alone while it is rewritten."""
         return self.home / "locks" / "log.lock"
 
     @property
