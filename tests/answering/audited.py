@@ -53,6 +53,8 @@ class Record:
             self.done["written"].append(f"{event} {arguments[0]!s}")
         elif event == "open" and not isinstance(arguments[0], int):
             path, _, flags = arguments
+            if flags & os.O_PATH:  # a folder on the way, of which nothing is read
+                return
             self.done["written" if flags & _WRITING else "read"].append(
                 os.path.normpath(Path(os.fsdecode(path)).absolute())
             )

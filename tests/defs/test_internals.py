@@ -11,7 +11,7 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from docindex_dagster.defs import internals, newest, samples
+from docindex_dagster.defs import internals, newest, retention
 
 PACKAGE = Path(internals.__file__).parents[1]
 PARTITIONS = dg.DynamicPartitionsDefinition(name="shelves")
@@ -176,7 +176,7 @@ def test_rows_of_tables_stand_where_erasure_looks(tmp_path):
     with recorded(tmp_path) as instance:
         events = instance.event_log_storage
         assert isinstance(events, internals.SqliteEventLogStorage)
-        samples.erase_samples(instance)
+        retention.erase_samples(instance)
         folder = Path(events.path_for_shard(internals.INDEX_SHARD_NAME)).parent
         assert not [path.name for path in folder.iterdir() if b"shelf-mark" in path.read_bytes()]
         entry = instance.get_latest_materialization_event(dg.AssetKey("words"))
