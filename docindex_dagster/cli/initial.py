@@ -11,6 +11,7 @@ from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
 from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.privileges import leads_out
 from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import check_project
 from docindex_dagster.sources.paths import check_way, expanded, normal
@@ -121,6 +122,8 @@ def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
     """
     from docindex_dagster.sources.outlook import look_ahead
 
+    if leads_out(source.path, "."):
+        raise SourceError(f"the repository in {source.path} leads elsewhere by links: `docindex index .` says more")
     try:
         with progress.shown(source.key, quiet=quiet):
             return look_ahead(source)

@@ -122,7 +122,8 @@ def text_of(file: Path) -> str:
 def borrowed(root: Path) -> list[Path]:
     """List what a repository in a folder takes from elsewhere: links in its git folders, and lists of other stores.
 
-    Its git folders may lie outside of `root`, where an attacker may have prepared them as well.
+    Git makes no links there, and one that stays inside may lead to a folder with further ones. The git folders may lie
+    outside of `root`, where an attacker may have prepared them as well; `root` may be a bare repository.
 
     Raises:
         SourceError: One of its files is longer than a path, or one of its folders cannot be listed.
@@ -139,9 +140,12 @@ def _borrowed_now(root: Path) -> Iterator[Path]:
     entry = root / ".git"
     if entry.is_symlink():
         yield entry
-    if not entry.exists():
+    is_bare = not entry.exists() and os.path.lexists(root / "HEAD")
+    if is_bare and os.path.lexists(common := root / "commondir"):
+        yield common
+    if not (is_bare or entry.exists()) or (is_bare and not os.path.lexists(root / "refs")):
         return
-    for top in {git_folder(root).resolve(), common_folder(root)}:
+    for top in {root} if is_bare else {git_folder(root).resolve(), common_folder(root)}:
         if not any(os.path.lexists(top / name) for name in _OF_GIT):
             continue
         if os.path.lexists(alternates := top / "objects" / "info" / "alternates"):
@@ -160,7 +164,7 @@ def _links_in(top: Path) -> Iterator[Path]:
             raise SourceError(f"cannot list {folder}, where links may lead elsewhere; make it readable") from error
         except OSError:
             continue
-        is_objects = folder.endswith("/objects")
+        is_objects = folder == f"{top}/objects"
         for entry in found:
             if entry.is_symlink():
                 yield Path(entry.path)

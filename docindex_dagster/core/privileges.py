@@ -158,35 +158,39 @@ def leads_out(root: Path, path: str) -> bool:
 
     Whoever names the folder may not know of this.
     """
-    first, *others = _places(root, path) or [root.resolve()]
-    own = (root.resolve(), first) if not _folder(root, path).is_relative_to(root) else (root.resolve(),)
-    return any(_is_outside(place, own) for place in (first, *others))
+    places, others = _places(root, path)
+    own = (root.resolve(), *places[:1]) if not _folder(root, path).is_relative_to(root) else (root.resolve(),)
+    return bool(others) or any(_is_outside(place, own) for place in places)
 
 
 def _outside(root: Path, path: str) -> list[str]:
     """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home."""
     home, real_root = Path.home().resolve(), root.resolve()
-    places = _places(root, path)
-    return sorted(str(place) for place in places if _is_outside(place, (real_root,)) or home.is_relative_to(place))
+    places, others = _places(root, path)
+    outside = {place for place in places if _is_outside(place, (real_root,)) or home.is_relative_to(place)}
+    return sorted(map(str, outside | {*others}))
 
 
 def _is_outside(place: Path, folders: Collection[Path]) -> bool:
-    """Whether a place is in none of some folders. A list of other object stores always is: it may name further ones."""
-    return place.name == "alternates" or not any(place.is_relative_to(folder) for folder in folders)
+    return not any(place.is_relative_to(folder) for folder in folders)
 
 
-def _places(root: Path, path: str) -> list[Path]:
-    """List what a source reads, links resolved, its folder first; nothing if its path is invalid."""
+def _places(root: Path, path: str) -> tuple[list[Path], list[Path]]:
+    """List what a source reads, links resolved, its folder first, and what its repository borrows, by path.
+
+    Nothing if its path is invalid.
+    """
     try:
         folder = _folder(root, path)
         folder.is_dir()
     except (RuntimeError, ValueError):  # there is no such home folder
-        return []
+        return [], []
     if "\0" in path:
-        return []
+        return [], []
     is_parent = folder.name == LIBRARY_PLACEHOLDER
-    places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder, *borrowed(folder)]
-    return [Path(os.path.realpath(place)) for place in places]
+    places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
+    others = [] if is_parent else borrowed(folder)
+    return [Path(os.path.realpath(place)) for place in places], [Path(os.path.realpath(other)) for other in others]
 
 
 def _folder(root: Path, path: str) -> Path:

@@ -678,8 +678,10 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         return theirs
     name = trust.hidden_name(root, make=not given.is_full)
     if name is None or home.name == name:  # the variables of a job name the folder itself
-        _check_links(root, home, given)
+        _check_links(root, home)
         return home
+    if home.is_symlink():  # the user has agreed to it as it is; a pull may lead it elsewhere
+        home = home.resolve()
     hidden = home / name
     confinement.check_path(home, hidden)
     if given.is_full:
@@ -694,15 +696,16 @@ def check_home(settings: Settings) -> None:
     Raises:
         LinkError: It has, and the user has not agreed to it.
     """
-    _check_links(settings.root, settings.home, trust_in(settings.root))
+    _check_links(settings.root, settings.home)
 
 
-def _check_links(root: Path, home: Path, given: Trust) -> None:
-    if given.is_full or not home.is_relative_to(root):
-        return
-    way = home.relative_to(root)
-    for link in (root / folder for folder in (way, *way.parents[:-1])):
-        if link.is_symlink() and not given.grants(link_privilege(link)):
+def _check_links(root: Path, home: Path) -> None:
+    way = home.relative_to(root) if home.is_relative_to(root) else Path()
+    for link in (root / folder for folder in (way, *way.parents)):
+        if link == root or not link.is_symlink():
+            continue
+        given = trust_in(root)
+        if not (given.is_full or given.grants(link_privilege(link))):
             trusting = command("docindex", "trust", root)
             raise LinkError(f"{link} is a link to {link.resolve()}: remove it; if you made it, run {trusting}")
 

@@ -44,6 +44,11 @@ def check_url(url: str) -> str:
     return url
 
 
+def local_path(url: str) -> str | None:
+    """The path of a repository of this machine; None for others."""
+    return unquote(urlsplit(url).path) if url.startswith("file://") else url if url.startswith("/") else None
+
+
 def repository_name(url: str) -> str:
     """The name of a repository: the last part of its URL without `.git`."""
     place = url.rpartition("://")[2].rstrip("/").removesuffix(".git").rstrip("/")

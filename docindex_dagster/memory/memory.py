@@ -16,7 +16,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DomainError, MessageError, QueryError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, check_home
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
@@ -237,9 +237,11 @@ class Memory:
     def _prepare(self) -> None:
         """Make the home, once: the mask of `writing` is one of all threads, and a log has modes of its own."""
         with self._preparing:
-            if not self._is_prepared:
-                with writing(self._settings):
-                    self._is_prepared = True
+            if self._is_prepared:
+                check_home(self._settings)
+                return
+            with writing(self._settings):
+                self._is_prepared = True
 
     def _is_there(self, message: Message) -> bool:
         """Whether the same message was written before.

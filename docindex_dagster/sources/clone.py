@@ -16,6 +16,7 @@ from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
+from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import guard, mirror, submodules, transfer
 from docindex_dagster.sources.disposal import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
@@ -80,8 +81,9 @@ def _refuse_foreign(remote: Remote) -> None:
     Raises:
         SourceError: it is not.
     """
-    if remote.is_local and Path(remote.url, ".git").exists():
-        guard.options(os.fsencode(remote.url))
+    folder = local_path(remote.url)
+    if folder is not None and Path(folder, ".git").exists():
+        guard.options(os.fsencode(folder))
 
 
 def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:

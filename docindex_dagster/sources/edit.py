@@ -27,7 +27,7 @@ from docindex_dagster.core.settings import (
     load_settings,
     untrusted,
 )
-from docindex_dagster.core.urls import check_url, is_url
+from docindex_dagster.core.urls import check_url, is_url, local_path
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import check_way, expanded
 
@@ -335,7 +335,7 @@ def _editing(root: Path) -> Iterator[Any]:
 
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
     """Whether what lies at the place that a table names, such as a link, leads elsewhere."""
-    path = table.get("path")
+    path = table.get("path") or local_path(str(table.get("url")))
     return isinstance(path, str) and leads_out(root, path)
 
 

@@ -109,9 +109,8 @@ def _start(
     if not os.path.lexists(os.path.join(root, b".git")):  # noqa: PTH118 bytes
         raise NoRootError(_NO_ROOT.format(folder))
     # Named here, the work tree is not where the repository's settings say that it is.
-    with launch(
-        ("-C", root, "--work-tree=.", *arguments), environment(folder) | SETTINGS, lines, is_apart=True
-    ) as process:
+    here = ("-C", root, "-c", "safe.bareRepository=explicit", "--work-tree=.")
+    with launch((*here, *arguments), environment(folder) | SETTINGS, lines, is_apart=True) as process:
         yield process
 
 

@@ -19,7 +19,7 @@ _WORK_TREE = b"core.worktree"
 _LFS = b"filter.lfs."
 _OF_LFS = (b"clean", b"process", b"required", b"smudge")
 # What git-lfs itself writes into the settings of a repository.
-_HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|.+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
+_HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|[^=]+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -66,8 +66,17 @@ def _check_place(root: str, work_tree: str) -> None:
         leads_back = (str((folder / back).parent) if back else "", str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, leads_back))
         is_own &= common == place or common / "worktrees" == place.parent
-    if not is_own:
+    if not (is_own and _is_gits(root)):
         raise SourceError(
             f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "
             f"so there: {command('git', 'config', '--file', folder / 'config', 'core.worktree', real)}"
         )
+
+
+def _is_gits(root: str) -> bool:
+    """Whether git itself finds the folders that were checked: it may read a path such as `/proc/self/cwd` otherwise."""
+    folder, common = git_folder(Path(root)).resolve(), common_folder(Path(root))
+    found = git.run(os.fsencode(root), "rev-parse", "--absolute-git-dir", "--git-common-dir")
+    expected = os.fsencode(folder) + b"\n"
+    theirs = os.path.realpath(os.path.join(os.fsencode(root), found[len(expected) : -1]))  # noqa: PTH118 bytes
+    return found.startswith(expected) and theirs == os.fsencode(common)

@@ -163,6 +163,21 @@ def test_a_git_folder_that_cannot_be_listed_is_refused_as_its_links_are_not_know
         git_folders.borrowed(tmp_path)
 
 
+def _borrow_in_another_way(how: str, root: Path, other: Path) -> None:
+    own = root / ".git"
+    match how:
+        case "a link that stays inside":
+            _link(own / "refs", root / "refs")
+        case "a link for git-lfs":
+            (own / "lfs/objects/ab").mkdir(parents=True)
+            (own / "lfs/objects/ab/cd").symlink_to(other)
+        case "a bare repository":
+            own.rename(root / "inner")
+            for part in (root / "inner").iterdir():
+                part.rename(root / part.name)
+            (root / "commondir").write_text(f"{other}\n")
+
+
 def _borrow(how: str, root: Path, other: Path) -> None:
     """Let the repository in `root` read from `other`, in one of the ways that git follows."""
     own = root / ".git"
@@ -185,6 +200,8 @@ def _borrow(how: str, root: Path, other: Path) -> None:
             (own / "commondir").write_text("../common\n")
             (root / "common").mkdir()
             (root / "common" / "objects").symlink_to(other / "objects")
+        case _:
+            _borrow_in_another_way(how, root, other)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +214,9 @@ def _borrow(how: str, root: Path, other: Path) -> None:
         "a FIFO in its place",
         "gitdir",
         "commondir",
+        "a link that stays inside",
+        "a link for git-lfs",
+        "a bare repository",
     ],
 )
 def test_a_repository_that_borrows_from_another_one_needs_trust(tmp_path, git, how):

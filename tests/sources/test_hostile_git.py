@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,7 +15,7 @@ import pytest
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git
-from docindex_dagster.sources.commits import read_commits
+from docindex_dagster.sources.commits import read_commits, read_history
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.repository import read_figures
@@ -160,10 +161,11 @@ def test_filters_of_the_user_stay_in_use(repository, monkeypatch, tmp_path):
 @pytest.mark.parametrize(
     "setting",
     [
-        "lfs.extension.evil.clean={}",
-        "lfs.Extension.evil.clean={}",
-        "lfs.storage={}",
-        "other.name=1\nlfs.extension.evil.clean={}",
+        ("lfs.extension.evil.clean", "{}"),
+        ("lfs.Extension.evil.clean", "{}"),
+        ("lfs.storage", "{}"),
+        ("lfs.extension.evil.clean={} #.access", "basic"),
+        ("other.name", "1\nlfs.extension.evil.clean={}"),
     ],
 )
 def test_git_lfs_of_the_user_obeys_no_setting_of_a_repository(repository, trap, monkeypatch, tmp_path, setting):
@@ -171,11 +173,13 @@ def test_git_lfs_of_the_user_obeys_no_setting_of_a_repository(repository, trap, 
     user, program = tmp_path / "gitconfig", tmp_path / "git-lfs"
     user.write_text(f'[filter "lfs"]\n\tclean = {program}\n\trequired = true\n')
     # It reads all settings line by line, older versions in lower case, as git-lfs does.
-    program.write_text("#!/bin/sh\neval $(git config --list | sed -n 's/^lfs[.].*\\(clean\\|storage\\)=//p')\ncat\n")
+    program.write_text(
+        "#!/bin/sh\neval $(git config --list | sed -n 's/^lfs[.][a-zA-Z.]*\\(clean\\|storage\\)=//p')\ncat\n"
+    )
     program.chmod(0o755)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(user))
     repository.write(".gitattributes", "* filter=lfs\n")
-    repository.git("config", *setting.format(trap).split("=", 1))
+    repository.git("config", *(part.format(trap) for part in setting))
 
     look_at(repository)
 
@@ -271,20 +275,54 @@ def redirect(tree: Tree, outside: Path, how: str) -> None:
             (beside / "gitdir").write_text(f"{back}\n")
             (beside / "HEAD").write_text("ref: refs/heads/main\n")
             (tree.root / ".git").write_text("gitdir: ../beside\n")
+        case "a path that is another one to git":
+            (beside := tree.root.with_name("gd")).mkdir()
+            (beside / "gitdir").write_text(f"{tree.root}/.git\n")
+            (beside / "HEAD").write_text("ref: refs/heads/main\n")
+            (tree.root / "gd").symlink_to(outside / ".git")
+            (tree.root / ".git").write_text("gitdir: /proc/self/cwd/gd\n")
+        case "a bare one around an empty .git":
+            (tree.root / ".git").mkdir()
+            (tree.root / "commondir").write_text(f"{outside}/.git\n")
+            (tree.root / "HEAD").write_text("ref: refs/heads/main\n")
 
 
 WAYS = [
     *("file", "relative file", "link", "common folder", "common folder of an inner one"),
     *("common folder of one beside", "common folder of one beside that is named from there"),
+    *("a path that is another one to git", "a bare one around an empty .git"),
 ]
 
 
 @pytest.mark.parametrize("how", [*WAYS, "long way to the common folder"])
-def test_the_repository_of_another_folder_is_not_read(repository, outside, how):
+def test_the_repository_of_another_folder_is_not_read(repository, outside, how, monkeypatch):
+    monkeypatch.chdir(repository.root.parent)
     redirect(repository, outside, how)
 
-    with pytest.raises(SourceError, match=r"is not the repository of this folder|is longer than a path"):
+    problem = "is not the repository of this folder|is longer than a path|cannot use bare repository"
+    with pytest.raises(SourceError, match=problem):
         look_at(repository)
+
+
+def test_the_repository_around_a_folder_with_an_odd_name_is_not_read(outside):
+    folder = outside / "a:b" / "c"
+    (folder / ".git").mkdir(parents=True)
+
+    with pytest.raises(SourceError):
+        look_at(Tree(folder, "git"))
+
+
+def test_a_git_source_that_a_pull_made_a_link_is_not_read(repository, outside):
+    repository.write("a.md")
+    repository.commit()
+    source = replace(repository.source(), real=repository.root)
+    head = discover(source).schema.metadata[b"docindex.head"].decode()
+    repository.root.rename(repository.root.with_name("before"))
+    repository.root.symlink_to(outside)
+
+    for look in (lambda: discover(source), lambda: read_history(source, head, None, 10)):
+        with pytest.raises(SourceError):
+            look()
 
 
 def test_work_trees_and_submodules_whose_repository_knows_them_are_read(repository, outside, tmp_path):

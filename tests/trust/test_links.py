@@ -6,8 +6,9 @@ import shutil
 import pyarrow.parquet as pq
 import pytest
 
-from docindex_dagster.core import events
+from docindex_dagster.core import events, git_folders
 from docindex_dagster.core.errors import LinkError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.runner import runs
 from tests.trust.conftest import PRIVATE
@@ -169,7 +170,25 @@ def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypat
     monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as the variables of a job have it
     with pytest.raises(LinkError, match="is a link to"):
         load_settings(own.root)
+    with pytest.raises(LinkError, match="is a symbolic link"):
+        Layout(settings.home)
     assert not any(elsewhere.iterdir())
+
+
+def test_no_folder_of_another_repository_is_named_by_an_init(own, git):
+    (own.root / "docindex.toml").unlink()
+    git(own.root, "init")
+    git(own.user, "init")
+    (own.user / "plans-of-a-merger").mkdir()
+    (own.user / "plans-of-a-merger/plan.md").touch()
+    git(own.user, "add", ".")
+    (own.root / ".git/index").symlink_to(own.user / ".git/index")
+    git_folders._looked_at.clear()
+
+    done = own.run("init", "--dry-run")
+
+    assert done.returncode == 1
+    assert "merger" not in done.stdout + done.stderr
 
 
 def test_rules_of_the_repository_of_another_folder_are_not_shown(own, git):
