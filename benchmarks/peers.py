@@ -5,8 +5,8 @@ after an edit of one file, the same while `docindex watch` runs, and a search. O
 and vectors of a cold run are published, "cold" when the graph is, too, and "first search" is `docindex search QUERY
 FOLDER` of a folder that is not indexed yet. The tools take turns, a repetition each, so that both meet the same
 machine; medians are shown, and in parentheses their ratio to semble's. The rules for secrets, which Kingfisher compiles
-once a machine (4 s of CPU), are compiled before. semble indexes in the process that searches: its times are those of `semble search`, ours of `docindex index`, or of a search. Where `rg` is, a literal search is timed
-beside it.
+once a machine (4 s of CPU), are compiled before. semble indexes in the process that searches: its times are those of
+`semble search`, ours of `docindex index`, or of a search. Where `rg` is, a literal search is timed beside it.
 
 SEMBLE is the command, in an environment of its own: README.md says how to install it.
 """
