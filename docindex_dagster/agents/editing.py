@@ -46,7 +46,7 @@ def parsed(text: str | None, form: Format) -> dict[str, Any]:
     except ValueError as error:
         raise TextError(str(error)) from error
     if not isinstance(data, dict):
-        raise TextError("line 1: it is no object")
+        raise TextError("line 1: not an object")
     return data
 
 

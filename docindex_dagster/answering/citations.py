@@ -203,7 +203,7 @@ class CheckedCitation:
         end: where the mark ends.
         claim: the sentence that it is to prove.
         state: what the check says.
-        source: of the cited lines; null where there is no such passage.
+        source: of the cited lines; null if there is no such passage.
         path: likewise.
         start_line: likewise.
         end_line: likewise.

@@ -12,8 +12,8 @@ from docindex_dagster.answering.markdown import CODE_SPAN, Block, blocks, last_b
 
 _GROWTH = 8  # a text is parsed again when an eighth has come: an answer of one long block costs no quadratic time
 _LONGEST = 2000  # characters of a claim
-_BLANK = "\0"  # stands for each character of a mark
-_HIDDEN = "X"  # stands for each character of code, in which no sentence ends, and with which one may begin
+_BLANK = "\0"  # replaces each character of a mark
+_HIDDEN = "X"  # replaces each character of code: no sentence ends in it, but one may begin with it
 # Behind it what begins the next one; marks in between belong to what they follow. "e.g." and initials end none.
 _END = re.compile(r"(?<!\b\w)[.!?。！？][\"'”’)\]*_]*[\s\0]+(?=[\"'“‘(*_`]*[^\W\d_a-z])|[。！？]\0*")  # noqa: RUF001
 _LINES = re.compile(r"(?:\blines?\s+|:)(\d{1,6})(?:\s*[-–]\s*(\d{1,6}))?\b", re.IGNORECASE)  # noqa: RUF001
@@ -102,7 +102,7 @@ def claims_of(content: str, marks: Sequence[tuple[int, int]], *, before: str = "
     Args:
         content: of the block.
         marks: where each begins and ends.
-        before: what is left of the block in a row of a table.
+        before: the text to the left of the block, in a row of a table.
         code: the block before, if it is code.
     """
     plain = f"{before} {_blanked(content, marks)}"

@@ -8,11 +8,10 @@ from typing import Any
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.log import CommitFilters, log
+from docindex_dagster.search.log import CommitFilters, newest
 from docindex_dagster.stores.reader import Reader
 
 DEFAULT_TOKENS = 8000
@@ -127,18 +126,14 @@ def git_context(reader: Reader, question: str, filters: CommitFilters | None = N
     """
     if not is_about_history(question):
         return None
-    rows = log(reader, "", _no_embedder, top_k=_MOST_LOOKED_AT, filters=filters)
-    newest = [row for row in rows if row["files"]][:_COMMITS]
-    if not newest:
+    rows = newest(reader, top_k=_MOST_LOOKED_AT, filters=filters)
+    shown = [row for row in rows if row["files"]][:_COMMITS]
+    if not shown:
         return None
-    lines = ["The newest commits, from the newest to the oldest:", *map(_line, newest)]
+    lines = ["The newest commits, from the newest to the oldest:", *map(_line, shown)]
     if is_about_latest(question):
-        lines += ["", "The latest change:", _cut(_whole(newest[0]))]
-    return GitContext(tuple(row["commit"] for row in newest), "\n".join(lines))
-
-
-def _no_embedder() -> Embedder:
-    raise NotImplementedError("the newest commits are found without a query")
+        lines += ["", "The latest change:", _cut(_whole(shown[0]))]
+    return GitContext(tuple(row["commit"] for row in shown), "\n".join(lines))
 
 
 def _line(row: Mapping[str, Any]) -> str:

@@ -57,18 +57,33 @@ def log(
         QueryError: a filter is too complex.
         DamagedStoreError: a store cannot be read.
     """
+    if not query.strip():
+        return newest(reader, top_k=top_k, filters=filters)
     filters = filters or CommitFilters()
-    Filters(path_glob=filters.path_glob).check(reader.index.schema)
-    commits = _narrowed(_commits(reader, filters.sources), filters)
+    commits = _fitting(reader, filters)
     if not commits.num_rows:
         return []
-    if not query.strip():
-        rows: list[dict[str, Any]] = commits.sort_by([("committed_at", "descending")]).slice(0, top_k).to_pylist()
-        return rows
     is_narrowed = bool(filters.author or filters.since or filters.path_glob)
     paths = tuple(COMMIT_PATH + commit for commit in commits["commit"].to_pylist()) if is_narrowed else ()
     wanted = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
     return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool, warn=warn), commits)
+
+
+def newest(reader: Reader, *, top_k: int, filters: CommitFilters | None = None) -> list[dict[str, Any]]:
+    """The latest commits as rows of the schema `COMMITS`, from the newest to the oldest.
+
+    Raises:
+        QueryError: a filter is too complex.
+        DamagedStoreError: a store cannot be read.
+    """
+    commits = _fitting(reader, filters or CommitFilters()).sort_by([("committed_at", "descending")])
+    rows: list[dict[str, Any]] = commits.slice(0, top_k).to_pylist()
+    return rows
+
+
+def _fitting(reader: Reader, filters: CommitFilters) -> pa.Table:
+    Filters(path_glob=filters.path_glob).check(reader.index.schema)
+    return _narrowed(_commits(reader, filters.sources), filters)
 
 
 def commits_of(

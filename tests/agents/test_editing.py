@@ -145,7 +145,7 @@ def test_an_object_stays_where_it_holds_a_comment():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[]", "no object"),
+        ("[]", "not an object"),
         ('{"mcpServers": 3}', "a group of servers"),
         ('{"a": 1 "b": 2}', "line 1"),
         ('{"a": [1 2]}', "line 1"),

@@ -34,7 +34,7 @@ from docindex_dagster.callgraph.rules import Rules
 
 _COMPUTED = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$\w+|`[^`]*`|[\"']")
 _WRITTEN = Search(("{}", "{}.sh", "{}.bash"))
-_BEHIND = replace(_WRITTEN, anywhere=("",))  # what stands behind a folder that is computed
+_BEHIND = replace(_WRITTEN, anywhere=("",))  # a path after a computed folder
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
@@ -121,7 +121,7 @@ RULES = Rules(
 
 _MOST = 8  # parameters
 REST = Name("$rest")
-"""All that a function is given, or what is left of it."""
+"""All arguments of a function, or those that remain after `shift`."""
 _VARIABLE = re.compile(r"\"?\$\{?\w+\}?\"?")
 _COUNT = re.compile(r"[0-9]{1,3}")
 _SHIFT = Name("shift")

@@ -34,7 +34,7 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The paths without endings that a name may stand for."""
+    """The paths, without extensions, that a name may mean."""
     module = module.partition("?")[0]  # which says how a bundler loads it
     if module.startswith("."):
         yield posixpath.join(posixpath.dirname(importer), module)
