@@ -559,9 +559,9 @@ class Graph:
 
 
 def _narrowing(where: Where) -> Narrowing:
-    given: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
-    if unknown := given.keys() - Where.__annotations__.keys():
+    if unknown := where.keys() - Where.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
+    given: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
     path, all_sources = given.pop("path", None), given.pop("all_sources", False)
     names = {name: _names(value) for name, value in given.items()}
     return Narrowing(**names, all_sources=all_sources, path_glob=None if path is None else well_formed(path))

@@ -67,8 +67,6 @@ class Citation:
 
 
 Changes = Callable[[Passage, int, int], bool | None]
-
-
 """Whether some lines of a passage, by their numbers, have changed on disk."""
 
 

@@ -1,4 +1,4 @@
-"""The table `references` read back, each file when it is asked for."""
+"""Reader of the `references` table, and the checks for missing, outdated and retryable rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property

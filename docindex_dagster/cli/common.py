@@ -74,11 +74,11 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
     if settings.storage.url is not None:
         from docindex_dagster.objects import shared_stores
 
-        with shared_stores.opened(settings, None, owner, console.waiting) as opened:
+        with shared_stores.opened(settings, None, owner, console.report_wait) as opened:
             yield opened.layout
             opened.push()
         return
-    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.waiting):
+    with access.writing(settings) as layout, exclusive(layout.publication_lock, owner, on_wait=console.report_wait):
         yield layout
 
 

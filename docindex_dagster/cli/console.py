@@ -217,7 +217,7 @@ def warning(message: str) -> None:
     err.print(Text(f"warning: {visible(message)}", "yellow"))
 
 
-def waiting(owner: str) -> None:
+def report_wait(owner: str) -> None:
     """Print for whom a command waits."""
     err.print(f"waiting for {owner}")
 

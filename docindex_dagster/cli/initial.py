@@ -123,7 +123,9 @@ def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
     from docindex_dagster.sources.outlook import look_ahead
 
     if leads_out(source.path, "."):
-        raise SourceError(f"the repository in {source.path} leads elsewhere by links: `docindex index .` says more")
+        raise SourceError(
+            f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` says more"
+        )
     try:
         with progress.shown(source.key, quiet=quiet):
             return look_ahead(source)

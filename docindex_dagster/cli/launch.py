@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import yaml
@@ -267,24 +267,33 @@ class RecordedRuns:
 
     def newest(self, limit: int) -> "list[Job]":
         """The newest runs that index or remove a source, as jobs."""
-        return self._read("newest", limit) or []
+        if not has_record(Layout(self._settings.home)):
+            return []
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            return recorded_runs.newest(opened, self._settings, limit)
 
     def get(self, run_id: str) -> "Job | None":
         """One run as a job; None where there is none."""
-        return cast("Job | None", self._read("one", run_id))
-
-    def cancel(self, run_id: str) -> None:
-        """Stop a run, as the protocol in `serving.jobs.queue` says."""
-        self._read("cancel", run_id)
-
-    def _read(self, question: str, argument: object) -> Any:
-        """What `defs.recorded_runs` answers; None where no run was recorded."""
         if not has_record(Layout(self._settings.home)):
             return None
         from docindex_dagster.defs import recorded_runs
 
         with instance(self._settings) as opened:
-            return getattr(recorded_runs, question)(opened, self._settings, argument)
+            return recorded_runs.one(opened, self._settings, run_id)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run.
+
+        Raises:
+            EndedJobError: it has ended.
+            JobError: it is not known how to reach it.
+        """
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            recorded_runs.cancel(opened, self._settings, run_id)
 
 
 def jobs_of(settings: Settings, *, is_on: bool = True) -> "Jobs":

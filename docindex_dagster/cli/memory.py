@@ -203,7 +203,7 @@ def _fold(settings: "Settings", domain: str | None, *, erase: bool = False) -> "
 
     key = domain or settings.memory.domain
     _check_is_there(settings, key)
-    return fold_domain(settings, key, on_wait=lambda owner: console.err.print(f"waiting for {owner}"), erase=erase)
+    return fold_domain(settings, key, on_wait=console.report_wait, erase=erase)
 
 
 def _erase(domain: str | None) -> "Receipt":

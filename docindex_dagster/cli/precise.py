@@ -52,7 +52,7 @@ def _remove(settings: Settings, name: str | None) -> None:
     from docindex_dagster.graph.scip import table
 
     source, layout = _chosen(settings, name), Layout(settings.home)
-    with exclusive(layout.source_lock(source.key), _owner(), console.waiting):
+    with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
         was_there = table.remove(layout, source.key)
     again = command("docindex", "index", source.key)
     after = f"removed; {again} takes it out of the graph" if was_there else "nothing was imported"
@@ -65,7 +65,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
 
     source, layout = _chosen(settings, name), Layout(settings.home)
     opened = index.read(file)
-    with exclusive(layout.source_lock(source.key), _owner(), console.waiting):
+    with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
         found = imported(opened, source.path.resolve(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)
     for sentence in found.refusals():

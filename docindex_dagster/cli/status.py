@@ -59,7 +59,7 @@ def status(
         _show(found, freshness.described(settings, found))
         if (change := source_status.change_of_model(settings)) is not None:
             console.out.print(overview.sentence(change))
-        console.out.print(in_line(f"the index lies in {layout.home}"))
+        console.out.print(in_line(f"index: {layout.home}"), soft_wrap=True)
     others = work.on_stores(layout)
     if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
         console.out.print(f"the stores: {_at_work(others)}")

@@ -30,7 +30,7 @@ _GIT_PROBE, _PROBE_TARGET = re.compile(r"/repositories/.+/t[A-Za-z0-9]{6}", re.D
 _GIT = ".git"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
-_HIDDEN = re.compile(r"[0-9a-f]{32}")  # the name of a home in a project
+HIDDEN = re.compile(r"[0-9a-f]{32}")  # the name of a home in a project
 
 _checked: dict[Path, float] = {}  # when this process last found no link in a home
 
@@ -42,7 +42,7 @@ def check(home: Path, max_age_s: float = _MAX_AGE_S) -> None:
         LinkError: it does.
         AccessError: a folder can be entered but not listed.
     """
-    if _HIDDEN.fullmatch(home.name) and home.parent.is_symlink():  # a pull of the project has put it there
+    if HIDDEN.fullmatch(home.name) and home.parent.is_symlink():  # a pull of the project has put it there
         raise _refusal(home.parent, home)
     now = time.monotonic()
     if now - _checked.get(home, -max_age_s) < max_age_s:

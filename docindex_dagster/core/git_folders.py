@@ -164,7 +164,9 @@ def _links_in(top: Path) -> Iterator[Path]:
             raise SourceError(f"cannot list {folder}, where links may lead elsewhere; make it readable") from error
         except OSError:
             continue
-        is_objects = folder == f"{top}/objects"
+        # The folders of loose objects are too many. Of git-lfs there are two levels, and it writes into both.
+        is_lfs = folder.endswith("/lfs/objects")
+        is_objects = (folder.endswith("/objects") and not is_lfs) or folder[: -len("/ab")].endswith("/lfs/objects")
         for entry in found:
             if entry.is_symlink():
                 yield Path(entry.path)

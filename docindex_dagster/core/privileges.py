@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.git_folders import borrowed
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.trust import Privilege, trust_in
@@ -32,7 +32,7 @@ class Privileged:
 
     Attributes:
         unless: The values that are harmless.
-        most: The largest number that is.
+        most: The largest harmless number.
     """
 
     unless: Collection[Any] = ()
@@ -189,7 +189,10 @@ def _places(root: Path, path: str) -> tuple[list[Path], list[Path]]:
         return [], []
     is_parent = folder.name == LIBRARY_PLACEHOLDER
     places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
-    others = [] if is_parent else borrowed(folder)
+    try:
+        others = [] if is_parent else borrowed(folder)
+    except SourceError:  # where its links lead is not known
+        others = [folder / ".git"]
     return [Path(os.path.realpath(place)) for place in places], [Path(os.path.realpath(other)) for other in others]
 
 

@@ -64,7 +64,6 @@ _CHUNKERS = ("code", "markdown", "mdx", "rst", "html", "text", "notebook", "asci
 _SHORTEST_TOKEN = 16
 _BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
 _MOST_PARSED = 8  # settings that are remembered, of one project or another
-_HIDDEN = re.compile(r"[0-9a-f]{32}")  # the name of a home in `.docindex`
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
@@ -666,7 +665,7 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         given: What the user has granted to the project.
 
     Raises:
-        LinkError: The subfolder is a symbolic link.
+        LinkError: The subfolder, or a folder between it and the project, is a symbolic link.
         OwnershipError: It belongs to another user, or other users may write it.
         SettingsError: As `hidden_name`.
     """
@@ -706,8 +705,9 @@ def _check_links(root: Path, home: Path) -> None:
             continue
         given = trust_in(root)
         if not (given.is_full or given.grants(link_privilege(link))):
-            trusting = command("docindex", "trust", root)
-            raise LinkError(f"{link} is a link to {link.resolve()}: remove it; if you made it, run {trusting}")
+            raise LinkError(
+                f"{link} is a link to {link.resolve()}: remove it, or set DOCINDEX_HOME to the path that you mean"
+            )
 
 
 def is_inside(root: Path, home: Path) -> bool:
@@ -723,7 +723,7 @@ def _home_of(owner: int | None, home: Path) -> Path | None:
     if not home.is_dir() or is_tracked(home):
         return None
     try:
-        hidden = [folder for folder in confinement.entries(home, home) if _HIDDEN.fullmatch(folder.name)]
+        hidden = [folder for folder in confinement.entries(home, home) if confinement.HIDDEN.fullmatch(folder.name)]
         found = [(folder.lstat(), folder) for folder in hidden]
     except OSError:  # whoever opens the home reports why
         found = []

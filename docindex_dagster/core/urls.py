@@ -45,7 +45,7 @@ def check_url(url: str) -> str:
 
 
 def local_path(url: str) -> str | None:
-    """The path of a repository of this machine; None for others."""
+    """Return the path of a local repository URL; None for a remote one."""
     return unquote(urlsplit(url).path) if url.startswith("file://") else url if url.startswith("/") else None
 
 

@@ -101,7 +101,7 @@ def made_with(settings: Settings, source: Source) -> str:
 
     It is the same on all machines, wherever the source lies there.
     """
-    own = replace(source, path=Path(), real=None, remote=source.remote and replace(source.remote, repository=Path()))
+    own = replace(source, path=Path(), remote=source.remote and replace(source.remote, repository=Path()))
     model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
     chunked_by = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
     graph = GraphPlan(settings.graph, settings.llm).fingerprint

@@ -137,7 +137,7 @@ def to_look_at_again(
 
 def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes:
     """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
-    settings = repr(replace(source, path=Path(), real=None, remote=None))
+    settings = repr(replace(source, path=Path(), remote=None))
     folders = folders_around((*tree_status.files, *tree_status.untracked))
     files = [folder + name for folder in folders for name in rules.ignore_files]
     present = sorted(path for path in files if os.path.lexists(join(rules.root, path)))

@@ -60,7 +60,6 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
     table = read_commits(source, head, previous, limit)
     before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
     figures = read_figures(source, head, before) if source.kind == "git" else None
-    source.folder()  # raises if a pull has made it a link meanwhile
     encoded = to_json(figures) if figures else ""
     about = {REPOSITORY: encoded.encode(), _ASKED: _asked(source, head, limit)}
     described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})

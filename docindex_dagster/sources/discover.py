@@ -63,13 +63,12 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     names, entries = _by_name(found.entries)
     rules = rules_version(source.secrets)
     memory = remember(previous, names, rules)
-    source.folder()  # raises if a pull has made it a link, before and after it is looked at
     announce = reporter(source.key, "discovered_files", "files")
     contents = []
     for done, entry in enumerate(entries, start=1):
         contents.append(judge(source, entry, memory))
         announce(done, len(entries))
-    source.folder()
+    source.folder()  # raises if a pull has made it a link since it was listed
     commits = _commits(source, found, zip(entries, contents, strict=True), memory)
     table = _table(source.key, names, entries, contents, commits)
     if found.kept.num_rows:

@@ -323,7 +323,7 @@ def _editing(root: Path) -> Iterator[Any]:
             raise SettingsError(f"{root / CONFIG_NAME} cannot be edited ({error}); edit it by hand") from error
         added = [privilege for privilege in privileges_of(Settings, root, values) if privilege not in before]
         leading_out = [source_privilege(root, table) for table in tables_of(values) if _leads_out(root, table)]
-        own = (privilege for privilege in added if privilege.name == "source")  # a pull may add others meanwhile
+        own = (privilege for privilege in added if privilege.name == "source")  # a concurrent pull may add others
         if granted := [privilege for privilege in own if privilege not in leading_out]:
             trust.grant(root, granted)
         with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
@@ -335,7 +335,7 @@ def _editing(root: Path) -> Iterator[Any]:
 
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
     """Whether what lies at the place that a table names, such as a link, leads elsewhere."""
-    path = table.get("path") or local_path(str(table.get("url")))
+    path = table.get("path") or local_path(str(table.get("url", "")))
     return isinstance(path, str) and leads_out(root, path)
 
 

@@ -58,7 +58,7 @@ def of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], s
 
 def _of(source: Source, seen: object) -> str:
     remote = source.remote and replace(source.remote, repository=Path())
-    settings = replace(source, path=Path(), real=None, remote=remote)
+    settings = replace(source, path=Path(), remote=remote)
     return digest(repr((rules_version(source.secrets), settings, seen)).encode())
 
 

@@ -12,14 +12,13 @@ from docindex_dagster.core.git_folders import common_folder, git_folder, text_of
 from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git
 
-# The option that switches hooks off is always there: without any match git would report a failure.
-_DECIDING = re.compile(rb"filter\..*|core\.(attributesfile|excludesfile|worktree|hookspath)", re.DOTALL)
+_DECIDING = re.compile(rb"filter\..*|core\.(attributesfile|excludesfile|worktree)", re.DOTALL)
 _OF_THE_REPOSITORY = {b"local", b"worktree"}
 _WORK_TREE = b"core.worktree"
 _LFS = b"filter.lfs."
 _OF_LFS = (b"clean", b"process", b"required", b"smudge")
 # What git-lfs itself writes into the settings of a repository.
-_HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|[^=]+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
+_HARMLESS = re.compile(rb"lfs\.(repositoryformatversion|.+\.(access|locksverify))", re.DOTALL | re.IGNORECASE)
 
 
 def options(root: bytes) -> tuple[bytes, ...]:
@@ -37,12 +36,11 @@ def options(root: bytes) -> tuple[bytes, ...]:
     for scope, setting in zip(fields[0::2], fields[1::2], strict=False):
         key, _, value = setting.partition(b"\n")
         if scope in _OF_THE_REPOSITORY:
-            misleads_lfs |= b"\n" in value or (key.lower().startswith(b"lfs.") and not _HARMLESS.fullmatch(key))
+            misleads_lfs |= _is_for_lfs(key) or any(map(_is_for_lfs, value.split(b"\n")[1:]))
         if _DECIDING.fullmatch(key):
             (own if scope in _OF_THE_REPOSITORY else users)[key] = value
     _check_place(os.fsdecode(root), os.fsdecode(own.pop(_WORK_TREE, b"")))
-    # The user's git-lfs runs the extensions that a repository names and writes where it says. It reads settings line by
-    # line, so that those may be in the value of another one.
+    # The user's git-lfs runs the extensions that a repository names, and writes where it says.
     if misleads_lfs:
         users = {key: value for key, value in users.items() if not key.startswith(_LFS)}
         own = dict.fromkeys(own.keys() | {_LFS + name for name in _OF_LFS}, b"")
@@ -51,31 +49,43 @@ def options(root: bytes) -> tuple[bytes, ...]:
     return tuple(part for key in own for part in (b"-c", b"%b=%b" % (key, users.get(key, b""))))
 
 
+def _is_for_lfs(setting: bytes) -> bool:
+    """Whether git-lfs would obey a setting, or a line of one: it reads what git lists line by line."""
+    return setting.strip().lower().startswith(b"lfs.") and not _HARMLESS.fullmatch(setting.partition(b"=")[0])
+
+
 def _check_place(root: str, work_tree: str) -> None:
-    """Refuse a `.git` that leads to a repository which knows nothing of this folder: it would be another one's.
+    """Refuse a `.git` that leads to a repository which does not know this folder, or that git finds elsewhere.
 
     What lies in the folder itself, its author could have prepared.
     """
-    real = os.path.realpath(root)
-    folder = git_folder(Path(root))
-    if folder.resolve().is_relative_to(real):
-        is_own = common_folder(Path(root)).is_relative_to(real)
+    real, entry = os.path.realpath(root), Path(root, ".git")
+    folder, common = git_folder(Path(root)), common_folder(Path(root))
+    place = folder.resolve()
+    if place.is_relative_to(real):
+        is_own = common.is_relative_to(real)
     else:
-        common, place = common_folder(Path(root)), folder.resolve()
         back = text_of(folder / "gitdir")
         leads_back = (str((folder / back).parent) if back else "", str(folder / work_tree) if work_tree else "")
         is_own = real in map(os.path.realpath, filter(None, leads_back))
-        is_own &= common == place or common / "worktrees" == place.parent
-    if not (is_own and _is_gits(root)):
+    if not is_own:
         raise SourceError(
             f"{root}/.git leads to {folder}, which is not the repository of this folder; if it is meant to be, say "
             f"so there: {command('git', 'config', '--file', folder / 'config', 'core.worktree', real)}"
         )
+    is_plain = not entry.is_symlink() and entry.is_dir() and not os.path.lexists(entry / "commondir")
+    if is_plain and os.pathsep not in real:  # which would separate the folders that git does not leave
+        return
+    is_listed = place.is_relative_to(real) or common == place or common / "worktrees" == place.parent
+    if not (is_listed and _finds(root, place, common)):
+        raise SourceError(
+            f"{root}/.git leads to {folder}, but git uses another repository: it is not the repository of this folder; "
+            "remove it, and clone again"
+        )
 
 
-def _is_gits(root: str) -> bool:
-    """Whether git itself finds the folders that were checked: it may read a path such as `/proc/self/cwd` otherwise."""
-    folder, common = git_folder(Path(root)).resolve(), common_folder(Path(root))
+def _finds(root: str, folder: Path, common: Path) -> bool:
+    """Whether git itself finds these folders: a path such as `/proc/self/cwd` means others to it."""
     found = git.run(os.fsencode(root), "rev-parse", "--absolute-git-dir", "--git-common-dir")
     expected = os.fsencode(folder) + b"\n"
     theirs = os.path.realpath(os.path.join(os.fsencode(root), found[len(expected) : -1]))  # noqa: PTH118 bytes

@@ -1,7 +1,7 @@
 """What a source is."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -44,7 +44,8 @@ class Source:
     version: str | None = None  # what the settings call this state of the source
     max_file_bytes: int = 1 << 20
     secrets: Literal["skip", "index"] = "skip"  # files that hold secrets, and secrets in others
-    real: Path | None = None  # `path` without links when the settings were read; None: whatever it leads to now
+    # `path` without links when the settings were read; None: whatever it leads to now.
+    real: Path | None = field(default=None, repr=False)
 
     def file(self, name: str) -> Path:
         """Return where the file that tables call `name` is on disk."""
@@ -56,11 +57,14 @@ class Source:
         So nothing elsewhere is read if a pull replaces the folder, or one around it, by a link during a run.
 
         Raises:
-            SourceError: that has happened, or a link leads out of a project that may not have such sources.
+            SourceError: the folder was replaced by a link, or a link leads out of an untrusted project.
         """
         real = Path(os.path.realpath(self.path))
         if self.real is not None and real != self.real:
-            raise SourceError(f"a link leads {self.path} to {real}, which is not what docindex was asked to read")
+            raise SourceError(
+                f"{self.path} now leads to {real}, which is not what docindex was asked to read; put the folder back, "
+                "or review the project with `docindex trust`"
+            )
         return real
 
     def most_bytes(self, path: bytes) -> int:

@@ -5,21 +5,25 @@ How a statement is made of what a query has captured is in `statements.py`, what
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
 from docindex_dagster.callgraph.extract.places import Language, find_places
+from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
 from docindex_dagster.callgraph.extract.scopes import CALLABLE, Scoping
 from docindex_dagster.callgraph.extract.shadows import with_unique_names
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
+    THIS,
+    UNKNOWN,
     Assignment,
     Base,
     CallSite,
     Decorator,
     Definition,
     Export,
+    Expression,
     FileIR,
     Fill,
     Forward,
@@ -30,20 +34,12 @@ from docindex_dagster.callgraph.ir import (
     Receiver,
     Return,
     Statement,
+    scope_of,
 )
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Tree
-from collections.abc import Iterator
-
-from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
-from docindex_dagster.callgraph.ir import (
-    THIS,
-    UNKNOWN,
-    Expression,
-    scope_of,
-)
 
 _FIELDS = {
     "calls": CallSite,

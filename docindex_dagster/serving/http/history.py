@@ -78,7 +78,8 @@ def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer
     def ask(reader: Reader) -> Answer[Commit]:
         most, filters = min(start + request.limit + 1, MOST_RESULTS), request.filters(project, reader)
         found = commits_of(project.settings, reader, request.query, top_k=most, filters=filters, warn=warnings.append)
-        part = page_of([*map(Commit.model_validate, found)], start, request.limit, about)
-        return Answer(**dict(part), generation=reader.generation.number, warnings=warnings)
+        part = page_of(found, start, request.limit, about)
+        items = [*map(Commit.model_validate, part.items)]
+        return Answer(**dict(part) | {"items": items}, generation=reader.generation.number, warnings=warnings)
 
     return project.reading(ask)
