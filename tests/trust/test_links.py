@@ -10,6 +10,7 @@ from docindex_dagster.core import events, git_folders
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
 from tests.trust.conftest import PRIVATE
 
@@ -149,6 +150,53 @@ def test_a_folder_that_its_user_names_and_a_pull_makes_a_link_is_not_read_throug
     assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.user.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
+
+
+def test_no_message_is_written_where_a_pull_has_made_a_folder_around_the_home_a_link(own, monkeypatch):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("DOCINDEX_HOME", str(own.root / "data/index"))
+    memory = Memory(load_settings(own.root), "memory/default")
+    memory.ingest("The pump is primed.", session="s")
+    (elsewhere := own.user / "elsewhere").mkdir()
+
+    (own.root / "data").rename(own.root / "before")
+    (own.root / "data").symlink_to(elsewhere)
+
+    with pytest.raises(LinkError, match="is a link to"):
+        memory.ingest("The valve is open.", session="s")
+    assert not any(elsewhere.iterdir())
+
+
+def test_names_of_files_elsewhere_are_not_kept_of_a_source_of_which_none_is_read(own, git):
+    (own.root / "docs").mkdir()
+    (own.root / "docs/guide.txt").write_text("How a pump is primed.\n")
+    settings = '[[source]]\nkind = "library"\npath = "docs"\nname = "docs"\ninclude = ["*.none"]\n'
+    (own.root / "docindex.toml").write_text(settings)
+
+    def pull(event: events.Event) -> None:
+        if isinstance(event, events.StageBegan) and event.stage == "discovered_files":
+            shutil.rmtree(own.root / "docs")
+            (own.root / "docs").symlink_to(own.private.parent)
+
+    with events.listening(pull):
+        assert own.run("index", "docs").returncode == 1
+
+    names = [pq.read_table(table)["path"].to_pylist() for table in own.home.rglob("discovered_files/*docs.parquet")]
+    assert own.private.name not in str(names)
+
+
+def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):
+    (project := own.user / "project").mkdir()
+    bare = own.root / "lib.git"
+    git(own.root, "init", "--bare", "-b", "main", str(bare))
+    (bare / "commondir").write_text(f"{own.user}/private.git\n")
+
+    done = own.run("source", "add", f"file://{bare}", cwd=project)
+
+    assert done.returncode == 1
+    assert "is not trusted" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", [".docindex", "index"])
