@@ -161,6 +161,7 @@ def test_a_git_folder_that_cannot_be_listed_is_refused_as_its_links_are_not_know
 
     with pytest.raises(SourceError, match=r"refs, where links may lead elsewhere; make it readable"):
         git_folders.borrowed(tmp_path)
+    assert privileges_of(Settings, tmp_path, {"source": [{"kind": "git", "path": "."}]})[0].name == "source"
 
 
 def _borrow_in_another_way(how: str, root: Path, other: Path) -> None:
