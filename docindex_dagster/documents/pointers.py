@@ -42,8 +42,8 @@ def page_anchor(page: int) -> str:
 def page_at(row: Mapping[str, Any], line: int) -> int | None:
     """The page on which a line of a chunk is; None where the document has no pages."""
     found = read_pointers(row["pointers"]) if is_converted(row["language"]) else ()
-    pages = [int(one.name.removeprefix(_PAGE)) for one in found if one.line <= line and one.name.startswith(_PAGE)]
-    return max(pages, default=None)
+    named = (one.name.removeprefix(_PAGE) for one in found if one.line <= line and one.name.startswith(_PAGE))
+    return max((int(page) for page in named if page.isdecimal()), default=None)
 
 
 def page_range(row: Mapping[str, Any]) -> str:

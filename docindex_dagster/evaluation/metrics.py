@@ -29,8 +29,6 @@ class Scores(NamedTuple):
 
 
 NAMES = Scores._fields
-
-
 LABELS = ("Hit@1", "Hit@5", "Hit@10", "MRR", "NDCG@10")
 
 

@@ -133,6 +133,7 @@ class Searcher:
         if now.version == version and not now.without_vectors:
             return
         there, again = self._overlay.there(), now.without_vectors
+        now.version = -1  # until it has all: what follows may fail
         now.drop([key for key, (one, _) in now.messages.items() if there.get(key) is not one or key in again])
         new = [message for key, message in there.items() if key not in now.messages]
         if new:

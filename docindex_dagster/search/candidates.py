@@ -33,12 +33,6 @@ class Pool:
     limit: int
 
 
-_PROBES = 20
-
-
-_REFINE = 10
-
-
 _TYPOS = 1
 
 

@@ -17,7 +17,8 @@ _WITHIN = 10
 def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
     """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
 
-    What the model's last publication wrote is searched, whether it took over yet or not.
+    What the model's last publication wrote is searched, whether it took over yet or not, and only this source's rows:
+    exactly if they are few, even if searches of the whole index are approximate.
     """
     reader = open_written(layout, embedder().name)
     narrowed = {key: one for key, one in reader.generation.sources.items() if key == source}

@@ -11,7 +11,7 @@ from docindex_dagster.stores import lance_table, link_files, packs, row_files, t
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
-_FORMER = ("vectors", "texts")  # folders of earlier versions, whose files `rows` has now
+_FORMER = ("vectors", "texts")  # folders of earlier versions, replaced by `rows`
 
 
 def next_number(layout: Layout) -> int:

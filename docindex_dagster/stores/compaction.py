@@ -1,4 +1,4 @@
-"""The copy of a LanceDB table that is compacted and indexed while publications go on with the table itself."""
+"""The copy of a LanceDB table that is compacted while publications go on with the table itself."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 # A search looks into each part of the table that no index covers, and a manifest lists all parts. Publications of one
 # file leave such a part each; to take up 20 or 300 of them costs the same 0.2 s.
 _MOST_VERSIONS = 20
-# Rows outside of the vector index are compared one by one, and deleted ones are skipped one by one. Fewer than these
-# are not felt, and the larger the table, the more there may be for the same share of the time.
+# Deleted rows are skipped one by one. Below these limits the cost is negligible; larger tables tolerate more.
 _FEWEST_ROWS, _MOST_CHANGED = 10_000, 0.1
 # So many rows are brought over under the lock, in less than a second; more are before it is taken.
 _FEW_ROWS = 5_000
@@ -54,7 +53,7 @@ class Copy:
 
     @classmethod
     def made(cls, layout: Layout, base: Generation) -> "Copy":
-        """Link the files of a generation's table, compact and index them. It may take minutes."""
+        """Link the files of a generation's table, and compact them, which may take minutes."""
         name = f"{lance_table.table_name(base.model)}-{uuid4().hex[:8]}"
         table = lance_table.linked(layout, base.table, base.table_version, layout.maintenance, name)
         lance_table.drop_other_versions(table)

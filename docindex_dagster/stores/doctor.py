@@ -96,6 +96,8 @@ def _source(
 ) -> Iterator[Finding]:
     in_lance = lance_table.held(reader.table, [key])
     in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
+    if not row_files.is_whole(layout, key, published):
+        yield Finding(key, "row files", "one is missing or damaged, so searches read the LanceDB table instead")
     if not has_tables:
         problems = _among_stores(reader, key, published, in_lance, in_tantivy)
         yield from (Finding(key, store, problem) for store, problem in problems.items() if problem)
@@ -112,8 +114,8 @@ def _source(
         problems = {
             "LanceDB": disagreement(in_lance, lance_table.expected(chunks, embeddings)),
             "Tantivy": disagreement(in_tantivy, chunks),
-            "vector file": _vectors(reader, key, in_lance),
-            "text files": _texts(reader, key),
+            "vectors in row files": _vectors(reader, key, in_lance),
+            "texts in row files": _texts(reader, key),
             "graph": _graph(reader, published, chunks),
         }
     else:  # a rollback, or a run that was stopped before it published: the stores must still agree with each other
@@ -127,8 +129,8 @@ def _among_stores(
     """What is wrong between what the stores hold of a source."""
     return {
         "stores": disagreement(lance_table.without_vectors(in_lance), in_tantivy),
-        "vector file": _vectors(reader, key, in_lance),
-        "text files": _texts(reader, key),
+        "vectors in row files": _vectors(reader, key, in_lance),
+        "texts in row files": _texts(reader, key),
         "graph": _graph(reader, published, in_lance),
     }
 

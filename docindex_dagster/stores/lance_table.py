@@ -1,4 +1,4 @@
-"""The LanceDB table: every column of the chunks, and their vectors: what files of rows are copies of."""
+"""The LanceDB table: all columns of the chunks and their vectors. Row files are copies of it."""
 
 import os
 import shutil
@@ -152,7 +152,7 @@ def without_vectors(rows: pa.Table) -> pa.Table:
 
 
 def vectors_alone(rows: pa.Table) -> pa.Table:
-    """What the table holds, with a hash of the vector in place of the row_hash, to be compared with a vector file."""
+    """What the table holds, with a hash of the vector in place of the row_hash, to be compared with `part_alone`."""
     hashes = pc.list_element(pc.split_pattern(rows["row_hash"], ":"), 1)
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
 

@@ -91,7 +91,8 @@ def _compare_stored(
     query: NDArray[np.float32], part: "Part", rows: NDArray[np.int64], out: NDArray[np.float32]
 ) -> None:
     vectors = singles(part.stored[rows])
-    np.divide(np.vecdot(vectors, query), np.sqrt(np.vecdot(vectors, vectors)), out=out)
+    lengths = np.maximum(np.sqrt(np.vecdot(vectors, vectors)), np.finfo(np.float32).tiny)
+    np.divide(np.vecdot(vectors, query), lengths, out=out)
 
 
 def _count(of_query: NDArray[np.uint64], part: "Part", rows: NDArray[np.int64], out: NDArray[np.uint16]) -> None:

@@ -35,7 +35,8 @@ def pack(layout: Layout, generation: Generation, keys: Sequence[str], folder: Pa
         if packed:
             graphs = {file: reader.graphs[file] for key in packed for file in sorted(files[key])}
             packs.write_graphs(folder, name, graphs)
-            row_files.write_tables(packs.rows_file(folder, name), _rows(reader.parts, packed))
+            if any(generation.sources[key].chunks for key in packed):
+                row_files.write_tables(packs.rows_file(folder, name), _rows(reader.parts, packed))
             found |= dict.fromkeys(packed, name)
     return found
 
@@ -54,7 +55,7 @@ def _rows(parts: Parts, keys: Sequence[str]) -> Iterator[pa.Table]:
         for tables in of_sources
         if tables
     )
-    for start in range(0, max(1, rows.num_rows), row_files.ROWS_A_BATCH):
+    for start in range(0, rows.num_rows, row_files.ROWS_A_BATCH):
         yield rows.slice(start, row_files.ROWS_A_BATCH)
 
 

@@ -66,6 +66,11 @@ class Part:
         return np.flatnonzero(self.batch["text"].is_valid())
 
     @cached_property
+    def sources(self) -> frozenset[str]:
+        """The keys of the sources that it has rows of."""
+        return frozenset(self.batch["source"].unique().to_pylist())
+
+    @cached_property
     def ids(self) -> pa.Array:
         """The ids of all rows."""
         return self.batch["chunk_id"]
@@ -221,7 +226,8 @@ class Parts:
 
     def of_source(self, key: str) -> Chosen:
         """The rows of a source."""
-        return self.chosen(("source", key), lambda rows: np.asarray(pc.equal(rows["source"], key)))
+        among = Parts([(part, live) for part, live in self.held if key in part.sources])
+        return among.chosen(("source", key), lambda rows: np.asarray(pc.equal(rows["source"], key)))
 
     def nearest(self, query: NDArray[np.float32], key: Hashable, choose: Choose, limit: int) -> list[tuple[str, float]]:
         """So many of the ids nearest to a unit vector of shape (dimension,), in no order, and their cosines.

@@ -132,6 +132,8 @@ def _found(
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base is None or published is None or not _has_rows(published, rows, model):
         return None
+    if not row_files.is_whole(layout, rows.key, published):
+        return None
     rows.verify_graph()
     check_generation(layout, start.base)
     clean_up.remove_old_generations(layout)  # a run that was killed may have left some

@@ -2,8 +2,8 @@
 
 That library takes a second to load. The first file of a source has all of its rows; each later one has what a
 publication wrote, and the ids of what it took out. So an edit costs what it changed, until there are many: then the
-files are put together. A generation names them, the oldest first; where one is missing or cannot be read, the table is
-asked instead.
+files are merged. A generation names them, the oldest first. If one is missing or unreadable, the rows come from the
+LanceDB table, until the next run of the source writes them anew.
 """
 
 from collections import Counter
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import arrow_files
-from docindex_dagster.core.files import replacing
+from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.schemas import CHUNKS
@@ -31,8 +31,7 @@ _VERSION_DIGITS = 16
 _PLACES = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
 COLUMNS_OF_FILES = ("chunk_id", *COLUMNS, *_PLACES, "text")
 """Those of chunks, besides the vectors and their signs."""
-# A row without a text says that a chunk was taken out, so that all but
-# the id may be null.
+# A row without a text marks a deleted chunk, so every column but the id is nullable.
 _SCHEMA = pa.schema([CHUNKS.field(name).with_nullable(name != "chunk_id") for name in COLUMNS_OF_FILES])
 ROWS_A_BATCH = 32_768
 _SMALL = 1_000  # rows that are written anew each time, which takes some milliseconds
@@ -81,7 +80,7 @@ def _later(layout: Layout, source: str, version: str, rows: pa.Table, before: Be
     if before.change.is_empty:
         return tuple(before.names)
     changed = _stored(rows.filter(before.change.is_new))
-    changed = pa.concat_tables([changed, _taken_out(before.change.deletes, changed.schema)])
+    changed = pa.concat_tables([changed, _tombstones(before.change.deletes, changed.schema)])
     tables = [table for table in held[1:] if table is not None]
     if (changed.num_rows + sum(table.num_rows for table in tables)) * _MOST_CHANGED > rows.num_rows:
         return ()
@@ -113,7 +112,7 @@ def _stored(rows: pa.Table) -> pa.Table:
     return found.append_column(SIGNS, column)
 
 
-def _taken_out(chunk_ids: pa.Array, schema: pa.Schema) -> pa.Table:
+def _tombstones(chunk_ids: pa.Array, schema: pa.Schema) -> pa.Table:
     nulls = {field.name: pa.nulls(len(chunk_ids), field.type) for field in schema}
     return pa.table(nulls | {"chunk_id": chunk_ids}, schema=schema)
 
@@ -145,9 +144,10 @@ def open_parts(
     by_file: dict[str, tuple[Part, ...]] = {}
 
     def parts_of(path: Path) -> tuple[Part, ...]:
-        if path.name not in by_file:
-            by_file[path.name] = known[path.name] if path.name in known else _parts(path) or ()
-        return by_file[path.name]
+        name = f"{path.name} {stamp(path)}"  # a repair writes a file anew under its name
+        if name not in by_file:
+            by_file[name] = known.get(name) or _parts(path) or ()
+        return by_file[name]
 
     held: list[Held] = []
     left = dict(generation.sources)
@@ -192,6 +192,14 @@ def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:
         if not pc.all(is_same).as_py():
             return f"they have another text of chunk {batch['chunk_id'].filter(pc.invert(is_same))[0]}"
     return ""
+
+
+def is_whole(layout: Layout, key: str, source: PublishedSource) -> bool:
+    """Whether the files of a source, or its pack, have all of its rows."""
+    if source.pack is None:
+        return _newest_rows([_parts(layout.rows / name) or () for name in source.rows], source.chunks) is not None
+    parts = _parts(packs.rows_file(layout.packs, source.pack)) or ()
+    return sum(pc.sum(pc.equal(part.batch["source"], key)).as_py() or 0 for part in parts) == source.chunks
 
 
 def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:

@@ -197,7 +197,7 @@ def test_an_existing_entry_is_replaced_whole(project, home, tmp_path, name):
         ("claude", ".mcp.json", '{"mcpServers": []}', "mcpServers"),
         ("codex", ".codex/config.toml", "a = ", "Invalid value"),
         ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
-        ("vscode", ".vscode/mcp.json", "[]", "no object"),
+        ("vscode", ".vscode/mcp.json", "[]", "not an object"),
         ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
         ("claude", "CLAUDE.md", "\0\udcff", "no text in UTF-8"),
     ],

@@ -47,6 +47,7 @@ def test_a_table_fits_and_loses_nothing(root, command, columns):
     assert terminal.end() == 0, terminal.plain
 
     lines = [line.rstrip() for line in terminal.plain.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("index: /")]  # a path stays whole, to be copied
     assert max(map(len, lines)) <= columns
     together = "".join(line.strip() for line in lines)
     assert LONG in together

@@ -161,3 +161,18 @@ def test_what_another_process_erases_while_the_log_is_read_is_not_seen(talk, mon
     overlay.refresh()
 
     assert [each.message.text for each in overlay.messages] == ["an eagle circles"]
+
+
+def test_after_an_error_while_vectors_are_made_again_nothing_is_missing(searcher, model):
+    model.error = EmbeddingError("it is away")
+    search(searcher, model)
+    model.error = RuntimeError("a bug")
+    with pytest.raises(RuntimeError):
+        searcher.search(asking("pump", Model(), []), top_k=10)
+    model.error = None
+
+    [(text, signals)], warnings = search(searcher, model)
+
+    assert text == "the pump is blue"
+    assert signals["vector"] > 0
+    assert warnings == []

@@ -153,22 +153,53 @@ def test_of_a_source_that_is_withdrawn_no_file_stays(layout):
     assert list(layout.rows.iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["missing", "cut", "another file"])
-def test_where_a_file_cannot_be_read_the_table_is_asked(layout, damage):
+def damage(path: Path, kind: str) -> None:
+    if kind == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:-30] if kind == "cut" else b"no Arrow")
+
+
+KINDS_OF_DAMAGE = pytest.mark.parametrize("kind", ["missing", "cut", "another file"])
+
+
+@KINDS_OF_DAMAGE
+def test_where_a_file_cannot_be_read_the_table_is_asked(layout, kind):
     publish_files(layout, files_of())
     source = publish_files(layout, files_of(f07="gamma is new"))
     expected = [found(open_reader(layout), text) for text in ("gamma", "beta7", "alpha7 ")]
     assert [total for _, total in expected] == [1, 0, 0]
-    path = layout.rows / source.rows[-1]
-    if damage == "missing":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:-30] if damage == "cut" else b"no Arrow")
+    damage(layout.rows / source.rows[-1], kind)
     reader = open_reader(layout)
     assert [found(reader, text) for text in ("gamma", "beta7", "alpha7 ")] == expected
     mended = publish_files(layout, files_of(f07="gamma is newer"))
     assert len(mended.rows) == 1
     assert rows_of(layout, mended) == made_of(files_of(f07="gamma is newer"))
+
+
+@KINDS_OF_DAMAGE
+def test_the_doctor_reports_a_damaged_file_and_a_publication_of_the_same_rows_writes_it_anew(layout, kind):
+    source = publish_files(layout, files_of())
+    damage(layout.rows / source.rows[0], kind)
+    (finding,) = examine(layout, has_tables=False)
+    assert (finding.source, finding.store) == (KEY, "row files")
+    assert "missing or damaged" in finding.problem
+    mended = publish_files(layout, files_of())
+    assert rows_of(layout, mended) == made_of(files_of())
+    assert list(examine(layout, has_tables=False)) == []
+
+
+@KINDS_OF_DAMAGE
+def test_a_file_that_was_damaged_when_it_was_read_is_read_again_once_it_is_whole(layout, kind):
+    source = publish_files(layout, files_of())
+    path = layout.rows / source.rows[0]
+    whole = path.read_bytes()
+    damage(path, kind)
+    damaged = open_reader(layout).parts
+    path.write_bytes(whole)
+    generation = open_reader(layout).generation
+    parts = row_files.open_parts(layout, generation, damaged.by_file, lambda _: pytest.fail("the table is asked"))
+    assert sum(len(at) for _, at in parts.of_source(KEY)) == source.chunks
 
 
 def test_a_store_of_before_has_none_and_gets_them_with_the_next_publication(layout):
@@ -223,7 +254,7 @@ def test_the_doctor_finds_another_text_and_a_forced_publication_mends_it(layout)
     path = layout.rows / source.rows[0]
     path.write_bytes(path.read_bytes().replace(b"alpha7 one", b"alpha7 two"))
     (finding,) = examine(layout, has_tables=False)
-    assert (finding.source, finding.store) == (KEY, "text files")
+    assert (finding.source, finding.store) == (KEY, "texts in row files")
     assert "another text of chunk" in finding.problem
     chunks = chunks_of(files_of())
     publish_rows(layout, KEY, chunks, vectors_of(chunks), force=True)

@@ -456,7 +456,9 @@ def test_the_doctor_says_what_is_wrong_with_the_candidate_and_a_full_run_mends_i
 
     findings = list(examine(half))
 
-    assert {(one.source, one.store) for one in findings} == {(FIRST, "vector file (of the index that is to take over)")}
+    assert {(one.source, one.store) for one in findings} == {
+        (FIRST, "vectors in row files (of the index that is to take over)")
+    }
     index(half, FIRST, NEW, force=True)
     assert list(examine(half)) == []
 

@@ -98,7 +98,7 @@ def test_a_file_with_other_vectors_is_found_by_the_doctor_and_mended_by_a_full_r
     with pa.ipc.new_file(str(file), turned.schema) as out:
         out.write_table(turned)
 
-    with pytest.raises(DamagedStoreError, match="library/pumps: vector file: "):
+    with pytest.raises(DamagedStoreError, match="library/pumps: vectors in row files: "):
         check(published, open_reader(published).generation)
 
     publish_files(published, PUMPS, force=True)
@@ -118,7 +118,7 @@ def test_signs_of_other_vectors_are_found_by_the_doctor(layout, monkeypatch):
     with pa.ipc.new_file(str(file), turned.schema) as out:
         out.write_table(turned)
 
-    with pytest.raises(DamagedStoreError, match="library/pumps: vector file: signs"):
+    with pytest.raises(DamagedStoreError, match="library/pumps: vectors in row files: signs"):
         check(layout, open_reader(layout).generation)
 
 
