@@ -2,21 +2,25 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
+from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings, own_home, untrusted
-from docindex_dagster.core.signatures import with_keywords
+from docindex_dagster.core.signatures import of_keys, with_parameters
 from docindex_dagster.core.trust import trust_in
-from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of, similar_to
+from docindex_dagster.operations.context import ContextRequest
+from docindex_dagster.operations.fields import Request
+from docindex_dagster.operations.search import SearchRequest
+from docindex_dagster.operations.similar import SimilarRequest
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.live import Live
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.scope import Narrowing, filters_of, graph_of, keys_of
+from docindex_dagster.search.scope import keys_of
 from docindex_dagster.sources.choice import choose
 from docindex_dagster.stores.reader import Reader
 
@@ -26,15 +30,17 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.analysis import Statistics
     from docindex_dagster.graph.ask import Step
     from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.operations.graph import Question
     from docindex_dagster.status.freshness import SourceStatus
     from docindex_dagster.stores.published import Tables
 
 _Answer = TypeVar("_Answer")
-_Choice = TypeVar("_Choice", bound=StrEnum)
+_Request = TypeVar("_Request", bound=Request)
 _LOOK_S = 1.0  # for looking whether files have changed
 _CONTEXT_TOKENS = 4000
 _FAR, _FARTHEST = 5, 12  # edges
 _MOST_HITS = 1000
+_FIELDS = {"source_types": "types", "symbol_kinds": "kinds"}  # of requests, where they have other names
 # One name, or several.
 Names = str | Sequence[str]
 
@@ -144,7 +150,7 @@ class Index:
         """Who calls what, what may break, how things hang together."""
         return Graph(self._live, self._give)
 
-    @with_keywords(Where)
+    @with_parameters(of_keys(Where))
     def search(
         self,
         query: str,
@@ -179,16 +185,10 @@ class Index:
         Example:
             >>> index.search("valve", mode="bm25", languages="python", path="src")
         """
-        request = Request(
-            well_formed(query),
-            _choice(Mode, mode, "mode"),
-            _choice(Granularity, granularity, "granularity"),
-            self._most(top_k),
-            rerank=rerank and well_formed(rerank),
-        )
-        return self._asked(hits_of, request, where)
+        request = _request(SearchRequest, where, query=query, mode=mode, granularity=granularity, rerank=rerank)
+        return self._asked(lambda view: operations.search.search(view, request, self._most(top_k)))
 
-    @with_keywords(Where)
+    @with_parameters(of_keys(Where))
     def matches(
         self,
         text: str,
@@ -217,11 +217,11 @@ class Index:
         Example:
             >>> index.matches("TODO", path="src").total
         """
-        mode = Mode.REGEX if regex else Mode.LITERAL
-        request = Request(text, mode, top_k=limit and _within("limit", limit))
-        return self._asked(matches_of, request, where)
+        request = _request(SearchRequest, where, query=text, mode="regex" if regex else "literal")
+        most = limit and _within("limit", limit)
+        return self._asked(lambda view: operations.search.matches(view, request, most))
 
-    @with_keywords(Where)
+    @with_parameters(of_keys(Where))
     def similar(
         self,
         place: str,
@@ -249,14 +249,10 @@ class Index:
         Example:
             >>> index.similar("src/station.py:12", source_types="doc")
         """
-        request = Request(well_formed(place), top_k=self._most(top_k))
+        request = _request(SimilarRequest, where, place=place, same_file=same_file)
+        return self._asked(lambda view: operations.similar.similar(view, request, self._most(top_k)))
 
-        def ask(settings: Settings, reader: Reader, narrowed: Request, warn: Callable[[str], None]) -> list[Hit]:
-            return similar_to(settings, reader, request.query, narrowed, warn, same_file=same_file)
-
-        return self._asked(ask, request, where)
-
-    @with_keywords(Where)
+    @with_parameters(of_keys(Where))
     def context(
         self,
         query: str,
@@ -289,13 +285,9 @@ class Index:
         Example:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
-        request = Request(well_formed(query), _choice(Mode, mode, "mode"), rerank=rerank and well_formed(rerank))
         most = _within("budget", budget)
-
-        def ask(settings: Settings, reader: Reader, narrowed: Request, warn: Callable[[str], None]) -> Context:
-            return context_of(settings, reader, narrowed, most, warn)
-
-        return self._asked(ask, request, where)
+        request = _request(ContextRequest, where, query=query, mode=mode, rerank=rerank, tokens=most)
+        return self._asked(lambda view: operations.context.context(view, request))
 
     def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":
         """How each source stands that is declared or indexed, as `docindex status --json` says it.
@@ -355,20 +347,10 @@ class Index:
     def _most(self, top_k: int | None) -> int:
         return self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
 
-    def _asked(
-        self, ask: Callable[[Settings, Reader, Request, Callable[[str], None]], _Answer], request: Request, where: Where
-    ) -> _Answer:
-        """The answer to a request that is narrowed, with its warnings."""
-        narrowing = _narrowing(where)
+    def _asked(self, ask: Callable[[View], _Answer]) -> _Answer:
+        """The answer of one generation, with its warnings."""
         notes: list[str] = []
-
-        def answer(reader: Reader) -> _Answer:
-            settings = self._live.settings
-            return ask(
-                settings, reader, request.within(filters_of(settings, reader.generation, narrowing)), notes.append
-            )
-
-        found = self._live.reading(answer)
+        found = self._live.reading(lambda reader: ask(View(self._live.settings, reader, notes.append)))
         self._give(notes, stacklevel=4)
         return found
 
@@ -413,7 +395,7 @@ class Graph:
         Example:
             >>> [step.subject for step in index.graph.callers("prime_pump")]
         """
-        return self._steps("callers", sources, symbol, _within("depth", depth))
+        return self._steps("callers", symbol=symbol, depth=depth, sources=sources)
 
     def callees(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
         """What a function or method calls; of a class, what its methods call.
@@ -429,7 +411,7 @@ class Graph:
         Raises:
             DocindexError: as `callers`.
         """
-        return self._steps("callees", sources, symbol, _within("depth", depth))
+        return self._steps("callees", symbol=symbol, depth=depth, sources=sources)
 
     def impact(self, symbol: str, *, depth: int = _FAR, sources: Names = ()) -> "list[Step]":
         """What may break if a symbol changes: all that calls, inherits, uses or imports it, also through others.
@@ -445,7 +427,7 @@ class Graph:
         Raises:
             DocindexError: as `callers`.
         """
-        return self._steps("impact", sources, symbol, _within("depth", depth))
+        return self._steps("impact", symbol=symbol, depth=depth, sources=sources)
 
     def neighbors(self, symbol: str, *, predicates: Names = (), sources: Names = ()) -> "list[Step]":
         """All edges that leave and reach a node: what it holds, calls, imports, inherits, and what documents it.
@@ -461,7 +443,7 @@ class Graph:
         Raises:
             DocindexError: as `callers`.
         """
-        return self._steps("neighbors", sources, symbol, _names(predicates) or None)
+        return self._steps("neighbors", symbol=symbol, edges=predicates, sources=sources)
 
     def path(self, start: str, end: str, *, depth: int = _FARTHEST, sources: Names = ()) -> "list[Step]":
         """A shortest way from one node to another, along edges in their direction; else against it.
@@ -478,8 +460,7 @@ class Graph:
         Raises:
             DocindexError: as `callers`.
         """
-        to = well_formed(end)
-        return self._steps("path", sources, start, to, _within("depth", depth), to=to)
+        return self._steps("path", symbol=start, to=end, depth=depth, sources=sources)
 
     def cycles(self, *, sources: Names = ()) -> list[list[str]]:
         """The groups of files that import each other, directly or through others.
@@ -532,25 +513,23 @@ class Graph:
 
         return self._ask(as_networkx, sources)
 
-    def _steps(self, question: str, sources: Names, symbol: str, *arguments: object, to: str = "") -> "list[Step]":
+    def _view(self, reader: Reader) -> View:
+        return View(self._live.settings, reader, is_local=False)
+
+    def _steps(self, question: "Question", **given: Any) -> "list[Step]":
         """The steps of an answer, with a warning for each symbol of which nothing is known."""
-        from docindex_dagster.graph import ask
+        from docindex_dagster.operations.graph import GraphRequest, graph
 
-        name, walk = well_formed(symbol), getattr(ask, question)
-
-        def answer(graph: "OpenGraph") -> "tuple[list[Step], list[str]]":
-            steps = walk(graph, name, *arguments)
-            return steps, ask.unanswered(graph, question, name, to, steps)
-
-        steps, notes = self._ask(answer, sources)
-        self._warn(notes)
-        return steps
+        request = GraphRequest.of(**given)
+        found = self._live.reading(lambda reader: graph(self._view(reader), question, request))
+        self._warn(found.notes)
+        return found.steps
 
     def _ask(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
         names = _names(sources)
 
         def answer(reader: Reader) -> "tuple[_Answer, str]":
-            graph = graph_of(self._live.settings, reader, names)
+            graph = self._view(reader).graph(names)
             return question(graph), graph.unlinked_files
 
         found, unlinked = self._live.reading(answer)
@@ -558,25 +537,16 @@ class Graph:
         return found
 
 
-def _narrowing(where: Where) -> Narrowing:
+def _request(request: type[_Request], where: Where, **given: object) -> _Request:
+    """A request, narrowed; None is what the request has by itself."""
     if unknown := where.keys() - Where.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
-    given: dict[str, Any] = {name: value for name, value in where.items() if value is not None}
-    path, all_sources = given.pop("path", None), given.pop("all_sources", False)
-    names = {name: _names(value) for name, value in given.items()}
-    return Narrowing(**names, all_sources=all_sources, path_glob=None if path is None else well_formed(path))
+    named = {_FIELDS.get(name, name): value for name, value in where.items()}
+    return request.of(**{name: value for name, value in {**given, **named}.items() if value is not None})
 
 
 def _names(given: Names) -> list[str]:
     return [well_formed(name) for name in ([given] if isinstance(given, str) else given)]
-
-
-def _choice(choices: type[_Choice], given: str, what: str) -> _Choice:
-    try:
-        return choices(given)
-    except ValueError:
-        known = ", ".join(choices)
-        raise QueryError(f"{given!r} is no {what}; there are {known}") from None
 
 
 def _within(name: str, number: int, most: int | None = None) -> int:

@@ -3,22 +3,24 @@
 import sys
 from contextlib import closing
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Unpack
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
-from docindex_dagster.cli.common import AllSources, Json, Sources, Yes
-from docindex_dagster.cli.searching import Where, narrowing_of
-from docindex_dagster.core.signatures import with_keywords
+from docindex_dagster.cli.common import Json, Yes
+from docindex_dagster.cli.options import taking
+from docindex_dagster.operations.ask import AskRequest
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import LLMSettings
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.stores.reader import Reader
 
+_LATER = "-"  # the question, where the chat asks for it
 
-@with_keywords(Where, before="yes")
+
+@taking(AskRequest, before="no_llm", without=["question"])
 def ask(
     question: Annotated[
         list[str] | None,
@@ -29,17 +31,11 @@ def ask(
         ),
     ] = None,
     chat: Annotated[bool, typer.Option("--chat", help="Go on asking; /help lists what can be typed.")] = False,
-    agent: Annotated[bool, typer.Option("--agent", help="Let the model look further by itself.")] = False,
     no_llm: Annotated[bool, typer.Option("--no-llm", help="Ask no model: show the best passages.")] = False,
-    tokens: Annotated[
-        int, typer.Option("--tokens", min=100, max=100_000, help="Of passages that the model reads, at most.")
-    ] = 8000,
     check: Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the model can be asked.")] = False,
-    source: Sources = None,
-    all_sources: AllSources = False,
     yes: Yes = False,
     json: Json = False,
-    **where: Unpack[Where],
+    **given: Any,
 ) -> None:
     """Answer a question from what is indexed, by a language model, with sources whose lines are checked.
 
@@ -59,16 +55,16 @@ def ask(
         raise typer.BadParameter("goes not with --chat", param_hint="--json")
     from docindex_dagster.cli.chatting import Asked, converse
     from docindex_dagster.search.live import Live
-    from docindex_dagster.search.scope import filters_of
 
-    text, opened = places.understood(words or [""], source or (), yes=yes)
-    narrowing = narrowing_of(opened.sources, where, opened.usual, all_sources=all_sources)
+    request = AskRequest.of(question=" ".join(words) or _LATER, **given)
+    text, view = places.understood(words or [""], request.sources, yes=yes)
 
     def filters(reader: "Reader") -> "Filters":
-        return replace(filters_of(opened.settings, reader.generation, narrowing), places=opened.places)
+        return request.filters(replace(view, reader=reader))
 
-    filters(opened.reader)  # a wrong one is reported before anything is asked
-    with closing(Asked(Live(opened.settings), filters, tokens, is_for_agent=agent, has_model=not no_llm)) as asked:
+    filters(view.reader)  # a wrong one is reported before anything is asked
+    live, is_for_agent = Live(view.settings), request.agent
+    with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as asked:
         if chat:
             converse(asked, text)
             return

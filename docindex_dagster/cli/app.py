@@ -101,7 +101,7 @@ class _Commands(Commands):
             "watch": "watching:watch",
             "search": "searching:search",
             "ask": "answering:ask",
-            "similar": "similar:similar",
+            "similar": "searching:similar",
             "log": "searching:log",
             "show": "searching:show",
             "why": "searching:why",

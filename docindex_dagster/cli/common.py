@@ -18,6 +18,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources.paths import check_way
 
 if TYPE_CHECKING:
+    from docindex_dagster.operations.view import View
     from docindex_dagster.stores.reader import Reader
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -28,10 +29,6 @@ Sources = Annotated[
         "--source", "-s", help="Only this source; may be given several times.", autocompletion=completion.sources
     ),
 ]
-Languages = Annotated[
-    list[str] | None,
-    typer.Option("--language", "-l", help="Only this language.", autocompletion=completion.languages),
-]
 References = Annotated[
     list[str],
     typer.Argument(
@@ -40,7 +37,6 @@ References = Annotated[
         show_default=False,
     ),
 ]
-AllSources = Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")]
 TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, help="How many at most.")]
 
 
@@ -51,14 +47,11 @@ def reader_of(settings: Settings) -> "Reader":
     return open_reader(Layout(settings.home))
 
 
-def usual_sources(settings: Settings, reader: "Reader") -> tuple[str, ...]:
-    """Return the sources to search from the working directory where none is named, and warn of another work tree."""
-    from docindex_dagster.search.scope import here
+def view_of(settings: Settings) -> "View":
+    """The published index of a project, as it is seen from the working directory."""
+    from docindex_dagster.operations.view import View
 
-    found = here(settings, reader.generation, Path.cwd())
-    if found.note:
-        console.warning(found.note)
-    return found.sources
+    return View(settings, reader_of(settings), console.warning, Path.cwd())
 
 
 @contextmanager

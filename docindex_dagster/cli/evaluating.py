@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from docindex_dagster.cli import console
-from docindex_dagster.cli.common import AllSources, Json, Sources, reader_of
+from docindex_dagster.cli.common import Json, Sources, reader_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.evaluation import COMMITS, QUESTIONS
@@ -38,7 +38,7 @@ def evaluate(
         ),
     ] = None,
     source: Sources = None,
-    all_sources: AllSources = False,
+    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")] = False,
     commits: Annotated[
         int, typer.Option("--commits", "-n", min=1, max=1_000_000, help="How many of the newest are read, a source.")
     ] = COMMITS,

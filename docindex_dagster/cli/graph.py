@@ -1,32 +1,32 @@
 """`docindex graph …`: who calls what, what may break, how things hang together, and the graph for other programs."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster.cli import console, precise
-from docindex_dagster.cli.common import Json, Sources, output_file, reader_of, usual_sources, utf8
+from docindex_dagster.cli.common import Json, Sources, output_file, view_of
 from docindex_dagster.cli.opening import Place, shown_path
+from docindex_dagster.cli.options import taking
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.graph import analysis, ask
-from docindex_dagster.graph.ask import Step
+from docindex_dagster.graph import analysis
+from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import SYMBOL_MARK, one
 from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.operations.graph import GraphRequest, Question, node_of
+from docindex_dagster.operations.graph import graph as ask
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.search.lookup import node_name
-from docindex_dagster.search.places import readings_of
-from docindex_dagster.search.scope import graph_of
-from docindex_dagster.sources import registry
 
 app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
 
@@ -40,82 +40,59 @@ Symbol = Annotated[
 Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A graph that is asked, and where the files are that its edges are from."""
-
-    graph: OpenGraph
-    file_of: Callable[[str, str], str | None]
-    home: Path
-    name_of: Callable[[str], str]  # in the graph, of what a user typed
-
-
-def _asked(source: Sequence[str] | None) -> _Asked:
-    settings = load_project()
-    reader = reader_of(settings)
-    usual = usual_sources(settings, reader)
-    graph = graph_of(settings, reader, source or usual)
-
-    def name_of(typed: str) -> str:
-        readings = readings_of(settings, typed, reader.generation.sources)
-        return node_name(reader, graph, utf8(typed), readings, usual)
-
-    return _Asked(graph, files_of(registry.sources(settings)), settings.home, name_of)
-
-
-def _whole(source: Sequence[str] | None) -> _Asked:
+def _whole(sources: Sequence[str]) -> tuple[View, OpenGraph]:
     """A graph of which all is shown; a warning says what is not linked yet."""
-    asked = _asked(source)
-    if asked.graph.unlinked_files:
-        console.warning(asked.graph.unlinked_files)
-    return asked
+    view = view_of(load_project())
+    graph = view.graph(sources)
+    if graph.unlinked_files:
+        console.warning(graph.unlinked_files)
+    return view, graph
 
 
 @app.command()
-def callers(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
+@taking(GraphRequest, without=["symbol", "to", "edges"])
+def callers(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """Who calls a function, method or class, and where."""
-    _answer(source, "callers", " ".join(symbol), depth, json=json)
+    _answer("callers", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
-def callees(symbol: Symbol, source: Sources = None, depth: Depth = 1, json: Json = False) -> None:
+@taking(GraphRequest, without=["symbol", "to", "edges"])
+def callees(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
-    _answer(source, "callees", " ".join(symbol), depth, json=json)
+    _answer("callees", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
-def neighbors(
-    symbol: Symbol,
-    source: Sources = None,
-    predicate: Annotated[list[str] | None, typer.Option("--edge", "-e", help="Only these edges, as imports.")] = None,
-    json: Json = False,
-) -> None:
+@taking(GraphRequest, without=["symbol", "to", "depth"])
+def neighbors(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
-    _answer(source, "neighbors", " ".join(symbol), predicate or None, json=json)
+    _answer("neighbors", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
+@taking(GraphRequest, without=["symbol", "to", "edges"])
 def path(
     start: Annotated[str, typer.Argument(help="Where to begin.")],
     end: Annotated[str, typer.Argument(help="Where to go.")],
-    source: Sources = None,
-    depth: Depth = 12,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """A shortest way from one node to another."""
-    _answer(source, "path", start, depth, json=json, end=end)
+    _answer("path", json=json, symbol=start, to=end, **given)
 
 
 @app.command()
-def impact(symbol: Symbol, source: Sources = None, depth: Depth = 5, json: Json = False) -> None:
+@taking(GraphRequest, without=["symbol", "to", "edges"])
+def impact(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    _answer(source, "impact", " ".join(symbol), depth, json=json)
+    _answer("impact", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
 def cycles(source: Sources = None, json: Json = False) -> None:
     """The groups of files that import each other."""
-    found = analysis.module_cycles(_whole(source).graph)
+    found = analysis.module_cycles(_whole(source or ())[1])
     if json:
         console.as_json(found)
     elif not found:
@@ -127,7 +104,7 @@ def cycles(source: Sources = None, json: Json = False) -> None:
 @app.command()
 def stats(source: Sources = None, json: Json = False) -> None:
     """How much is in the graph, how many calls are resolved, and what is called most."""
-    found = analysis.statistics(_whole(source).graph)
+    found = analysis.statistics(_whole(source or ())[1])
     if json:
         console.as_json(asdict(found))
         return
@@ -160,10 +137,11 @@ def export_graph(
     if form is Format.SCIP:
         if around is not None or len(source or ()) > 1:
             raise typer.BadParameter("SCIP holds the whole graph of one source")
-        precise.export_index(load_project(), _whole(source).graph, source[0] if source else None, output)
+        precise.export_index(load_project(), _whole(source or ())[1], source[0] if source else None, output)
         return
-    asked = _whole(source)
-    graph = asked.graph if around is None else near(asked.graph, one(asked.graph, asked.name_of(around)), depth)
+    view, graph = _whole(source or ())
+    if around is not None:
+        graph = near(graph, one(graph, node_of(view, graph, around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return
@@ -176,39 +154,33 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _answer(
-    source: Sequence[str] | None, question: str, start: str, option: object, *, json: bool, end: str | None = None
-) -> None:
-    """Ask a question of `graph.ask`, and show what is known of each symbol that a name fits, or that nothing is."""
-    asked = _asked(source)
-    name, to = asked.name_of(start), "" if end is None else asked.name_of(end)
-    steps: list[Step] = getattr(ask, question)(asked.graph, name, *([to] if end is not None else ()), option)
+def _answer(question: Question, *, json: bool, **given: Any) -> None:
+    """Show the edges that answer a question, below each symbol that a name fits, or say that nothing is known."""
+    view = view_of(load_project())
+    found, file_of = ask(view, question, GraphRequest.of(**given)), files_of(view.declared)
     if json:
-        console.as_json([{**asdict(step), "file": asked.file_of(step.source, step.path)} for step in steps])
-    unknown = ask.unanswered(asked.graph, question, name, to, steps)
-    notes = [*unknown, *filter(None, [asked.graph.unlinked_files])]
-    if json:
-        for sentence in notes:
+        console.as_json([{**asdict(step), "file": file_of(step.source, step.path)} for step in found.steps])
+        for sentence in found.notes:
             console.warning(sentence)
         return
-    has_several = len({step.symbol for step in steps}) + len(unknown) > 1
-    for symbol, about in groupby(ask.without_repeats(steps), key=attrgetter("symbol")):
+    has_several = len({step.symbol for step in found.steps}) + len(found.unanswered) > 1
+    for symbol, about in groupby(without_repeats(found.steps), key=attrgetter("symbol")):
         if has_several:
             console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
         for step in about:
-            _show(step, asked)
-    for sentence in notes:
+            at = Place(step.source, step.path, step.line, file_of(step.source, step.path))
+            _show(step, at, view.settings.home, names_source=found.graph.has_several_sources)
+    for sentence in found.notes:
         console.out.print(in_line(sentence), soft_wrap=True)
 
 
-def _show(step: Step, asked: _Asked) -> None:
+def _show(step: Step, at: Place, home: Path, *, names_source: bool) -> None:
     """A line that begins with the place that says so, further in the more edges it is away."""
-    at = Place(step.source, step.path, step.line, asked.file_of(step.source, step.path))
     how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
-    line = Text("  " * (step.depth - 1)).append_text(console.place(at, asked.home))
+    line = Text("  " * (step.depth - 1)).append_text(console.place(at, home))
     line.append(in_line(f"  {_short(step.subject, step)} {step.predicate} {_short(step.object, step)}"), "default")
-    is_named = bool(shown_path(at, asked.home)[1])
-    source = f"  {step.source}" if asked.graph.has_several_sources and not is_named else ""
+    is_named = bool(shown_path(at, home)[1])
+    source = f"  {step.source}" if names_source and not is_named else ""
     line.append(in_line(f"{source}  {how}"), "dim")
     console.out.print(line, soft_wrap=True)
 

@@ -2,20 +2,20 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from docindex_dagster.cli import completion, console, remembering
 from docindex_dagster.cli.common import Json, output_file, utf8
+from docindex_dagster.cli.options import taking
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.memory.message import Role
+from docindex_dagster.operations.memory import RecallRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.memory.memory import Memory
@@ -25,7 +25,6 @@ app = typer.Typer(
     help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
 )
 _Found = TypeVar("_Found")
-_ROLES: tuple[str, ...] = get_args(Role)
 _DomainOption = typer.Option(
     "--domain",
     "-d",
@@ -85,38 +84,22 @@ def ingest(
 
 
 @app.command()
+@taking(RecallRequest, before="top_k", without=["query", "domains"])
 def recall(
-    query: Annotated[
-        list[str], typer.Argument(help="Words or a question.", callback=lambda words: [*map(utf8, words)])
-    ],
+    query: Annotated[list[str], typer.Argument(help="Words or a question.")],
     domain: Annotated[list[str] | None, _DomainOption] = None,
-    session: Annotated[list[str] | None, typer.Option("--session", "-s", help="Only this session.")] = None,
-    role: Annotated[list[str] | None, typer.Option(help=f"Only what these said: {', '.join(_ROLES)}.")] = None,
-    as_of: Annotated[
-        str | None,
-        typer.Option("--as-of", metavar="MOMENT", help="What was known then: 2026-01-31T12:00:00Z, or a date (UTC)."),
-    ] = None,
-    code: Annotated[bool, typer.Option("--code", help="Search code and documentation as well.")] = False,
-    impact: Annotated[bool, typer.Option("--impact", help="Add what depends on the code that messages name.")] = False,
     top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=1000, help="How many messages at most.")] = 10,
     json: Json = False,
+    **given: Any,
 ) -> None:
     """Find messages by words and by meaning, and say what has become of the code that they name.
 
     --domain may be given several times; what they hold is put together by score.
     """
-    if wrong := [given for given in role or () if given not in _ROLES]:
-        raise typer.BadParameter(f"{wrong[0]!r} is none of {', '.join(_ROLES)}", param_hint="--role")
-    memory = _opened(*domain) if domain else _opened(None)
-    found = memory.recall(
-        utf8(" ".join(query)),
-        sessions=[*map(utf8, session or ())],
-        roles=role or (),
-        as_of=_moment(as_of),
-        top_k=top_k,
-        with_code=code,
-        with_impact=impact,
-    )
+    from docindex_dagster.operations import memory as operation
+
+    request = RecallRequest.of(query=" ".join(query), **given)
+    found = operation.recall(_opened(*domain) if domain else _opened(None), request, top_k)
     _show(found, remembering.show_recalled, json=json)
 
 
@@ -238,17 +221,6 @@ def _known(settings: "Settings") -> list[str]:
     from docindex_dagster.memory import domains as known
 
     return known.domains(Layout(settings.home))
-
-
-def _moment(given: str | None) -> "datetime | None":
-    from pydantic import TypeAdapter, ValidationError
-
-    from docindex_dagster.serving.moments import LastMoment
-
-    try:
-        return None if given is None else TypeAdapter(LastMoment).validate_python(given)
-    except ValidationError as error:
-        raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, "), param_hint="--as-of") from None
 
 
 def _confirm(domain: str) -> None:

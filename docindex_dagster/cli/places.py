@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
-from docindex_dagster.cli.common import reader_of, usual_sources
+from docindex_dagster.cli.common import reader_of, view_of
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.choice import Choice, choose
@@ -24,20 +24,9 @@ from docindex_dagster.stores.reader import Reader
 _EXPLICIT = ("/", "./", "../", "~/")
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """An index, and where in it to search."""
-
-    settings: Settings
-    reader: Reader
-    sources: tuple[str, ...] = ()  # keys; none for those that are searched by default
-    places: tuple[tuple[str, str], ...] = ()  # sources with a glob each, where not all of them is searched
-    usual: tuple[str, ...] = ()  # sources that are searched where none is named
-
-
 def understood(
     arguments: Sequence[str], sources: Sequence[str], *, yes: bool, wants_graph: bool = False
-) -> tuple[str, Opened]:
+) -> tuple[str, View]:
     """The query that arguments begin with, and the index that is searched: for the paths behind it, or the project's.
 
     The index of folders that no project has gets a graph once `wants_graph` asks for it.
@@ -54,9 +43,7 @@ def understood(
     if paths:
         resolved = [path.resolve() for path in paths]
         return query, _of_project(paths) or _of_folders(resolved, yes=yes, wants_graph=wants_graph)
-    settings = project.load_project()
-    reader = reader_of(settings)
-    return query, Opened(settings, reader, tuple(sources), usual=usual_sources(settings, reader))
+    return query, view_of(project.load_project())
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
@@ -82,7 +69,7 @@ def _exists(argument: str) -> bool:
     return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it raises nothing
 
 
-def _of_project(paths: Sequence[Path]) -> Opened | None:
+def _of_project(paths: Sequence[Path]) -> View | None:
     """The index of the project that was chosen, or that the first path leads to, if it has all paths."""
     chosen = project.chosen(by_folder=False)
     first = paths[0] if paths[0].is_dir() else paths[0].parent
@@ -112,7 +99,7 @@ def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tupl
     return settings, located
 
 
-def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> Opened:
+def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
     from docindex_dagster.runner import folders
 
     for path in paths:
@@ -134,8 +121,8 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> Opene
     return _opened(settings, reader, located)
 
 
-def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> Opened:
+def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> View:
     is_whole = not any(name for _, name in located)
     keys = tuple(dict.fromkeys(source.key for source, _ in located))
     globs = tuple((source.key, f"/{escape_glob(name)}" if name else "") for source, name in located)
-    return Opened(settings, reader, keys, () if is_whole else globs)
+    return View(settings, reader, console.warning, sources=keys, places=() if is_whole else globs)

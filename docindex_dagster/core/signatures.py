@@ -1,17 +1,22 @@
-"""Signatures that are derived from a type, for what reads them: agents' tools, command lines, `help`."""
+"""Signatures that are derived from types, for what reads them: agents' tools, command lines, `help`."""
 
 import inspect
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from inspect import Parameter
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, Field
+from pydantic.fields import FieldInfo
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def with_keywords(keywords: type, before: str = "") -> Callable[[_Function], _Function]:
-    """Show each key of a typed dictionary as a parameter of a function that takes it as `**`.
+def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callable[[_Function], _Function]:
+    """Show parameters of a function that takes them as `**`.
 
     Args:
-        keywords: the typed dictionary; each of its keys may be left out.
+        parameters: to be shown, of any kind.
         before: the parameter in front of which they are shown; by default they are the last ones.
     """
 
@@ -19,13 +24,45 @@ def with_keywords(keywords: type, before: str = "") -> Callable[[_Function], _Fu
         signature = inspect.signature(function)
         own = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
         place = next((at for at, one in enumerate(own) if one.name == before), len(own))
-        kind = own[place].kind if place < len(own) else inspect.Parameter.KEYWORD_ONLY
-        shown = [
-            inspect.Parameter(name, kind, default=None, annotation=annotation)
-            for name, annotation in keywords.__annotations__.items()
-        ]
-        parameters = [*own[:place], *shown, *own[place:]]
-        function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        kind = own[place].kind if place < len(own) else Parameter.KEYWORD_ONLY
+        shown = [one.replace(kind=kind) for one in parameters]
+        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own[:place], *shown, *own[place:]]
+        )
         return function
 
     return decorate
+
+
+def of_keys(keywords: type) -> Iterator[Parameter]:
+    """A parameter for each key of a typed dictionary, which may be left out."""
+    for name, annotation in keywords.__annotations__.items():
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _described(_: str, field: FieldInfo) -> object:
+    """The type, limits and description of a field, as tools and their schemas have them."""
+    return Annotated[field.annotation, *field.metadata, Field(description=field.description)]
+
+
+def of_fields(
+    model: type[BaseModel],
+    annotated: Callable[[str, FieldInfo], object] = _described,
+    without: Collection[str] = (),
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[Parameter]:
+    """A parameter for each field of a model: first those that are required, last those that it inherits.
+
+    Args:
+        model: a request.
+        annotated: gives the annotation of a field.
+        without: names of fields that get none.
+        names: of parameters that are not called as their fields.
+    """
+    fields = {name: field for name, field in model.model_fields.items() if name not in without}
+    own = model.__annotations__
+    for name, field in sorted(fields.items(), key=lambda one: (not one[1].is_required(), one[0] not in own)):
+        default = Parameter.empty if field.is_required() else field.default
+        yield Parameter(
+            names.get(name, name), Parameter.KEYWORD_ONLY, default=default, annotation=annotated(name, field)
+        )

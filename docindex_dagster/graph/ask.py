@@ -166,32 +166,36 @@ def path(graph: OpenGraph, start: str, end: str, depth: int = _FARTHEST) -> list
     return []
 
 
-def answer(graph: OpenGraph, question: str, symbol: str, to: str = "", depth: int | None = None) -> list[Step]:
+def answer(
+    graph: OpenGraph,
+    question: str,
+    symbol: str,
+    to: str = "",
+    depth: int | None = None,
+    *,
+    predicates: Iterable[str] | None = None,
+) -> list[Step]:
     """The answer to one of the questions of this module, by its name.
 
     Raises:
         QueryError: there is no such question, or what it asks about is not there.
     """
-    with span("graph question", question=question):
-        return _answer(graph, question, symbol, to, depth)
-
-
-def _answer(graph: OpenGraph, question: str, symbol: str, to: str, depth: int | None) -> list[Step]:
     if not symbol or (question == "path" and not to):
         raise QueryError(f"{question} needs {'two symbols' if question == 'path' else 'a symbol'}")
-    match question:
-        case "callers":
-            return callers(graph, symbol, depth or 1)
-        case "callees":
-            return callees(graph, symbol, depth or 1)
-        case "impact":
-            return impact(graph, symbol, depth or _FAR)
-        case "neighbors":
-            return neighbors(graph, symbol)
-        case "path":
-            return path(graph, symbol, to, depth or _FARTHEST)
-        case _:
-            raise QueryError(f"{question!r} is no question to the graph")
+    with span("graph question", question=question):
+        match question:
+            case "callers":
+                return callers(graph, symbol, depth or 1)
+            case "callees":
+                return callees(graph, symbol, depth or 1)
+            case "impact":
+                return impact(graph, symbol, depth or _FAR)
+            case "neighbors":
+                return neighbors(graph, symbol, predicates)
+            case "path":
+                return path(graph, symbol, to, depth or _FARTHEST)
+            case _:
+                raise QueryError(f"{question!r} is no question to the graph")
 
 
 def _cheapest(

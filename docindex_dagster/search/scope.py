@@ -1,10 +1,9 @@
-"""Which chunks a search looks at: from what a user names to filters, with errors that say what there is."""
+"""What the names in a request mean: sources, paths, languages and kinds, with errors that say what there is."""
 
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
 
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import QueryError, SourceError
@@ -12,28 +11,9 @@ from docindex_dagster.core.keys import is_branch
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.documents.human_language import of_tag
-from docindex_dagster.search.filters import SPECIAL, Filters, escape_glob
-from docindex_dagster.search.model import SourceType
+from docindex_dagster.search.filters import SPECIAL, escape_glob
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.generation import Generation
-from docindex_dagster.stores.reader import Reader
-
-if TYPE_CHECKING:
-    from docindex_dagster.graph.opened import OpenGraph
-
-
-@dataclass(frozen=True, slots=True)
-class Narrowing:
-    """Where a user wants to look; every part is optional."""
-
-    sources: Sequence[str] = ()
-    all_sources: bool = False  # also the further branches
-    languages: Sequence[str] = ()
-    human_languages: Sequence[str] = ()  # of documents, as `en`
-    source_types: Sequence[str] = ()
-    symbol_kinds: Sequence[str] = ()
-    path_glob: str | None = None
-    usual: Sequence[str] = ()  # the sources to search where none is named, instead of the default ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +51,6 @@ def here(settings: Settings, generation: Generation, folder: Path | None) -> Her
     )
     sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()
     return Here(sources, note if missing else "")
-
-
-def filters_of(settings: Settings, generation: Generation, narrowing: Narrowing) -> Filters:
-    """The filters that are meant. A path on disk means the source that it lies in, if none is named.
-
-    Raises:
-        SourceError: a source is not known or not indexed.
-        QueryError: nothing is indexed in a language, documents are written in no such language, there is no such type
-            of files or kind of symbol, or a path from the root lies in no source.
-    """
-    within, glob = path_of(settings, narrowing.path_glob)
-    usual = () if narrowing.all_sources else narrowing.usual
-    names = narrowing.sources or ((within,) if within else usual)
-    return Filters(
-        sources=keys_of(settings, generation, names, all_sources=narrowing.all_sources),
-        languages=tuple(_language(generation, name) for name in narrowing.languages),
-        human_languages=tuple(map(_human_language, narrowing.human_languages)),
-        source_types=tuple(map(_source_type, narrowing.source_types)),
-        symbol_kinds=tuple(map(_symbol_kind, narrowing.symbol_kinds)),
-        path_glob=glob,
-    )
 
 
 def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
@@ -157,39 +116,36 @@ def without_branches(keys: Collection[str]) -> tuple[str, ...]:
     return chosen if len(chosen) < len(keys) else ()
 
 
-def graph_of(settings: Settings, reader: Reader, names: Sequence[str]) -> "OpenGraph":
-    """The graph of some sources, or of all.
+def indexed_language(generation: Generation, name: str) -> str:
+    """The language that a name means.
 
     Raises:
-        SourceError: as `keys_of`.
-        DamagedStoreError: a file of it is missing or damaged.
+        QueryError: nothing is indexed in it.
     """
-    keys = keys_of(settings, reader.generation, names, all_sources=not names)
-    return reader.graph_of(keys) if keys else reader.graph
-
-
-def _language(generation: Generation, name: str) -> str:
     known = {language for source in generation.sources.values() for language in source.languages}
     if name.lower() not in known:
         raise QueryError(f"nothing is indexed in {name!r}; languages: {', '.join(sorted(known))}")
     return name.lower()
 
 
-def _human_language(name: str) -> str:
+def human_language(name: str) -> str:
+    """The language of documents that a tag means.
+
+    Raises:
+        QueryError: documents are written in no such language.
+    """
     found = of_tag(name)
     if found is None:
         raise QueryError(f"{name!r} is no language that documents are written in: give its code, such as en or pt-BR")
     return found
 
 
-def _source_type(name: str) -> str:
-    known = get_args(SourceType)
-    if name not in known:
-        raise QueryError(f"{name!r} is no type of files; types: {', '.join(known)}")
-    return name
+def symbol_kind(name: str) -> str:
+    """The kind of symbols that a name means.
 
-
-def _symbol_kind(name: str) -> str:
+    Raises:
+        QueryError: there is no such kind.
+    """
     if name.lower() not in SYMBOL_KINDS:
         raise QueryError(f"{name!r} is no kind of symbol; kinds: {', '.join(SYMBOL_KINDS)}")
     return name.lower()

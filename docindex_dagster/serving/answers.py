@@ -5,7 +5,7 @@ at the beginning of each line, or in a line of its own without characters that s
 """
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,7 @@ from docindex_dagster.documents.pointers import page_range
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.operations.show import ShownChunk
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import Hit, title
@@ -249,36 +250,27 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def of_chunks(
-    rows: Sequence[Mapping[str, Any]],
-    changed: Collection[tuple[str, str]],
-    file_of: Callable[[str, str], str | None],
-    start: int,
-    max_tokens: int,
-) -> str:
+def of_chunks(chunks: Sequence[ShownChunk], start: int, max_tokens: int) -> str:
     """Chunks whole, each in a fence, line by line as far as the budget goes.
 
     Args:
-        rows: the chunks.
-        changed: source and path of the files that were changed since.
-        file_of: gives the file on disk of a path of a source; it is said once.
+        chunks: in the order of their lines; the file on disk of several is said once.
         start: how many lines of all of them were given before.
         max_tokens: the budget.
     """
-    total = sum(_text(row).count("\n") + 1 for row in rows)
+    total = sum(_text(one.row).count("\n") + 1 for one in chunks)
     before, shown, room = start, 0, max_tokens - _ROOM_FOR_MORE
     parts: list[str] = []
     last_file = None
-    for row in rows:
-        lines = _text(row).split("\n")
+    for one in chunks:
+        lines = _text(one.row).split("\n")
         first = min(before, len(lines))
         before -= first
         if first == len(lines):
             continue
-        file = file_of(row["source"], row["path"])
-        about = _about(row, changed, first, None if file == last_file else file)
-        last_file = file
-        part, fitting = _fenced(about, lines[first:], row["language"] or "", room)
+        about = _about(one, first, None if one.file == last_file else one.file)
+        last_file = one.file
+        part, fitting = _fenced(about, lines[first:], one.row["language"] or "", room)
         if parts and not fitting:
             break
         parts.append(part)
@@ -295,12 +287,13 @@ def _text(row: Mapping[str, Any]) -> str:
     return visible(row["text"])
 
 
-def _about(row: Mapping[str, Any], changed: Collection[tuple[str, str]], first: int, file: str | None) -> str:
+def _about(shown: ShownChunk, first: int, file: str | None) -> str:
     """What stands over the text of a chunk, of which so many lines were given before; its file where that is new."""
+    row = shown.row
     name = title(row["qualified_name"], row["heading_path"])
     what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
-    notes = f"; {_CHANGED}" if (row["source"], row["path"]) in changed else ""
+    notes = f"; {_CHANGED}" if shown.is_changed else ""
     about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"
     about += f"\nfile: {in_line(file)}" if file else ""
     return f"{about}\nsummary: {in_line(row['summary'])}" if row["summary"] else about

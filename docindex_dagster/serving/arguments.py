@@ -4,11 +4,9 @@ import inspect
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ValidationError, create_model
+from pydantic import BaseModel, create_model
 
-from docindex_dagster.core.printable import in_line, shortened
-
-_LONGEST_INPUT = 60  # characters of what was given
+from docindex_dagster.operations.fields import given
 
 
 def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type[BaseModel]:
@@ -54,24 +52,3 @@ def unknown_arguments(tool: str, arguments: Collection[str], known: Collection[s
     """Says which arguments there are; empty if all are known."""
     unknown = [given(argument) for argument in arguments if argument not in known]
     return f"{tool} has no argument {' and no '.join(unknown[:3])}; it has {', '.join(known)}" if unknown else ""
-
-
-def mistakes(error: ValidationError) -> str:
-    """What is wrong with each argument."""
-    return "; ".join(_mistake(dict(mistake)) for mistake in error.errors(include_url=False))
-
-
-def _mistake(mistake: Mapping[str, Any]) -> str:
-    """What is wrong with one argument, as `top_k should be less than or equal to 50, not 900`."""
-    first, *rest = mistake["loc"] or ("arguments",)
-    argument = f"{first}{''.join(f'[{part}]' for part in rest)}"
-    if mistake["type"] == "missing":
-        return f"{argument} is missing"
-    message = str(mistake["msg"])
-    what = message.removeprefix("Input ") if message.startswith("Input ") else f"is wrong: {message}"
-    return f"{argument} {what}, not {given(mistake['input'])}"
-
-
-def given(value: object) -> str:
-    """A value that was given, in a line."""
-    return in_line(shortened(repr(value), _LONGEST_INPUT))

@@ -1,23 +1,17 @@
 """What agents can write down and find again: five tools over the domain that their server is bound to."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import Field
-
+from docindex_dagster import operations
+from docindex_dagster.core.signatures import of_fields, with_parameters
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.memory.message import Role
-from docindex_dagster.serving import binding, budget, memory_answers
-from docindex_dagster.serving.moments import LastMoment
-from docindex_dagster.serving.tools import Budget, Cursor, Limit, OneOrMore, Query
+from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest, ToolResultRequest
+from docindex_dagster.serving import budget, memory_answers
+from docindex_dagster.serving.tools import Budget, Cursor, Limit
 
-Session = Annotated[str, Field(description="The conversation that it belongs to: any name, the same each time.")]
-MessageId = Annotated[
-    str | None,
-    Field(description="Your own id of it, by which it counts once if it is written again. Default: its whole text."),
-]
-Written = Annotated[
-    str | None, Field(description="The domain that this server writes, which need not be named; no other one.")
-]
+_NAMES = {"session": "session_id", "message": "message_id", "tool": "tool_name", "code": "include_code"}
+_FIELDS = {name: field for field, name in _NAMES.items()}
 
 
 class MemoryTools:
@@ -26,104 +20,49 @@ class MemoryTools:
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
 
-    def ingest_message(
-        self,
-        text: Annotated[str, Field(description="What was said, whole and as it was.")],
-        session_id: Session,
-        *,
-        role: Annotated[
-            str, Field(description="Who said it: user, assistant, system or tool; anything else becomes unknown.")
-        ] = "unknown",
-        message_id: MessageId = None,
-        domain: Written = None,
-    ) -> str:
+    @with_parameters(of_fields(IngestRequest, without=["tool"], names=_NAMES))
+    def ingest_message(self, **given: Any) -> str:
         """Remember a message of this conversation, so that `recall` finds it from now on, in any process.
 
         Use it for what is worth knowing later: decisions and their reasons, what the user wants, what was learned.
         The answer says what was found in it: chunks, concepts, edges, and the code that it names.
         """
-        binding.check_written(self.memory, domain)
-        return memory_answers.of_ingested(
-            self.memory.ingest(text, session=session_id, role=role, message_id=message_id)
-        )
+        return self._ingest(given)
 
-    def ingest_tool_result(
-        self,
-        text: Annotated[str, Field(description="What the tool answered, whole and as it was.")],
-        session_id: Session,
-        tool_name: Annotated[str, Field(description="Which tool answered; what is longer than 64 characters is cut.")],
-        *,
-        message_id: MessageId = None,
-        domain: Written = None,
-    ) -> str:
+    @with_parameters(of_fields(ToolResultRequest, without=["role"], names=_NAMES))
+    def ingest_tool_result(self, **given: Any) -> str:
         """Remember what a tool answered: output of tests, errors, pages, queries.
 
         As `ingest_message`, with the role tool. Use it for results that cost time, or that show how things were then.
         """
-        binding.check_written(self.memory, domain)
-        return memory_answers.of_ingested(
-            self.memory.ingest(text, session=session_id, role="tool", tool=tool_name, message_id=message_id)
-        )
+        return self._ingest({**given, "role": "tool"})
 
+    def _ingest(self, given: dict[str, Any]) -> str:
+        message_id = given.pop("message_id")  # which is the client's here
+        request = IngestRequest.of(**_of_fields(given), message_id=message_id)
+        return memory_answers.of_ingested(operations.memory.ingest(self.memory, request))
+
+    @with_parameters(of_fields(RecallRequest, names=_NAMES), before="top_k")
     def recall(
-        self,
-        query: Query,
-        *,
-        domains: Annotated[
-            list[str] | None,
-            OneOrMore,
-            Field(description="Only these domains, of those that `memory_status` lists. Default: all of them."),
-        ] = None,
-        sessions: Annotated[list[str] | None, OneOrMore, Field(description="Only these conversations.")] = None,
-        roles: Annotated[list[Role] | None, OneOrMore, Field(description="Only what these said.")] = None,
-        as_of: Annotated[
-            LastMoment | None,
-            Field(description="What was known then, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC. Default: now."),
-        ] = None,
-        include_code: Annotated[
-            bool, Field(description="Whether to search the indexed code and documentation as well.")
-        ] = False,
-        impact: Annotated[
-            bool, Field(description="Whether to add what depends on the code that the messages name.")
-        ] = False,
-        top_k: Limit = 10,
-        max_tokens: Budget = budget.DEFAULT,
-        cursor: Cursor = None,
+        self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
     ) -> str:
         """Find what was said or seen before, in this conversation and others, by words and by meaning.
 
         Gives messages, best first: session, role, time, and the code that each names, which is fresh, changed, moved
         or gone since. Use it before you ask or work out again what may be known; use `search` for how the code is now.
         """
-        start = budget.start_of(cursor)
-        found = self.memory.recall(
-            query,
-            domains=domains or (),
-            sessions=sessions or (),
-            roles=roles or (),
-            as_of=as_of,
-            top_k=start + top_k + 1,
-            with_code=include_code,
-            with_impact=impact,
-        )
+        start, request = budget.start_of(cursor), RecallRequest.of(**_of_fields(given))
+        found = operations.memory.recall(self.memory, request, start + top_k + 1)
         return memory_answers.of_recalled(found, top_k, start, max_tokens)
 
-    def forget(
-        self,
-        *,
-        message_id: Annotated[str | None, Field(description="This message, by the id that `recall` gives.")] = None,
-        session_id: Annotated[str | None, Field(description="All of this conversation.")] = None,
-        domain: Annotated[
-            str | None, Field(description="All of the domain that this server writes, by its name.")
-        ] = None,
-    ) -> str:
+    @with_parameters(of_fields(ForgetRequest, names=_NAMES))
+    def forget(self, **given: Any) -> str:
         """Forget a message, a conversation, or all: no search finds it from now on, and nothing brings it back.
 
         Give exactly one of them. Use it when the user wants it, or for what should never have been written down.
         """
-        return memory_answers.of_forgotten(
-            binding.forget(self.memory, message=message_id, session=session_id, domain=domain)
-        )
+        forgotten = operations.memory.forget(self.memory, ForgetRequest.of(**_of_fields(given)))
+        return memory_answers.of_forgotten(forgotten)
 
     def memory_status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:
         """List the domains that can be recalled, and which of them is written: messages, sessions, size, times.
@@ -131,3 +70,8 @@ class MemoryTools:
         Use it first, to learn which domains `recall` may be narrowed to.
         """
         return memory_answers.of_status(self.memory.status(), budget.start_of(cursor), max_tokens)
+
+
+def _of_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by the names of fields."""
+    return {_FIELDS.get(name, name): value for name, value in given.items()}

@@ -1,6 +1,6 @@
 """The protocol's server with errors that a model can act on: which argument is wrong, and what it may be.
 
-What the tools do belongs in `tools`, and how mistakes are worded in `arguments`.
+What the tools do belongs in `tools`, and how mistakes are worded in `operations`.
 """
 
 from collections.abc import Mapping
@@ -11,7 +11,8 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
-from docindex_dagster.serving.arguments import mistakes, unknown_arguments, unknown_tool
+from docindex_dagster.operations.fields import mistakes
+from docindex_dagster.serving.arguments import unknown_arguments, unknown_tool
 
 
 class Server(MCPServer):

@@ -18,6 +18,12 @@ from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.graph import ask
 from docindex_dagster.llm.chat import Tool
+from docindex_dagster.operations.context import ContextRequest
+from docindex_dagster.operations.fields import mistakes
+from docindex_dagster.operations.graph import GraphRequest
+from docindex_dagster.operations.log import LogRequest
+from docindex_dagster.operations.search import SearchRequest, Where
+from docindex_dagster.operations.show import ShowRequest
 from docindex_dagster.search import snippets
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
 from docindex_dagster.search.context import Context, ContextPassage, pack
@@ -28,9 +34,8 @@ from docindex_dagster.search.live import Live
 from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import find_chunks, node_name
 from docindex_dagster.search.matches import Match, around
-from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, Scored
+from docindex_dagster.search.model import Granularity, Hit, Mode, Scored
 from docindex_dagster.serving import answers, arguments, budget
-from docindex_dagster.serving.moments import Moment
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.serving.within import Within
 from docindex_dagster.sources import registry
@@ -82,31 +87,23 @@ def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         values = model.model_validate(given)
     except ValidationError as error:
-        raise QueryError(arguments.mistakes(error)) from None
+        raise QueryError(mistakes(error)) from None
     return {field: getattr(values, field) for field in model.model_fields}
 
 
-def _search(
-    within: Within,
-    max_tokens: int,
-    *,
-    query: str,
-    mode: ModeName,
-    granularity: GranularityName,
-    top_k: int,
-    cursor: str | None,
-    **narrowing: Any,
-) -> Looked:
+def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
     start = budget.start_of(cursor)
     end = start + top_k
-    request = Request(query, Mode(mode), Granularity(granularity), end + 1, within.narrowed(**narrowing))
-    if request.mode not in RETRIEVING and request.granularity is Granularity.CHUNK:
+    asked = SearchRequest(**given)
+    mode, granularity = Mode(asked.mode), Granularity(asked.granularity)
+    request = Request(asked.query, mode, granularity, end + 1, within.narrowed(asked))
+    if asked.is_listing:
         return _matches(within, request, start, max_tokens)
     hits = hits_of(within.settings, within.reader, request)
     passages = _fitting([_best_lines(hit) for hit in hits[start:end]], max_tokens)
     notes = ["Nothing here is close to the query."] if hits and hits[0].is_weak else []
     notes += _more(start + len(passages), len(hits))
-    return Looked(_places(passages), "\n".join(notes), _context(query, passages))
+    return Looked(_places(passages), "\n".join(notes), _context(asked.query, passages))
 
 
 def _matches(within: Within, request: Request, start: int, max_tokens: int) -> Looked:
@@ -118,20 +115,19 @@ def _matches(within: Within, request: Request, start: int, max_tokens: int) -> L
     return Looked(_places(passages), "\n".join(notes), _context(request.query, passages))
 
 
-def _look_up(within: Within, max_tokens: int, *, query: str, **narrowing: Any) -> Looked:
-    request = Request(query, filters=within.narrowed(**narrowing))
+def _look_up(within: Within, max_tokens: int, **given: Any) -> Looked:
+    asked = ContextRequest(**given)
+    request = Request(asked.query, filters=within.narrowed(asked))
     context = context_of(within.settings, within.reader, request, int(max_tokens * _SHARE_OF_CONTEXT))
     return Looked(_places(context.passages), context=context)
 
 
-def _show(
-    within: Within, max_tokens: int, *, reference: str, sources: Sequence[str] | None, cursor: str | None
-) -> Looked:
-    rows = _rows(within, reference, within.keys(sources))
-    start = budget.start_of(cursor)
+def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> Looked:
+    request, start = ShowRequest(**given), budget.start_of(cursor)
+    rows = _rows(within, request.reference, within.keys(request.sources))
     hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
     taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
-    context = pack(reference, located(taken, registry.sources(within.settings)), max_tokens)
+    context = pack(request.reference, located(taken, registry.sources(within.settings)), max_tokens)
     return Looked(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
 
 
@@ -148,25 +144,16 @@ def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[st
     raise QueryError(f"no indexed chunk that the question is about is named {reference!r}")
 
 
-def _graph(
-    within: Within,
-    max_tokens: int,
-    *,
-    question: str,
-    symbol: str,
-    to: str,
-    depth: int | None,
-    sources: Sequence[str] | None,
-    cursor: str | None,
-) -> Looked:
-    start, keys = budget.start_of(cursor), within.keys(sources)
+def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> Looked:
+    request, start = GraphRequest(**given), budget.start_of(cursor)
+    keys = within.keys(request.sources)
     opened = within.reader.graph_of(keys) if keys else within.reader.graph
     if question == "stats":
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
         return Looked("how much is in the graph", answers.of_statistics(opened, max_tokens))
-    symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (symbol, to))
-    known = ask.answer(opened, question, symbol, to, depth)
+    symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (request.symbol, request.to))
+    known = ask.answer(opened, question, symbol, to, request.depth)
     steps = _held(within, known)
     notes = [answers.sentence(text) for text in ask.notes(opened, question, symbol, to, known)]
     notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
@@ -186,24 +173,13 @@ def _held(within: Within, steps: Sequence[ask.Step]) -> list[ask.Step]:
     return [step for step in steps if step.chunk_id in held]
 
 
-def _log(
-    within: Within,
-    max_tokens: int,
-    *,
-    query: str,
-    author: str | None,
-    since: Moment | None,
-    path: str | None,
-    top_k: int,
-    sources: Sequence[str] | None,
-    cursor: str | None,
-) -> Looked:
-    start = budget.start_of(cursor)
+def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+    request, start = LogRequest(**given), budget.start_of(cursor)
     end = start + top_k
-    narrowed = within.narrowed(sources=sources, languages=None, human_languages=None, types=None, kinds=None, path=path)
+    narrowed = within.narrowed(Where(sources=request.sources, path=request.path))
     most = _MOST_COMMITS if narrowed.places else end + 1
-    filters = CommitFilters(narrowed.sources, author, since, narrowed.path_glob)
-    found = commits_of(within.settings, within.reader, query, top_k=most, filters=filters)
+    filters = CommitFilters(narrowed.sources, request.author, request.since, narrowed.path_glob)
+    found = commits_of(within.settings, within.reader, request.query, top_k=most, filters=filters)
     rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
     return Looked(f"commits: {len(rows[start:end])}", answers.of_commits(rows, top_k, start, (), max_tokens))
 

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.operations.search import Where
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.scope import Narrowing, filters_of, key_of
+from docindex_dagster.search.scope import key_of
 from docindex_dagster.stores.reader import Reader
 
 _NAMED = 20  # sources of an error
@@ -26,6 +28,11 @@ class Within:
     settings: Settings
     reader: Reader
     filters: Filters
+
+    @property
+    def view(self) -> View:
+        """The generation, all of it."""
+        return View(self.settings, self.reader, is_local=False)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -47,30 +54,15 @@ class Within:
             return self.filters.sources
         return tuple(self._key(name) for name in names)
 
-    def narrowed(
-        self,
-        *,
-        sources: Sequence[str] | None,
-        languages: Sequence[str] | None,
-        human_languages: Sequence[str] | None,
-        types: Sequence[str] | None,
-        kinds: Sequence[str] | None,
-        path: str | None,
-    ) -> Filters:
+    def narrowed(self, where: Where) -> Filters:
         """The filters of the question and of a call; its paths are those of a source, never on the disk.
 
         Raises:
             QueryError: nothing can meet both, or a value of the call is none.
         """
-        keys = self.keys(sources)
-        named = Narrowing(
-            all_sources=True,
-            languages=languages or (),
-            human_languages=human_languages or (),
-            source_types=types or (),
-            symbol_kinds=kinds or (),
-        )
-        call = filters_of(self.settings, self.reader.generation, named)
+        keys, path = self.keys(where.sources), where.path
+        anywhere = where.model_copy(update={"sources": [], "all_sources": True, "path": None})
+        call = anywhere.filters(self.view)
         own = self.filters
         found = replace(
             own,

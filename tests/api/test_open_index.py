@@ -296,14 +296,19 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         (" \n", {}, QueryError, "the query is empty"),
         ("x", {"top_k": 0}, QueryError, "top_k must be 1 to 1,000, not 0"),
         ("x", {"top_k": 1001}, QueryError, "top_k must be 1 to 1,000"),
-        ("x", {"mode": "psychic"}, QueryError, "'psychic' is no mode; there are hybrid, vector"),
-        ("x", {"granularity": "page"}, QueryError, "'page' is no granularity; there are chunk, file"),
+        ("x", {"mode": "psychic"}, QueryError, "mode should be 'hybrid', 'vector', 'bm25'"),
+        ("x", {"granularity": "page"}, QueryError, "granularity should be 'chunk' or 'file', not 'page'"),
         ("x(", {"mode": "regex"}, QueryError, "no regular expression"),
         ("x", {"sources": "nowhere"}, SourceError, "there is no source 'nowhere'"),
         ("x", {"sources": "\ud800"}, SourceError, "there is no source '\ufffd'"),
         ("x", {"languages": "klingon"}, QueryError, "languages: markdown, python"),
         ("x", {"symbol_kinds": "verb"}, QueryError, "kinds: class, constant"),
-        ("x", {"source_types": "docs"}, QueryError, "types: doc, code, test, config, commit"),
+        (
+            "x",
+            {"source_types": "docs"},
+            QueryError,
+            "should be 'doc', 'code', 'test', 'config' or 'commit', not 'docs'",
+        ),
         ("x", {"path": "*" * 400}, QueryError, "too complex"),
         ("x", {"path": "\ud800\0"}, QueryError, "no indexed file has the path"),
         ("x", {"rerank": "\udfff"}, SettingsError, "must be one of"),
@@ -326,7 +331,7 @@ def test_the_graph_says_what_it_does_not_have(index):
     for symbol in ("\ud800", "", "\0", "x" * 10_000):
         with pytest.raises(QueryError):
             index.graph.neighbors(symbol)
-    with pytest.raises(QueryError, match="depth must be at least 1, not 0"):
+    with pytest.raises(QueryError, match="depth should be greater than or equal to 1, not 0"):
         index.graph.impact("prime_pump", depth=0)
     with pytest.raises(SourceError, match="there is no source 'nowhere'"):
         index.graph.statistics(sources="nowhere")

@@ -153,7 +153,7 @@ def test_the_export_is_a_line_of_json_for_each_message(remember, tmp_path):
         (("ingest", "--session", "a\nb", "x"), 1, "is no session"),
         (("ingest", "--session", "s", "--domain", "../etc", "x"), 1, "is no domain"),
         (("recall", " "), 1, "the query is empty"),
-        (("recall", "x", "--role", "king"), 2, "'king' is none of user"),
+        (("recall", "x", "--role", "king"), 2, "'king' is not one of 'user'"),
         (("recall", "x", "--as-of", "yesterday"), 2, "2026-01-31"),
         (("forget",), 2, "--everything"),
         (("forget", "--session", "s", "--everything"), 2, "--everything"),

@@ -134,11 +134,11 @@ def test_what_a_tool_answers_is_accepted_by_the_next(shop, tool, arguments, patt
     found = re.findall(pattern, answer, re.MULTILINE)
     assert found, answer
     for place in found:
-        assert tools.show(place)
-        assert tools.find_similar(place)
+        assert tools.show(reference=place)
+        assert tools.find_similar(place=place)
         if tool != "log":
-            assert tools.graph("neighbors", place)
-            assert " is to be indexed" in tools.why(place)
+            assert tools.graph("neighbors", symbol=place)
+            assert " is to be indexed" in tools.why(path=place)
 
 
 @pytest.mark.parametrize(

@@ -55,11 +55,11 @@ def tools(folder: Path | None) -> Tools:
 
 def calls(asked: Tools) -> dict[str, str]:
     return {
-        "search": asked.search("prime_pump"),
-        "literal": asked.search("return", mode="literal"),
-        "context": asked.context("prime_pump"),
-        "show": asked.show("prime_pump"),
-        "graph": asked.graph("callers", "prime_pump"),
+        "search": asked.search(query="prime_pump"),
+        "literal": asked.search(query="return", mode="literal"),
+        "context": asked.context(query="prime_pump"),
+        "show": asked.show(reference="prime_pump"),
+        "graph": asked.graph("callers", symbol="prime_pump"),
     }
 
 
@@ -71,7 +71,7 @@ def test_until_the_tree_is_indexed_each_answer_says_that_it_is_of_the_main_check
     assert warning in run("log").err
     for name, answer in {**calls(tools(tree)), "log": tools(tree).log()}.items():
         assert (name, warning in answer) == (name, True)
-    assert warning not in tools(None).search("prime_pump")
+    assert warning not in tools(None).search(query="prime_pump")
     assert "git/service" not in run("why", "src/valve.py").out
 
 

@@ -154,5 +154,5 @@ def test_agents_see_them_as_such(summarised):
     summarised.index()
     tools = Tools(Live(load_settings(summarised.root)), lambda _: None)
 
-    assert f"   summary: {ABOUT}\n" in tools.search("monetary amounts", mode="bm25")
-    assert f"\nsummary: {ABOUT}\n" in tools.show("sums.py:5")
+    assert f"   summary: {ABOUT}\n" in tools.search(query="monetary amounts", mode="bm25")
+    assert f"\nsummary: {ABOUT}\n" in tools.show(reference="sums.py:5")

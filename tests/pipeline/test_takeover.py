@@ -198,8 +198,8 @@ def test_the_golden_query_asks_what_was_just_written(half, tiny):
 def test_agents_learn_how_far_it_is(half):
     tools = Tools(Live(half), lambda _: None)
 
-    assert f"Note: {HALF_WAY}" in tools.search("which opens a socket")
-    assert f"Note: {HALF_WAY}" in tools.context("which opens a socket")
+    assert f"Note: {HALF_WAY}" in tools.search(query="which opens a socket")
+    assert f"Note: {HALF_WAY}" in tools.context(query="which opens a socket")
     assert f"Note: {HALF_WAY}; not yet: library/beta, library/gamma." in tools.status()
 
 

@@ -70,16 +70,16 @@ def write_history(works: Path) -> None:
 
 
 CALLS: dict[str, Callable[..., Callable[[Tools], str]]] = {
-    "search": lambda **given: lambda tools: tools.search("how is a valve opened", top_k=50, **given),
-    "matches": lambda **given: lambda tools: tools.search("return pump", mode="literal", top_k=50, **given),
-    "files": lambda **given: lambda tools: tools.search("valve", granularity="file", mode="literal", **given),
-    "far": lambda **given: lambda tools: tools.search("kafka connector zookeeper " * 200, **given),
-    "similar": lambda **given: lambda tools: tools.find_similar("manual.md:5", same_file=True, top_k=50, **given),
-    "context": lambda **given: lambda tools: tools.context("how is a valve opened", **given),
-    "file": lambda **given: lambda tools: tools.show("manual.md", **given),
-    "long line": lambda **given: lambda tools: tools.show("long.md", **given),
-    "callers": lambda **given: lambda tools: tools.graph("callers", "pump", **given),
-    "neighbors": lambda **given: lambda tools: tools.graph("neighbors", "pump", depth=3, **given),
+    "search": lambda **given: lambda tools: tools.search(query="how is a valve opened", top_k=50, **given),
+    "matches": lambda **given: lambda tools: tools.search(query="return pump", mode="literal", top_k=50, **given),
+    "files": lambda **given: lambda tools: tools.search(query="valve", granularity="file", mode="literal", **given),
+    "far": lambda **given: lambda tools: tools.search(query="kafka connector zookeeper " * 200, **given),
+    "similar": lambda **given: lambda tools: tools.find_similar(place="manual.md:5", same_file=True, top_k=50, **given),
+    "context": lambda **given: lambda tools: tools.context(query="how is a valve opened", **given),
+    "file": lambda **given: lambda tools: tools.show(reference="manual.md", **given),
+    "long line": lambda **given: lambda tools: tools.show(reference="long.md", **given),
+    "callers": lambda **given: lambda tools: tools.graph("callers", symbol="pump", **given),
+    "neighbors": lambda **given: lambda tools: tools.graph("neighbors", symbol="pump", depth=3, **given),
     "stats": lambda **given: lambda tools: tools.graph("stats", **given),
     "commits": lambda **given: lambda tools: tools.log(top_k=50, **given),
     "status": lambda **given: lambda tools: tools.status(**given),
@@ -141,7 +141,7 @@ def test_a_commit_is_its_hash_date_author_subject_and_files_and_no_address(tools
 
 
 def test_commits_are_narrowed_by_query_author_date_path_and_source(tools):
-    assert tools.log("what kind of wheel", top_k=1).count("\n   | Say what kind of wheel it is\n") == 1
+    assert tools.log(query="what kind of wheel", top_k=1).count("\n   | Say what kind of wheel it is\n") == 1
     assert tools.log(path="cog.txt").count("   | ") == 1
     for narrowed in ({"author": "grace"}, {"since": datetime(2100, 1, 1, tzinfo=UTC)}, {"sources": ["plant"]}):
         assert tools.log(**narrowed) == "No commit found. Try other words, or fewer filters."
@@ -165,7 +165,7 @@ def test_the_cursor_leads_through_more_results_than_were_asked_for(tools):
     found: list[tuple[str, str]] = []
     cursor = None
     for _ in range(4):
-        text = tools.search("valve", top_k=5, cursor=cursor)
+        text = tools.search(query="valve", top_k=5, cursor=cursor)
         found += re.findall(r"^(\d+)\. (library/plant .*?:\d+) ", text, re.MULTILINE)
         cursor = CURSOR.search(text)[1]
 
@@ -186,15 +186,15 @@ def test_the_cursor_leads_through_every_match_in_its_order(tools):
 
 
 def test_what_is_behind_the_last_answer_is_reported(tools):
-    assert "There are no more results." in tools.search("valve", cursor="5000")
-    assert "There are no more edges." in tools.graph("callers", "pump", cursor="5000")
-    assert "There are no more lines." in tools.show("manual.md", cursor="50000")
+    assert "There are no more results." in tools.search(query="valve", cursor="5000")
+    assert "There are no more edges." in tools.graph("callers", symbol="pump", cursor="5000")
+    assert "There are no more lines." in tools.show(reference="manual.md", cursor="50000")
     assert "There are no more commits." in tools.log(cursor="5000")
     assert "There are no more sources." in tools.status(cursor="5000")
 
 
 def test_a_test_that_calls_what_it_tests_is_one_line(tools):
-    lines = tools.graph("neighbors", "pump", max_tokens=20_000).splitlines()
+    lines = tools.graph("neighbors", symbol="pump", max_tokens=20_000).splitlines()
 
     assert [line for line in lines if "test_pump " in line] == [
         "library/plant!test_pumps.py::test_pump -calls-> library/plant!pumps.py::pump (test_pumps.py:5; imported name)"
@@ -223,7 +223,7 @@ def test_a_single_name_is_taken_where_a_list_is_meant(tmp_path, tools, argument,
 
 
 def test_text_cannot_leave_its_fence(tools):
-    text = tools.show("long.md", max_tokens=20_000)
+    text = tools.show(reference="long.md", max_tokens=20_000)
 
     fences = re.findall(r"^(`{3,})", text, re.MULTILINE)
     assert max(map(len, fences)) > 5

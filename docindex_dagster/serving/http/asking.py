@@ -14,15 +14,14 @@ from pydantic import Field
 from docindex_dagster.answering.citations import CheckedCitation
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.answering.question import DEFAULT_TOKENS, Question
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.llm.chat import Delta
+from docindex_dagster.operations import ask as operation
 from docindex_dagster.serving.http import problems
 from docindex_dagster.serving.http.conversations import Talk
 from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays, as_json, wants_events
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
-from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
 from docindex_dagster.serving.http.served import Project, Served
 
 router = APIRouter(tags=["ask"])
@@ -33,19 +32,16 @@ _NAMES = {Found: "sources", Step: "step", Delta: "delta", Spent: "usage"}
 _NAME = "^[A-Za-z0-9_-]{1,64}$"
 
 
-class AskRequest(Filtering):
+class AskRequest(operation.AskRequest):
     """A question."""
 
-    question: str = Field(min_length=1, max_length=LONGEST_QUERY, description="In words.")
     conversation: str | None = Field(
         default=None, pattern=_NAME, description="Goes on with this one, as an answer named it. Default: a new one."
     )
-    agent: bool = Field(default=False, description="Whether the model may look further by itself.")
     extractive: bool | None = Field(
         default=None,
         description="true: the best passages, without the model; false: never so. Default: where no model is set.",
     )
-    tokens: int = Field(default=DEFAULT_TOKENS, ge=100, le=100_000, description="Of passages that the model reads.")
     html: bool = Field(default=False, description="Whether the answer is given as HTML as well.")
 
 
@@ -113,9 +109,7 @@ class _Exchange:
     async def events(self) -> AsyncGenerator[tuple[Talk, Event], None]:
         """What happens, in the conversation that it happens in."""
         asked = self.asked
-        question = Question(
-            asked.question, lambda reader: asked.filters(self.project, reader), asked.tokens, is_for_agent=asked.agent
-        )
+        question = operation.question(asked, self.project.view)
         async with self.questions.conversations.continued(asked.conversation) as talk:
             answered = self.questions.answered(question, talk.conversation, extractive=asked.extractive)
             async with aclosing(answered) as events:

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from docindex_dagster.evaluation.question_file import LONGEST
+from docindex_dagster.operations.fields import Name
 from docindex_dagster.serving import collecting
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.searching import Name
 from docindex_dagster.serving.http.served import Project
 
 router = APIRouter(tags=["questions"])

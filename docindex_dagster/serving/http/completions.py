@@ -22,6 +22,8 @@ from docindex_dagster.answering.marks import marks_of
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.llm.chat import Delta
+from docindex_dagster.operations.fields import LONGEST_QUERY
+from docindex_dagster.operations.search import Where
 from docindex_dagster.serving.http import openai_form, problems
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays
@@ -40,7 +42,6 @@ from docindex_dagster.serving.http.openai_form import (
 )
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
-from docindex_dagster.serving.http.searching import LONGEST_QUERY, Filtering
 from docindex_dagster.serving.http.security import origin_of
 from docindex_dagster.serving.http.served import Project, Served
 
@@ -146,11 +147,11 @@ class _Exchange:
 
     async def events(self) -> AsyncGenerator[tuple[Event, str], None]:
         """What happens, each with what it adds to the text."""
-        known, filtering = self.questions.conversations, Filtering()
+        known, anywhere = self.questions.conversations, Where()
         conversation = await to_thread(self.asked.conversation, known)
         question = Question(
             self.asked.question,
-            lambda reader: filtering.filters(self.project, reader),
+            lambda reader: anywhere.filters(self.project.view(reader)),
             is_for_agent=self.request.model == _AGENT,
         )
         async with aclosing(self.questions.answered(question, conversation, extractive=None)) as events:

@@ -4,32 +4,31 @@ import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from docindex_dagster import operations
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.references import parse
-from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.ask import Step
+from docindex_dagster.operations.fields import LONGEST_NAME, Names
+from docindex_dagster.operations.graph import Question
+from docindex_dagster.operations.view import View
+from docindex_dagster.operations.why import PathAnswer, why_in
 from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.search.lookup import node_name
-from docindex_dagster.search.places import PathAnswer, explain_in
-from docindex_dagster.search.scope import graph_of
 from docindex_dagster.serving.http.paging import page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.searching import LONGEST_NAME, Name, Names
+from docindex_dagster.serving.http.searching import Listing
 from docindex_dagster.serving.http.served import Project
-from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(tags=["files"])
 _PROBLEMS = documented("query", "source", "no-index", "settings")
-_Question = Literal["callers", "callees", "impact", "neighbors", "path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def why(
     if not below:
         raise ProblemError("unknown-file", f"{path!r} is no path of a file below the folder of {source}")
     there = (name for name in below if os.path.lexists(declared.file(name)))
-    return explain_in(project.settings, declared, next(there, below[0]))
+    return why_in(project.settings, declared, next(there, below[0]))
 
 
 def _is_below(source: Source, name: str) -> bool:
@@ -120,50 +119,41 @@ def _is_below(source: Source, name: str) -> bool:
     return wanted.is_relative_to(source.path) and wanted != source.path
 
 
-class StatisticsRequest(BaseModel):
+class StatisticsRequest(operations.fields.Request):
     """Of which sources the graph is meant."""
-
-    model_config = ConfigDict(extra="forbid")
 
     sources: Names = Field(default=[], description="Default: all.")
 
 
-class GraphRequest(StatisticsRequest):
+class GraphRequest(Listing, operations.graph.GraphRequest):
     """A question to the graph."""
 
-    symbol: Name = Field(min_length=1, description="A qualified name or its end, as Store.add; PATH::NAME; a path.")
-    to: Name = Field(default="", description="The other end of a path.")
-    depth: int | None = Field(default=None, ge=1, le=20, description="How many edges far.")
     limit: int = Field(default=100, ge=1, le=1000, description="How many edges at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
 
 
 @router.get("/graph/stats", responses=_PROBLEMS)
 def graph_statistics(project: Project, request: Annotated[StatisticsRequest, Query()]) -> Statistics:
     """Count what is in the graph, as `docindex graph stats --json` does."""
-    return project.reading(lambda reader: statistics(graph_of(project.settings, reader, request.sources)))
+    return project.viewing(lambda view: statistics(view.graph(request.sources)))
 
 
 @router.get("/graph/{question}", responses=_PROBLEMS)
-def graph(project: Project, question: _Question, request: Annotated[GraphRequest, Query()]) -> GraphAnswer:
+def graph(project: Project, question: Question, request: Annotated[GraphRequest, Query()]) -> GraphAnswer:
     """Ask who calls a symbol, what it calls, what may break, what is near, how two hang together.
 
     The items are those of `docindex graph QUESTION --json`.
     """
-    about = (question, request.model_copy(update={"cursor": None, "limit": 1}))
+    about = (question, request.about())
     start = start_of(request.cursor, about)
 
-    def answer(reader: Reader) -> GraphAnswer:
-        opened = graph_of(project.settings, reader, request.sources)
-        symbol, to = (node_name(reader, opened, end) if end else "" for end in (request.symbol, request.to))
-        steps = ask.answer(opened, question, symbol, to, request.depth)
-        file_of = files_of(registry.sources(project.settings))
-        part = page_of(steps, start, request.limit, about)
+    def answer(view: View) -> GraphAnswer:
+        found, file_of = operations.graph.graph(view, question, request), files_of(view.declared)
+        part = page_of(found.steps, start, request.limit, about)
         return GraphAnswer(
             items=[Edge(**asdict(step), file=file_of(step.source, step.path)) for step in part.items],
             next=part.next,
-            notes=ask.notes(opened, question, symbol, to, steps),
-            generation=reader.generation.number,
+            notes=found.notes,
+            generation=view.reader.generation.number,
         )
 
-    return project.reading(answer)
+    return project.viewing(answer)

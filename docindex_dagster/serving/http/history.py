@@ -4,16 +4,14 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
+from pydantic import BaseModel, Field, PlainSerializer
 
-from docindex_dagster.search.log import CommitFilters, commits_of
-from docindex_dagster.search.scope import keys_of
+from docindex_dagster.operations import log as operation
+from docindex_dagster.operations.view import View
 from docindex_dagster.serving.http.paging import page_of, start_of
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.searching import LONGEST_QUERY, MOST_RESULTS, Answer, Name, Names
-from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.moments import Moment
-from docindex_dagster.stores.reader import Reader
+from docindex_dagster.serving.http.searching import MOST_RESULTS, Answer, Listing
+from docindex_dagster.serving.http.served import Project
 
 router = APIRouter(tags=["search"])
 _Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # as the command prints it
@@ -49,37 +47,20 @@ class Commit(BaseModel):
     deletions: int | None
 
 
-class LogRequest(BaseModel):
+class LogRequest(Listing, operation.LogRequest):
     """Which commits are meant."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: Annotated[str, Field(max_length=LONGEST_QUERY)] = Field(default="", description="Empty: the latest.")
-    sources: Names = Field(default=[], description="Only these sources, by key or name.")
-    author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
-    since: Moment | None = Field(default=None, description="Not before this moment; UTC where it names no zone.")
-    path: Name | None = Field(default=None, description="One of its files matches this glob.")
-    limit: int = Field(default=10, ge=1, le=200, description="How many commits at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
-
-    def filters(self, project: Served, reader: Reader) -> CommitFilters:
-        """What every commit must meet."""
-        keys = keys_of(project.settings, reader.generation, self.sources)
-        return CommitFilters(keys, self.author, self.since, self.path)
 
 
 @router.get("/log", responses=documented("query", "source", "no-index", "settings", "upstream"))
 def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer[Commit]:
     """List commits as `docindex log --json` does: the best for a query, else the latest first."""
-    about = request.model_copy(update={"cursor": None, "limit": 1})
-    start = start_of(request.cursor, about)
+    start = start_of(request.cursor, request.about())
     warnings: list[str] = []
 
-    def ask(reader: Reader) -> Answer[Commit]:
-        most, filters = min(start + request.limit + 1, MOST_RESULTS), request.filters(project, reader)
-        found = commits_of(project.settings, reader, request.query, top_k=most, filters=filters, warn=warnings.append)
-        part = page_of(found, start, request.limit, about)
+    def ask(view: View) -> Answer[Commit]:
+        found = operation.log(view, request, min(start + request.limit + 1, MOST_RESULTS))
+        part = page_of(found, start, request.limit, request.about())
         items = [*map(Commit.model_validate, part.items)]
-        return Answer(**dict(part) | {"items": items}, generation=reader.generation.number, warnings=warnings)
+        return Answer(**dict(part) | {"items": items}, generation=view.reader.generation.number, warnings=warnings)
 
-    return project.reading(ask)
+    return project.viewing(ask, warnings.append)

@@ -5,23 +5,22 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from docindex_dagster import operations
 from docindex_dagster.memory.fold import fold as fold_domain
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.memory.message import Role
 from docindex_dagster.memory.results import DomainStatus, Folding, Forgotten, Ingested, Receipt, Remembered
+from docindex_dagster.operations.fields import LONGEST_NAME
+from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest
 from docindex_dagster.search.model import Hit
-from docindex_dagster.serving import binding
 from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.paging import Page, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.searching import LONGEST_QUERY, Names
+from docindex_dagster.serving.http.searching import Listing
 from docindex_dagster.serving.http.served import Project
-from docindex_dagster.serving.moments import LastMoment
 
 router = APIRouter(prefix="/memory", tags=["memory"])
-_LONGEST_NAME = 1000
 _JSON_LINES = "application/jsonl"
 _READING = ("memory-off", "memory", "settings")
 _WRITING = (*_READING, "unknown-domain", "full-disk")
@@ -29,50 +28,12 @@ _FOLDING = (*_WRITING, "no-index", "upstream")
 _FILE: dict[int | str, dict[str, Any]] = {
     200: {"description": "A line of JSON for each message, by time", "content": {_JSON_LINES: {"schema": {}}}}
 }
-_Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 
 
-class NewMessage(BaseModel):
-    """What an agent, its user or one of its tools says in a session."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    text: str = Field(description="Whole and as it was; a blank one is not written.")
-    session: _Name = Field(min_length=1, description="The conversation that it belongs to.")
-    role: _Name = Field(
-        default="unknown", description="user, assistant, system or tool; anything else becomes unknown."
-    )
-    tool: _Name = Field(default="", description="Which tool answered; cut to 64 characters.")
-    message_id: _Name | None = Field(
-        default=None, description="The client's own id, by which it counts once. Default: by its whole text."
-    )
-    domain: _Name | None = Field(default=None, description="The one that the server writes; no other one.")
-
-
-class RecallRequest(BaseModel):
+class RecallListing(Listing, RecallRequest):
     """A search in memory."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    query: Annotated[str, Field(max_length=LONGEST_QUERY, description="Words or a question.")]
-    domains: Names = Field(default=[], description="Only these, of those that the status lists. Default: all of them.")
-    sessions: Names = Field(default=[], description="Only these conversations.")
-    roles: list[Role] = Field(default=[], max_length=5, description="Only what these said.")
-    as_of: LastMoment | None = Field(default=None, description="What was known then; UTC where it names no zone.")
-    code: bool = Field(default=False, description="Whether code and documentation are searched as well.")
-    impact: bool = Field(default=False, description="Whether anchors come with what depends on them.")
     limit: int = Field(default=10, ge=1, le=200, description="How many messages at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
-
-
-class ForgetRequest(BaseModel):
-    """What to forget: exactly one of these."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    message: _Name | None = Field(default=None, description="The id of a message.")
-    session: _Name | None = Field(default=None, description="All of a session.")
-    domain: _Name | None = Field(default=None, description="All of the domain that the server writes, by its name.")
 
 
 class RecallAnswer(Page[Remembered]):
@@ -94,10 +55,9 @@ Remembering = Annotated[Memory, Depends(_memory)]
 
 
 @router.post("/messages", responses=documented(*_WRITING, "message", "message-size", "rate", "quota"))
-def ingest(memory: Remembering, new: NewMessage) -> Ingested:
+def ingest(memory: Remembering, new: IngestRequest) -> Ingested:
     """Write a message, on the disk before it is answered, so that any process finds it. The same again counts once."""
-    binding.check_written(memory, new.domain)
-    return memory.ingest(new.text, session=new.session, role=new.role, tool=new.tool, message_id=new.message_id)
+    return operations.memory.ingest(memory, new)
 
 
 @router.post(
@@ -105,20 +65,11 @@ def ingest(memory: Remembering, new: NewMessage) -> Ingested:
     dependencies=[Depends(until_it_leaves)],
     responses=documented(*_READING, "unknown-domain", "query", "no-index", "upstream"),
 )
-def recall(memory: Remembering, request: RecallRequest) -> RecallAnswer:
+def recall(memory: Remembering, request: RecallListing) -> RecallAnswer:
     """Find messages by words and by meaning, best first, and what has become of the code that they name."""
-    about = request.model_copy(update={"cursor": None, "limit": 1})
+    about = request.about()
     start = start_of(request.cursor, about)
-    found = memory.recall(
-        request.query,
-        domains=request.domains,
-        sessions=request.sessions,
-        roles=request.roles,
-        as_of=request.as_of,
-        top_k=start + request.limit + 1,
-        with_code=request.code,
-        with_impact=request.impact,
-    )
+    found = operations.memory.recall(memory, request, start + request.limit + 1)
     page = page_of(found.messages, start, request.limit, about)
     code = [] if start else [*found.code]
     return RecallAnswer(items=page.items, next=page.next, code=code, warnings=[*found.warnings])
@@ -127,7 +78,7 @@ def recall(memory: Remembering, request: RecallRequest) -> RecallAnswer:
 @router.post("/forget", responses=documented(*_WRITING, "query"))
 def forget(memory: Remembering, request: ForgetRequest) -> Forgotten:
     """Hide a message, a session or the domain from every search, at once. Its bytes go with the next erasure."""
-    return binding.forget(memory, message=request.message, session=request.session, domain=request.domain)
+    return operations.memory.forget(memory, request)
 
 
 @router.get("/status", responses=documented(*_READING))
@@ -144,7 +95,7 @@ def memory_status(memory: Remembering) -> list[DomainStatus]:
 def export(
     memory: Remembering,
     domain: Annotated[
-        str | None, Query(max_length=_LONGEST_NAME, description="Of those that the status lists; default: the written.")
+        str | None, Query(max_length=LONGEST_NAME, description="Of those that the status lists; default: the written.")
     ] = None,
 ) -> StreamingResponse:
     """Give all messages of a domain by time, a line of JSON for each, with how often it came again."""

@@ -8,7 +8,9 @@ from fastapi import Depends, Request
 
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.memory.memory import Memory
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.live import Live
+from docindex_dagster.search.reranking.protocol import ignore_warning
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.security import Access
 from docindex_dagster.serving.jobs.queue import Jobs
@@ -48,6 +50,18 @@ class Served:
             StoreError: nothing is published, or it cannot be read.
         """
         return self.live.reading(ask)
+
+    def viewing(self, ask: Callable[[View], _Answer], warn: Callable[[str], None] = ignore_warning) -> _Answer:
+        """The same of an operation; paths are those of sources, never on the disk of the server.
+
+        Raises:
+            StoreError: as `reading`.
+        """
+        return self.reading(lambda reader: ask(self.view(reader, warn)))
+
+    def view(self, reader: Reader, warn: Callable[[str], None] = ignore_warning) -> View:
+        """A generation as clients see it."""
+        return View(self.settings, reader, warn, is_local=False)
 
     def source(self, key: str) -> Source:
         """A declared source.

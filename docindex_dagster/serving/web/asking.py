@@ -14,7 +14,7 @@ from docindex_dagster.answering.citations import State
 from docindex_dagster.answering.extractive import HOW_TO_SET
 from docindex_dagster.answering.feedback import Cited, Feedback, Verdict
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.serving.http.searching import LONGEST_QUERY
+from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.web import files
 from docindex_dagster.serving.web.searching import Asked, choices_of

@@ -1,7 +1,6 @@
 """The history of the indexed repositories: a list of commits, and each as a page."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import pyarrow.compute as pc
@@ -9,14 +8,14 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import HTMLResponse
 
+from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.search.log import CommitFilters, commits_of
-from docindex_dagster.search.scope import keys_of
+from docindex_dagster.operations.fields import Name
+from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.searching import Name
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.templating import page
@@ -39,14 +38,15 @@ class Asked(BaseModel):
     path: Name = ""
     page: Annotated[int, Field(ge=1, le=_MOST_PAGES)] = 1
 
-    def filters(self, project: Served, reader: Reader) -> CommitFilters:
-        """What every commit must meet.
+    def request(self) -> LogRequest:
+        """The same for the operation.
 
         Raises:
-            ProblemError: there is no such day.
+            QueryError: there is no such day.
         """
-        keys = keys_of(project.settings, reader.generation, [self.source] if self.source else [])
-        return CommitFilters(keys, self.author or None, _day(self.since), self.path or None)
+        sources = [self.source] if self.source else []
+        given = {"author": self.author, "since": self.since, "path": self.path}
+        return LogRequest.of(query=self.q, sources=sources, **{name: text for name, text in given.items() if text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +79,9 @@ def _found(project: Served, asked: Asked) -> Commits:
     start = (asked.page - 1) * _COMMITS
     end = start + _COMMITS
 
-    def ask(reader: Reader) -> Commits:
-        filters = asked.filters(project, reader)
-        rows = commits_of(project.settings, reader, asked.q, top_k=end + 1, filters=filters)
-        return Commits(rows[start:end], len(rows) > end)
-
-    return project.reading(ask)
+    request = asked.request()
+    rows = project.viewing(lambda view: operations.log.log(view, request, end + 1))
+    return Commits(rows[start:end], len(rows) > end)
 
 
 def commit(project: Served, request: Request, place: str) -> HTMLResponse:
@@ -107,10 +104,3 @@ def _keys(project: Served) -> list[str]:
         return project.reading(lambda reader: [key for key, one in reader.generation.sources.items() if one.commits])
     except DocindexError:
         return []
-
-
-def _day(text: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC) if text else None
-    except ValueError:
-        raise ProblemError("invalid-request", f"since: {text} is no day") from None

@@ -8,10 +8,10 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.lookup import SYMBOL_MARK
+from docindex_dagster.operations.view import View
 from docindex_dagster.search.file_text import Definition, FileText
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit
-from docindex_dagster.search.scope import graph_of
 from docindex_dagster.search.similar import similar
 from docindex_dagster.serving.web import links
 from docindex_dagster.stores.reader import Reader
@@ -64,7 +64,7 @@ def around(
     if chosen is None:
         return Relations(None, names, (), (), (), alike)
     node = f"{file.source}!{file.path}{SYMBOL_MARK}{chosen}"
-    graph = graph_of(settings, reader, ())
+    graph = View(settings, reader, is_local=False).graph(())
     if node not in graph.numbers:
         return Relations(chosen, names, (), (), (), alike, graph.unlinked_files)
     calling = _neighbours(ask.callers(graph, node), _caller)

@@ -13,11 +13,12 @@ from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.evaluation.collected import noted_places, target_of
+from docindex_dagster.operations.fields import Name
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.searching import Answer, Name, SearchRequest
+from docindex_dagster.serving.http.searching import Answer, SearchRequest
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web import files, highlighting, pictures
 from docindex_dagster.serving.web.mistakes import trouble_of

@@ -163,7 +163,7 @@ def test_the_log_is_folded_and_what_was_forgotten_erased(memory, project):
     [
         ("messages", {"text": "x" * (256 * 1024 + 1), "session": "s"}, 413, "message-size"),
         ("messages", {"text": "x", "session": "\n"}, 422, "message"),
-        ("messages", {"text": "x", "session": ""}, 422, "invalid-request"),
+        ("messages", {"text": "x", "session": ""}, 422, "message"),
         ("messages", {"text": "x", "session": "s", "nonsense": 1}, 422, "invalid-request"),
         ("messages", {"text": "x", "session": "s", "domain": "memory/other"}, 404, "unknown-domain"),
         ("recall", {"query": "x", "domains": ["memory/other"]}, 404, "unknown-domain"),

@@ -24,7 +24,6 @@ MEANT: dict[str, list[tuple[str, str, bytes | None]]] = {
         ("GET", "/api/v1/files/git/shop/tank.py?from=999", None),
         ("GET", "/api/v1/files/git/shop/tank.py?from=5&to=2", None),
         ("POST", "/api/v1/search", b"{"),
-        ("POST", "/api/v1/search", b'{"query": "\\ud800"}'),
         ("POST", "/api/v1/search", b'{"query": "x", "\\ud800": 1}'),
         ("POST", "/api/v1/search", b'{"query": "x", "limit": "ten"}'),
         ("POST", "/api/v1/search", b"query=x"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from docindex_dagster.serving.http.searching import LONGEST_QUERY
+from docindex_dagster.operations.fields import LONGEST_QUERY
 from tests.serving.web import project
 from tests.serving.web.conftest import serving
 from tests.serving.web.test_pages import texts
