@@ -1,4 +1,4 @@
-"""Command line, HTTP, tools and Python offer each field of a request; what one of them lacks is named here, with why."""
+"""Command line, HTTP, tools and Python offer each field of a request; what one lacks is named here, with why."""
 
 import inspect
 from collections.abc import Callable
