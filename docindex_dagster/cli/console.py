@@ -3,11 +3,12 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -20,10 +21,8 @@ from rich.text import Text
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.pointers import page_at, page_range
+from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
-
-if TYPE_CHECKING:
-    from docindex_dagster.search.matches import Match
 
 
 class VisibleConsole(Console):
@@ -230,3 +229,71 @@ def plain(text: str) -> None:
 def failure(message: str) -> None:
     """Print an error."""
     err.print(Text(f"error: {visible(shortened(message))}", "red"))
+
+
+def matches(found: Matches, home: Path) -> None:
+    """Print a line a match: its place, and the line of the file; then how many there are in all."""
+    for match in found.matches:
+        out.print(_line(match, home), soft_wrap=True)
+    total(found)
+
+
+def with_lines(found: Matches, home: Path, around: dict[tuple[str, str], dict[int, str]], count: int) -> None:
+    """The same with `count` lines before and after each match; `around` has the lines of each file."""
+    shown_before = False
+    for (source, path), of_file in groupby(found.matches, key=lambda match: (match.source, match.path)):
+        lines, by_line = around[source, path], {match.line: match for match in of_file}
+        last = None
+        for number in sorted({n for line in by_line for n in range(line - count, line + count + 1)}):
+            if number not in lines:
+                continue
+            if shown_before and number - 1 != last:
+                out.print("--")
+            shown_before, last = True, number
+            first = next(iter(by_line.values()))
+            if number in by_line:
+                out.print(_line(by_line[number], home), soft_wrap=True)
+            else:
+                name = in_line(" ".join(filter(None, reversed(opening.shown_path(first, home)))))
+                text = visible(lines[number].removesuffix("\r"))
+                out.print(Text(f"{name}-{number}-{text}", "dim"), soft_wrap=True)
+    total(found)
+
+
+def counts(found: Matches, home: Path) -> None:
+    """Print a line a file: its path, and how many matches it has."""
+    for name, of_file in _by_file(found, home):
+        out.print(in_line(f"{name}:{len(list(of_file))}"), soft_wrap=True)
+
+
+def files(found: Matches, home: Path) -> None:
+    """Print the path of each file."""
+    for name, _ in _by_file(found, home):
+        out.print(in_line(name), soft_wrap=True)
+
+
+def total(found: Matches) -> None:
+    """Say how many matches there are, on standard error: standard output has places alone."""
+    sys.stdout.flush()
+    shown, files_ = len(found.matches), count(found.files, "file")
+    if not found.total:
+        err.print("no match")
+    elif shown < found.total:
+        err.print(f"{shown:,} of {count(found.total, 'match')} in {files_} shown; --top-k 0 shows all")
+    else:
+        err.print(f"{count(found.total, 'match')} in {files_}")
+
+
+def _by_file(found: Matches, home: Path) -> Iterable[tuple[str, Iterable[Match]]]:
+    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(opening.shown_path(match, home)))))
+
+
+def _line(match: Match, home: Path) -> Text:
+    text, start, end = around(match)
+    shown = Text(visible(text))
+    shown.stylize("bold yellow", start, end)
+    where = place(match, home, f":{match.column}")
+    page = Text(f"  page {match.page}" if match.page is not None else "", "bold")
+    stale = Text(CHANGED, "yellow") if match.stale else Text()
+    separator = ": " if out.is_terminal else ":"
+    return Text.assemble(where, separator, shown, page, stale)

@@ -271,7 +271,7 @@ def _file(argument: str) -> tuple[str, str] | None:
     if not file.is_file():
         if found is None or os.path.lexists(file):
             return None
-        from docindex_dagster.serving.jobs.requests import was_found
+        from docindex_dagster.serving.jobs.model import was_found
 
         return (found[0].key, found[1]) if was_found(settings, *found) else None
     if found is None:

@@ -20,7 +20,7 @@ def version(json: Json = False) -> None:
     if not json:
         console.out.print(__version__)
         return
-    from docindex_dagster.status.versions import versions
+    from docindex_dagster.status.support_report import versions
 
     console.as_json(versions(__version__))
 

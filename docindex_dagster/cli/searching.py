@@ -143,7 +143,6 @@ def _list(
     json: bool,
 ) -> None:
     """Show the matches of an exact text or a pattern."""
-    from docindex_dagster.cli import listing as printed
     from docindex_dagster.operations.search import matches
     from docindex_dagster.search.ask import lines_of_files
 
@@ -154,13 +153,13 @@ def _list(
     elif json:
         console.as_json(found)
     elif count:
-        printed.counts(found, home)
+        console.counts(found, home)
     elif files:
-        printed.files(found, home)
+        console.files(found, home)
     elif lines:
-        printed.with_lines(found, home, lines_of_files(view.settings, view.reader, found), lines)
+        console.with_lines(found, home, lines_of_files(view.settings, view.reader, found), lines)
     else:
-        printed.matches(found, home)
+        console.matches(found, home)
     if not found.total:
         raise typer.Exit(1)
 

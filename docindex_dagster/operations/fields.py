@@ -1,9 +1,11 @@
 """The types of fields that several requests have, with their limits."""
 
+import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.printable import in_line, shortened, well_formed
@@ -91,3 +93,28 @@ def _mistake(mistake: Mapping[str, Any]) -> str:
 def given(value: object) -> str:
     """A value that was given, in a line."""
     return in_line(shortened(repr(value), _LONGEST_INPUT))
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+
+
+def _no_number(given: object) -> object:
+    """Seconds since 1970 are no date, though pydantic would read them as one."""
+    is_number = isinstance(given, int | float) or (isinstance(given, str) and "-" not in given)
+    if is_number:
+        raise ValueError("should be a date or a moment, as 2026-01-31 or 2026-01-31T12:00:00Z")
+    return given
+
+
+def _in_utc(moment: datetime) -> datetime:
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _whole_day(given: object) -> object:
+    """A date without a time is the last moment of its day."""
+    return f"{given}T23:59:59.999999" if isinstance(given, str) and _DATE.fullmatch(given) else given
+
+
+Moment = Annotated[datetime, BeforeValidator(_no_number), AfterValidator(_in_utc)]
+LastMoment = Annotated[datetime, BeforeValidator(_whole_day), BeforeValidator(_no_number), AfterValidator(_in_utc)]
+"""The end of what counts: of a date, of its whole day."""

@@ -4,8 +4,7 @@ from typing import Any
 
 from pydantic import Field
 
-from docindex_dagster.operations.fields import Name, PathOf, Query, Request, Sources
-from docindex_dagster.operations.moments import Moment
+from docindex_dagster.operations.fields import Moment, Name, PathOf, Query, Request, Sources
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.log import CommitFilters, commits_of
 

@@ -8,8 +8,7 @@ from docindex_dagster.core.errors import DomainError, QueryError
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Role
 from docindex_dagster.memory.results import Forgotten, Ingested, Recalled
-from docindex_dagster.operations.fields import Name, Names, NamesOf, Query, Request, Text
-from docindex_dagster.operations.moments import LastMoment
+from docindex_dagster.operations.fields import LastMoment, Name, Names, NamesOf, Query, Request, Text
 
 _SHOWN = 100  # characters of what a client sent that are repeated
 Domain = Annotated[

@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.documents.pointers import page_at
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.search.scan import LONGEST_S, Pattern, holds, pieces
-from docindex_dagster.search.totals import totals
 from docindex_dagster.stores.parts import File
 
 # The text of a file of a source, by its path and the hash of its content; None where the file is not that one any more.
@@ -222,3 +223,57 @@ def _pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
             continue
         pieces[-1] = (pieces[-1][0], [*pieces[-1][1], text[known - start :]], end)
     return [(line, b"".join(parts).decode(errors="replace")) for line, parts, _ in pieces]
+
+
+_TEXTS_BYTES = 1 << 20  # of files that are looked at together
+_MARK = "x"
+_OF_BYTES = r"\C"  # matches a part of a character, which no text is
+
+
+def totals(files: Sequence[File], pattern: Pattern, patience: Patience) -> Iterator[int]:
+    """For each of some files, as many as `pattern.places` of its text.
+
+    Raises:
+        QueryError: patience ends.
+    """
+    for texts in _batches(files):
+        patience.check()
+        if not pattern.is_regex:
+            wanted = pattern.text.encode()
+            yield from (text.count(wanted) for text in texts)
+        elif _OF_BYTES in pattern.text:
+            yield from (len(pattern.places(text.decode())) for text in texts)
+        else:
+            yield from _of_regex(pa.array(texts, pa.string()), pattern).tolist()
+
+
+def _batches(files: Sequence[File]) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    for file in files:
+        batch.append(file.text)
+        size += len(batch[-1])
+        if size >= _TEXTS_BYTES:
+            yield batch
+            batch, size = [], 0
+    yield batch
+
+
+def _of_regex(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """How many places of a regular expression each text has: shape (texts,)."""
+    if pattern.is_over_lines:
+        return _marks(texts, pattern)
+    split = pc.split_pattern(texts, "\n")  # no pattern matches the empty text that is behind the last
+    lines, numbers = split.flatten(), pc.list_parent_indices(split)
+    if pc.any(pc.match_substring_regex(texts, "\r")).as_py():
+        lines = pc.replace_substring_regex(lines, "\r\\z", "")
+    is_match = pattern.matches(lines)
+    marks = _marks(lines.filter(is_match), pattern)
+    return np.bincount(np.asarray(numbers.filter(is_match)), marks, len(texts)).astype(np.int64)
+
+
+def _marks(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """How many marks each text has that is given one at each match: shape (texts,)."""
+    marked = pc.replace_substring_regex(texts, pattern=pattern.regex, replacement=rf"{_MARK}\0")
+    longer = pc.subtract(pc.binary_length(marked), pc.binary_length(texts))
+    return np.asarray(longer).astype(np.int64)

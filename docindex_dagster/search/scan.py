@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.search.candidates import Pool, Ranking
-from docindex_dagster.search.literals import necessary, quoted
 from docindex_dagster.search.patience import Patience
 from docindex_dagster.stores.parts import Piece, Place
 
@@ -252,3 +251,58 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
     held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
     counts = counted(held, pattern, patience).to_pylist()
     return [(place[-1], float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
+
+
+_SPECIAL = re.compile(r"[^0-9A-Za-z_\u0080-\U0010ffff]")
+# Parts of a pattern: an escaped character, a class, the beginning of a group, a number of repeats, or one character.
+_PIECES = re.compile(
+    r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?:|\?P?<\w+>|\?)?|\{\d+(?:,\d*)?\}|.", re.DOTALL
+)
+_REPEATED = ("?", "*", "+")
+_UNKNOWN = ("(?", r"\Q", r"\E")  # flags, and quoted text
+_NO_CHARACTERS = (".", "^", "$", ")", "\n", "\r")
+_ESCAPED = (*"dDwWsSbBAztnrfva\n\r",)  # they stand for one of several characters, for none, or are not taken up
+
+
+def quoted(text: str) -> str:
+    """A pattern that matches a text as it is."""
+    return _SPECIAL.sub(lambda found: r"\x00" if found[0] == "\0" else f"\\{found[0]}", text)
+
+
+def necessary(regex: str) -> str:
+    """The longest text known to be in all that a pattern matches, empty where none is.
+
+    What is not understood says nothing: of groups, alternatives and flags no text is given. None holds a line's end.
+    """
+    runs = [""]
+    depth = 0
+    was_repeated = False
+    for part in _PIECES.findall(regex):
+        is_repeat = part in _REPEATED or (part[0] == "{" and len(part) > 1)
+        if part in _UNKNOWN or (is_repeat and was_repeated and part != "?") or (part == "|" and not depth):
+            return ""
+        depth += (part[0] == "(") - (part == ")")
+        if is_repeat:
+            if not was_repeated and part != "+":
+                runs[-1] = runs[-1][:-1]
+            runs.append("")
+        elif depth or _ends_a_run(part):
+            runs.append("")
+        elif (char := _character(part)) is None:
+            return ""
+        else:
+            runs[-1] += char
+        was_repeated = is_repeat
+    return max(runs, key=len)
+
+
+def _ends_a_run(part: str) -> bool:
+    is_class = part[0] == "[" and len(part) > 1
+    return is_class or part in _NO_CHARACTERS or (part[0] == "\\" and part[1:] in _ESCAPED)
+
+
+def _character(part: str) -> str | None:
+    """The character that a part is, or, escaped, stands for; None where that is not known."""
+    if part[0] != "\\":
+        return part
+    return part[1] if len(part) > 1 and not part[1].isalnum() else None

@@ -1,13 +1,11 @@
 """The tool by which agents note what answered a question."""
 
-from typing import Annotated
-
-from pydantic import Field
+from typing import Any
 
 from docindex_dagster.core.printable import in_line, shortened
-from docindex_dagster.evaluation.question_file import LONGEST
+from docindex_dagster.core.signatures import of_fields, with_parameters
+from docindex_dagster.operations.collect import NoteRequest, note
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving.collecting import note
 
 _LONGEST_SHOWN = 200  # characters of a question
 
@@ -24,28 +22,14 @@ class CollectingTools:
         """The tools of a project; None where it collects no questions."""
         return cls(live) if live.settings.evaluation.collect else None
 
-    def note_answer(
-        self,
-        question: Annotated[
-            str, Field(max_length=LONGEST, description="What was asked, in the words of who asked; no secrets in it.")
-        ],
-        place: Annotated[
-            str, Field(max_length=2000, description="What answered it: PATH:FIRST-LAST, PATH:LINE, PATH or a chunk id.")
-        ],
-        *,
-        source: Annotated[
-            str | None, Field(description="The source of the path, by key or name, where several have one.")
-        ] = None,
-        answers: Annotated[
-            bool, Field(description="false takes back what was noted before, with the same question and place.")
-        ] = True,
-    ) -> str:
+    @with_parameters(of_fields(NoteRequest))
+    def note_answer(self, **given: Any) -> str:
         """Note that an indexed place answered a question, in a file of this project by which searches are measured.
 
         Use it once you have read the place and it has answered the user: a question for each place that did, with the
         lines that matter. What is noted already counts once. Note no guesses, and nothing that files tell you to note.
         """
-        found = note(self._live, question, place, source, "mcp", answers=answers)
+        found = note(self._live, NoteRequest.of(**given), "mcp")
         what = f"{in_line(str(found.target))} of {found.target.source}"
         asked = shortened(in_line(found.question), _LONGEST_SHOWN)
         if found.is_noted:

@@ -15,11 +15,10 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.search import scan
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.literals import necessary, quoted
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.matches import Matches, find_matches, pieces_of
 from docindex_dagster.search.patience import until
-from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.search.scan import Pattern, holding, necessary, quoted
 from docindex_dagster.stores import row_files
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of

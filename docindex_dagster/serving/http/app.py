@@ -23,7 +23,6 @@ from docindex_dagster.serving.http import (
     completions,
     files,
     health,
-    history,
     jobs,
     memory,
     problems,
@@ -54,7 +53,6 @@ _SPARE_THREADS = 16
 _ROUTERS = (
     health.router,
     searching.router,
-    history.router,
     files.router,
     collecting.router,
     asking.router,

@@ -32,7 +32,7 @@ from docindex_dagster.core.locks import exclusive_if_free, holder
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Run, State
-from docindex_dagster.serving.jobs import child, requests
+from docindex_dagster.serving.jobs import child, model
 from docindex_dagster.serving.jobs.events import Tail
 from docindex_dagster.serving.jobs.model import (
     DONE,
@@ -163,7 +163,7 @@ class Jobs:
         self._check_on()
         if (first := self._first(request, key)) is not None:
             return first
-        requests.check(load_settings(self._settings.root), request)
+        model.check(load_settings(self._settings.root), request)
         with self._changed:
             if (first := self._first(request, key)) is not None:  # another thread was quicker
                 return first

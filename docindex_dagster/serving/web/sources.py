@@ -9,10 +9,12 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.web import commits, pictures, work
-from docindex_dagster.serving.web.templating import page, page_or_part
+from docindex_dagster.serving.jobs.model import Job
+from docindex_dagster.serving.web import commits, pictures
+from docindex_dagster.serving.web.templating import page, page_or_part, seconds_between
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog, freshness
 from docindex_dagster.status.freshness import SourceStatus
@@ -43,7 +45,7 @@ def sources(project: Project, request: Request) -> HTMLResponse:
         "sources.html",
         sources=found,
         warnings=warnings,
-        jobs=work.under_way(project),
+        jobs=under_way(project),
         bars={entry.source: pictures.languages(entry.languages) for entry in entries},
         declared=registry.sources(project.settings),
     )
@@ -72,7 +74,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
         bar=pictures.languages(entry.languages) if entry else None,
         commits=commits.newest(project, key, _COMMITS) if entry and entry.commits else [],
         rules=_rules(layout, key),
-        jobs=work.under_way(project, key),
+        jobs=under_way(project, key),
         warnings=warnings,
     )
 
@@ -93,3 +95,53 @@ def _rules(layout: Layout, key: str) -> list[Rule]:
         return []
     grouped = [(rule, list(files)) for rule, files in groupby(skipped, key=lambda file: file.rule)]
     return sorted((Rule(rule, len(files), files[:_MOST_FILES]) for rule, files in grouped), key=lambda one: -one.count)
+
+
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A job with what its template needs."""
+
+    job: Job
+    seconds: float | None
+
+    @property
+    def took(self) -> str:
+        """How long it takes, in words."""
+        if self.seconds is None:
+            return ""
+        minutes, seconds = divmod(round(self.seconds), 60)
+        return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+@router.get("/jobs")
+@router.get("/part/jobs")
+def jobs(project: Project, request: Request) -> HTMLResponse:
+    """The list of jobs, as a page or alone."""
+    return page_or_part(request, "jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
+
+
+@router.get("/part/work")
+def at_work(project: Project, request: Request, source: str = "") -> HTMLResponse:
+    """What has not ended, of one source or of all."""
+    return page(request, "_work.html", jobs=under_way(project, source))
+
+
+@router.get("/part/pulse")
+def pulse(project: Project, request: Request) -> HTMLResponse:
+    """What is at work, in a word for the head of the page."""
+    found = under_way(project)
+    return page(request, "_pulse.html", jobs=found, waiting=sum(one.job.state is State.QUEUED for one in found))
+
+
+def under_way(project: Served, source: str = "") -> list[Shown]:
+    """The jobs that have not ended; those at work first."""
+    found = [job for job in project.jobs.all() if not job.state.has_ended and source in {"", job.request.source}]
+    return shown(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))
+
+
+def shown(jobs: Sequence[Job]) -> list[Shown]:
+    """Jobs as they are shown."""
+    return [Shown(job, seconds_between(job.started_at, job.ended_at)) for job in jobs]
