@@ -1,0 +1,81 @@
+"""Options of commands, derived from the fields of requests."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
+
+import typer
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+
+from docindex_dagster.cli import completion
+from docindex_dagster.core.signatures import of_fields, with_parameters
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+# Where an option is not called as its field, or has a short name.
+_FLAGS = {
+    "sources": ("--source", "-s"),
+    "all_sources": ("--all", "-a"),
+    "languages": ("--language", "-l"),
+    "human_languages": ("--lang-human",),
+    "types": ("--type", "-t"),
+    "kinds": ("--kind",),
+    "path": ("--path", "-p"),
+    "mode": ("--mode", "-m"),
+    "granularity": ("--granularity", "-g"),
+    "depth": ("--depth", "-d"),
+    "edges": ("--edge", "-e"),
+    "sessions": ("--session", "-s"),
+    "roles": ("--role",),
+}
+_LIMITS = {"ge": "min", "le": "max"}
+_COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
+    "sources": completion.sources,
+    "languages": completion.languages,
+    "kinds": completion.kinds,
+}
+
+
+def taking(
+    request: type[BaseModel], *, before: str = "json", without: Collection[str] = ()
+) -> Callable[[_Function], _Function]:
+    """Give a command an option for each field of a request; it takes them as `**`.
+
+    Args:
+        request: whose fields.
+        before: the parameter in front of which they are shown.
+        without: names of fields that are given otherwise.
+    """
+    types = get_type_hints(request)  # without the validators in them
+    return with_parameters(
+        of_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
+    )
+
+
+def _option(name: str, field: FieldInfo) -> Any:
+    flags = _FLAGS.get(name, (f"--{name.replace('_', '-')}",))
+    options = {key: getattr(one, by) for one in field.metadata for by, key in _LIMITS.items() if hasattr(one, by)}
+    if "datetime" in str(field.annotation):
+        options |= {"parser": _moment(field), "metavar": "MOMENT"}
+    return typer.Option(*flags, help=field.description, autocompletion=_COMPLETIONS.get(name), **options)
+
+
+def _moment(field: FieldInfo) -> Callable[[str], datetime]:
+    adapter: TypeAdapter[datetime] = TypeAdapter(cast("type[datetime]", field.annotation))
+
+    def parsed(text: str) -> datetime:
+        try:
+            return adapter.validate_python(text)
+        except ValidationError as error:
+            raise typer.BadParameter(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+    return parsed
+
+
+def _plain(annotation: Any) -> Any:
+    """A type that typer knows: it takes no list of literals."""
+    inner = get_args(annotation)[0] if get_origin(annotation) is list else None
+    if get_origin(inner) is not Literal:
+        return annotation
+    return list[StrEnum("Choice", {value: value for value in get_args(inner)})]  # type: ignore[misc]

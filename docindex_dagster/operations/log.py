@@ -1,0 +1,43 @@
+"""The history: the latest commits, or those about something."""
+
+from typing import Any
+
+from pydantic import Field
+
+from docindex_dagster.operations.fields import Name, PathOf, Query, Request, Sources
+from docindex_dagster.operations.moments import Moment
+from docindex_dagster.operations.view import View
+from docindex_dagster.search.log import CommitFilters, commits_of
+
+
+class LogRequest(Request):
+    """Which commits are meant. A commit must meet each filter that is set."""
+
+    query: Query = Field(default="", description="What the commits are about; empty for the latest.")
+    sources: Sources = Field(default=[])
+    all_sources: bool = Field(default=False, description="Also further branches, and not the default source alone.")
+    author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
+    since: Moment | None = Field(
+        default=None, description="Not before this, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC."
+    )
+    path: PathOf = Field(default=None)
+
+    def filters(self, view: View) -> CommitFilters:
+        """The filters that are meant.
+
+        Raises:
+            SourceError: a source is not known or not indexed.
+            QueryError: a path from the root lies in no source.
+        """
+        keys, glob = view.narrowed(self.sources, self.path, all_sources=self.all_sources)
+        return CommitFilters(keys, self.author, self.since, glob)
+
+
+def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
+    """Commits as rows of the schema `COMMITS`: the best for a query, else the latest first.
+
+    Raises:
+        DocindexError: as `LogRequest.filters` and `search.log.log`.
+    """
+    filters = request.filters(view)
+    return commits_of(view.settings, view.reader, request.query, top_k=top_k, filters=filters, warn=view.warn)
