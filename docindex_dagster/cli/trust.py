@@ -16,7 +16,13 @@ from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.core.privileges import ENVIRONMENT_FILE, INSTANCE_FILE, environment_privileges, privileges_of
+from docindex_dagster.core.privileges import (
+    ENVIRONMENT_FILE,
+    INSTANCE_FILE,
+    environment_privileges,
+    privileges_of,
+    read_limited,
+)
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     HOME_NAME,
@@ -102,8 +108,8 @@ def _root(folder: Path | None) -> Path:
 def _values(root: Path) -> dict[str, Any]:
     file = root / CONFIG_NAME
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return tomllib.loads((read_limited(file) or b"").decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(f"{file} cannot be read: {first_line(error)}") from error
 
 

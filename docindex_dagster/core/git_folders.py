@@ -36,7 +36,7 @@ _KEPT = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_E
 _ANSWER_S = 10  # for git to answer; a FIFO in the place of its index never does
 _LONGEST_TEXT = 1 << 16  # bytes; a path
 _MAX_AGE_S = 10.0  # of a look at a repository, which takes some milliseconds for 10,000 branches
-_UNSEARCHED = {"logs", "pack"}  # as are the folders of loose objects: who links to one of those has to know its hash
+_UNSEARCHED = ("logs", "objects/pack")  # as loose objects are: who links to one of those has to know its hash
 _OF_GIT = ("HEAD", "objects")  # one of them is in each git folder
 _looked_at: dict[Path, tuple[float, list[Path]]] = {}
 
@@ -103,7 +103,7 @@ def text_of(file: Path) -> str:
     """Return the text of one of git's small files; empty where there is none. Never blocks on a FIFO.
 
     Raises:
-        SourceError: It is longer than a path; git would read all of it.
+        SourceError: It is longer than a path, of which git would read all, or holds a NUL byte, at which git stops.
     """
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -116,6 +116,8 @@ def text_of(file: Path) -> str:
         text = opened.read(_LONGEST_TEXT + 1)
     if len(text) > _LONGEST_TEXT:
         raise SourceError(f"{file} is longer than a path")
+    if b"\0" in text:
+        raise SourceError(f"{file} holds a NUL byte, which no path does")
     return os.fsdecode(text).rstrip("\r\n")
 
 
@@ -155,6 +157,7 @@ def _borrowed_now(root: Path) -> Iterator[Path]:
 
 def _links_in(top: Path) -> Iterator[Path]:
     folders = [str(top)]
+    unsearched = {f"{top}/{name}" for name in _UNSEARCHED}
     while folders:
         folder = folders.pop()
         try:
@@ -165,12 +168,11 @@ def _links_in(top: Path) -> Iterator[Path]:
         except OSError:
             continue
         # The folders of loose objects are too many. Of git-lfs there are two levels, and it writes into both.
-        is_lfs = folder.endswith("/lfs/objects")
-        is_objects = (folder.endswith("/objects") and not is_lfs) or folder[: -len("/ab")].endswith("/lfs/objects")
+        is_objects = folder == f"{top}/objects" or folder[: -len("/ab")] == f"{top}/lfs/objects"
         for entry in found:
             if entry.is_symlink():
                 yield Path(entry.path)
-            elif entry.is_dir() and entry.name not in _UNSEARCHED and not (is_objects and len(entry.name) == len("ab")):
+            elif entry.is_dir() and entry.path not in unsearched and not (is_objects and len(entry.name) == len("ab")):
                 folders.append(entry.path)
 
 

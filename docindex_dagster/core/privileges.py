@@ -16,6 +16,7 @@ from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.git_folders import borrowed
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.trust import Privilege, trust_in
+from docindex_dagster.core.urls import local_path
 
 INSTANCE_FILE = "dagster.yaml"
 ENVIRONMENT_FILE = ".env"
@@ -88,7 +89,8 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     place = table.get("url", table.get("path"))
     if not isinstance(place, str):
         return None
-    outside = [] if "url" in table else _outside(root, place)
+    local = local_path(place) if "url" in table else place
+    outside = [] if local is None else _outside(root, local)
     cloned = {name: table[name] for name in ("branch", "branches", "submodules") if table.get(name)}
     if not (outside or cloned or "url" in table):
         return None
@@ -119,7 +121,7 @@ def trusted_file(root: Path, name: str) -> bytes | None:
         OwnershipError: As `trust_in`.
         SettingsError: The file is too large.
     """
-    data = _read(root / name)
+    data = read_limited(root / name)
     is_trusted = data is not None and trust_in(root).grants(_file_privilege(name, data))
     return data if is_trusted else None
 
@@ -190,7 +192,7 @@ def _places(root: Path, path: str) -> tuple[list[Path], list[Path]]:
     is_parent = folder.name == LIBRARY_PLACEHOLDER
     places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
     try:
-        others = [] if is_parent else borrowed(folder)
+        others = borrowed(folder)
     except SourceError:  # where its links lead is not known
         others = [folder / ".git"]
     return [Path(os.path.realpath(place)) for place in places], [Path(os.path.realpath(other)) for other in others]
@@ -208,7 +210,7 @@ def _folders_in(folder: Path) -> list[Path]:
 
 
 def _file_privileges(root: Path, name: str) -> list[Privilege]:
-    data = _read(root / name)
+    data = read_limited(root / name)
     return [] if data is None else [_file_privilege(name, data)]
 
 
@@ -216,8 +218,12 @@ def _file_privilege(name: str, data: bytes) -> Privilege:
     return Privilege.of(name, f"{len(data):,} bytes", digest(data))
 
 
-def _read(file: Path) -> bytes | None:
-    """Return the content of a file; None if there is none."""
+def read_limited(file: Path) -> bytes | None:
+    """Return the content of a file of a project; None if there is none.
+
+    Raises:
+        SettingsError: It is too large.
+    """
     if not file.is_file():
         return None
     with file.open("rb") as content:

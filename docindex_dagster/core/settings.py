@@ -36,7 +36,14 @@ from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import command
-from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, Privileged, granted_paths, privileges_of, without
+from docindex_dagster.core.privileges import (
+    LIBRARY_PLACEHOLDER,
+    Privileged,
+    granted_paths,
+    privileges_of,
+    read_limited,
+    without,
+)
 from docindex_dagster.core.trust import Privilege, Trust, trust_in
 from docindex_dagster.core.urls import check_url, scrub
 
@@ -615,7 +622,7 @@ def _text_of(root: Path, given: Trust) -> str:
     if not given.is_full:
         check_owner(root, given.owner)
         check_owner(file, given.owner)
-    return file.read_text(encoding="utf-8")
+    return (read_limited(file) or b"").decode()
 
 
 @lru_cache(_MOST_PARSED)

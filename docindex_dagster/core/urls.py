@@ -4,8 +4,9 @@ git takes more for a URL than a place: `ext::COMMAND` runs a command, and what b
 what is allowed here gets as far as git. No message repeats a URL that was refused, since it may hold a password.
 """
 
+import os
 import re
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, unquote_to_bytes, urlsplit
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _HELPER = re.compile(r"[A-Za-z0-9+.-]*::")
@@ -45,8 +46,10 @@ def check_url(url: str) -> str:
 
 
 def local_path(url: str) -> str | None:
-    """Return the path of a local repository URL; None for a remote one."""
-    return unquote(urlsplit(url).path) if url.startswith("file://") else url if url.startswith("/") else None
+    """Return the path of a local repository URL, as git reads it: with `?` and `#`; None for a remote one."""
+    if url.startswith("file://"):
+        return os.fsdecode(unquote_to_bytes(url.removeprefix("file://")))
+    return url if url.startswith("/") else None
 
 
 def repository_name(url: str) -> str:
@@ -93,6 +96,8 @@ def _check_scp(url: str) -> None:
 def _check_file(url: str) -> None:
     if not url.startswith("file:///"):
         raise ValueError("needs three slashes: file:///absolute/path")
+    if "\0" in (local_path(url) or ""):
+        raise ValueError("holds a NUL character, which no path does")
 
 
 def _check_network(parts: SplitResult) -> None:

@@ -41,6 +41,7 @@ _KEYS = ("mode", "home", *_SECTIONS, "weights")
 _SECRET = "api_key"  # noqa: S105 the name of one
 _RECIPIENT = {"provider", "url", "base_url"}  # which a key is for
 _LARGEST_WEIGHT = 1e6
+_MOST_CHARACTERS = 1 << 20
 
 _Section = TypeVar("_Section", bound=BaseModel)
 
@@ -64,7 +65,11 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
         OwnershipError: its home belongs to another user, or other users may write it.
     """
     try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
+        with file.open(encoding="utf-8") as opened:
+            text = opened.read(_MOST_CHARACTERS + 1)
+        if len(text) > _MOST_CHARACTERS:
+            raise SettingsError(f"{file} is too large: docindex reads {_MOST_CHARACTERS:,} characters at most")
+        values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     _check_names(file, "", values, _KEYS)

@@ -22,6 +22,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation.indexed_files import IndexedFile
 from docindex_dagster.evaluation.questions import Origin, Question, Target, most_common
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.paths import read_regular
 from docindex_dagster.stores.analysis import terms
 
 Files = Mapping[str, Mapping[str, IndexedFile]]  # by source, then by path
@@ -126,9 +127,10 @@ def _rows(file: Path, problems: list[str]) -> Iterator[_Row]:
 
 def _text(file: Path) -> str:
     try:
-        if file.stat().st_size > _MOST_BYTES:
+        data = read_regular(file, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
             raise QuestionError(f"{file} is larger than {_MOST_BYTES >> 20} MiB")
-        return file.read_text(encoding="utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise QuestionError(f"{file} is no UTF-8: {error.reason} at byte {error.start:,}") from error
 

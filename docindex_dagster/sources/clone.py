@@ -76,14 +76,21 @@ def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[
 
 
 def _refuse_foreign(remote: Remote) -> None:
-    """Check that the `.git` of a folder of this machine is its own.
+    """Check that git reads a folder of this machine itself, and that its `.git` is its own.
+
+    For a path without a repository, git would follow a file that names another folder, or take `PATH.git`.
 
     Raises:
-        SourceError: it is not.
+        SourceError: it does not, or it is not.
     """
-    folder = local_path(remote.url)
-    if folder is not None and Path(folder, ".git").exists():
+    path = (local_path(remote.url) or "").rstrip("/")
+    if not (path and (os.path.lexists(path) or os.path.lexists(f"{path}.git"))):
+        return
+    folder, limit_s = Path(path), transfer.limit_s(remote.url)
+    if (folder / ".git").exists():
         guard.options(os.fsencode(folder))
+    elif transfer.attempt(folder, "--git-dir=.", "rev-parse", "--git-dir", timeout_s=limit_s) is None:
+        raise SourceError(f"{path} is not a git repository; name the folder of one")
 
 
 def _mend(source: Source, remote: Remote, history: int, report: Report) -> None:

@@ -51,6 +51,8 @@ def declare(root: Path, place: str, kind: str | None = None, branch: str | None 
     if is_url(place) and not os.path.lexists(place):
         where = {"url": _checked(place)}
         kind = kind or "git"
+        if (local := local_path(place)) is not None:
+            _check_elsewhere(root, Path(local))
     else:
         where, kind = _local(root, place, kind, is_followed=branch is not None)
     _refuse_untrusted(root, where)
@@ -82,8 +84,7 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     folder = Path(os.path.normpath(folder.absolute()))
     if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
-    if not folder.is_relative_to(root):  # what leads out of the project needs trust, which it can be given
-        check_way(folder)
+    _check_elsewhere(root, folder)
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
     is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
@@ -95,6 +96,12 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     written = folder.relative_to(root) if folder.is_relative_to(root) else folder
     where = {"path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written)}
     return where, kind or ("git" if is_repository and not is_parent else "library")
+
+
+def _check_elsewhere(root: Path, folder: Path) -> None:
+    """Check the way to a folder; what leads out of the project needs trust, which it can be given."""
+    if not folder.is_relative_to(root):
+        check_way(folder)
 
 
 def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:

@@ -130,9 +130,9 @@ def fetch_contents(repository: Path, commit: str, history: int) -> None:
 def answers(remote: Remote) -> bool:
     """Whether the remote can be reached now, with no clone in between."""
     arguments = ("ls-remote", "--quiet", "--", remote.url, "HEAD")
-    limit_s = transfer.limit_s(remote.url)
-    answer = transfer.attempt(remote.repository.parent, *arguments, transports=transfer.EVERYWHERE, timeout_s=limit_s)
-    return answer is not None
+    everywhere, limit_s = transfer.EVERYWHERE, transfer.limit_s(remote.url)
+    with tempfile.TemporaryDirectory() as folder:  # where no repository's settings count
+        return transfer.attempt(Path(folder), *arguments, transports=everywhere, timeout_s=limit_s) is not None
 
 
 def tidy(repository: Path) -> None:

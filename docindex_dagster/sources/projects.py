@@ -11,7 +11,6 @@ from typing import Any
 
 from platformdirs import user_config_path
 
-from docindex_dagster.core import git_folders
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import CONFIG_NAME, Settings
@@ -127,8 +126,12 @@ def _remotes(tree: Path) -> list[str]:
     """The places that the remotes of a clone name; none of a work tree whose git folder lies elsewhere."""
     if (tree / ".git").is_symlink():
         return []
+    try:  # a branch takes a hundred bytes of it
+        text = os.fsdecode(read_regular(tree / ".git" / "config", _LONGEST_LIST))
+    except OSError:
+        return []
     places, in_remote = [], False
-    for line in git_folders.text_of(tree / ".git" / "config").splitlines():
+    for line in text.splitlines():
         key, _, value = line.strip().partition("=")
         if key.startswith("["):
             in_remote = key.startswith("[remote ")

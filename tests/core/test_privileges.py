@@ -169,6 +169,12 @@ def _borrow_in_another_way(how: str, root: Path, other: Path) -> None:
     match how:
         case "a link that stays inside":
             _link(own / "refs", root / "refs")
+        case "a link in a folder that is named like one of git's":
+            (own / "refs/heads/logs").mkdir()
+            (own / "refs/heads/logs/all").symlink_to(other)
+        case "a link in a folder that is named like one of loose objects":
+            (own / "refs/heads/objects/ab").mkdir(parents=True)
+            (own / "refs/heads/objects/ab/all").symlink_to(other)
         case "a link for git-lfs":
             (own / "lfs/objects/ab").mkdir(parents=True)
             (own / "lfs/objects/ab/cd").symlink_to(other)
@@ -216,6 +222,8 @@ def _borrow(how: str, root: Path, other: Path) -> None:
         "gitdir",
         "commondir",
         "a link that stays inside",
+        "a link in a folder that is named like one of git's",
+        "a link in a folder that is named like one of loose objects",
         "a link for git-lfs",
         "a bare repository",
     ],

@@ -140,6 +140,14 @@ def test_a_mistake_is_reported_with_its_file_key_and_what_is_allowed(tmp_path, t
     assert "docindex.toml" in str(caught.value)
 
 
+def test_a_file_that_is_too_large_is_refused(tmp_path):
+    with (tmp_path / "docindex.toml").open("wb") as file:
+        file.truncate(2 << 20)
+
+    with pytest.raises(SettingsError, match=r"docindex\.toml is too large"):
+        load_settings(tmp_path)
+
+
 def test_a_wrong_variable_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("DOCINDEX_SEARCH__TOP_K", "many")
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.core.urls import check_url, is_url, repository_name, scrub
+from docindex_dagster.core.urls import check_url, is_url, local_path, repository_name, scrub
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,7 @@ def test_a_repository_is_named_after_the_last_part_of_its_url(url, name):
     ("url", "why"),
     [
         ("--upload-pack=touch x", "dash"),
+        ("file:///srv/a%00b", "NUL"),
         ("-u@example.org:x", "dash"),
         ("ssh://-oProxyCommand=touch/x", "host that begins with a dash"),
         ("ssh://%2DoProxyCommand=touch/x", "host that begins with a dash"),
@@ -105,3 +106,17 @@ def test_no_message_keeps_what_stands_before_the_host(secret):
 )
 def test_secrets_of_odd_urls_are_left_out_and_paths_stay(text, shown):
     assert scrub(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("file:///srv/a%20b", "/srv/a b"),
+        ("file:///srv/a?b#c", "/srv/a?b#c"),
+        ("file:///srv/%FF", "/srv/\udcff"),
+        ("/srv/a%20b", "/srv/a%20b"),
+        ("https://example.org/a", None),
+    ],
+)
+def test_the_path_in_a_url_is_the_one_that_git_reads(url, path):
+    assert local_path(url) == path

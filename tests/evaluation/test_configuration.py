@@ -30,6 +30,11 @@ def test_an_empty_file_changes_nothing(read, base):
     assert read("") == base
 
 
+def test_a_file_that_is_too_large_is_refused(read):
+    with pytest.raises(SettingsError, match="too large"):
+        read("#" * (2 << 20))
+
+
 def test_what_it_names_is_changed_and_the_rest_stays(read):
     found = read(
         'mode = "bm25"\n[search]\ncandidates = 50\n[rerank]\nprovider = "mmr"\n'

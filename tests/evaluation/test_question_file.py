@@ -1,6 +1,7 @@
 """Questions of a user's file: its two formats, what paths mean in it, and what is said of its mistakes."""
 
 import json
+import os
 
 import pytest
 
@@ -191,6 +192,15 @@ def test_a_file_that_is_no_text_is_refused(read, root, warn):
 
     with pytest.raises(QuestionError, match="no UTF-8"):
         read_questions(load_settings(root), root / "questions.csv", FILES, warn)
+
+
+@pytest.mark.parametrize("kind", ["FIFO", "device"])
+def test_what_is_no_regular_file_is_not_read(root, warn, kind):
+    file = root / "questions.csv"
+    os.mkfifo(file) if kind == "FIFO" else file.symlink_to("/dev/null")
+
+    with pytest.raises(OSError, match="not a regular file"):
+        read_questions(load_settings(root), file, FILES, warn)
 
 
 def test_a_mark_of_the_byte_order_and_lines_of_windows_do_no_harm(read):

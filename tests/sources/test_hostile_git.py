@@ -248,8 +248,8 @@ def redirect(tree: Tree, outside: Path, how: str) -> None:
     shutil.rmtree(tree.root / ".git")
     inner = tree.root / "inner"
     match how:
-        case "file":
-            (tree.root / ".git").write_text(f"gitdir: {outside}/.git\n")
+        case "file" | "file with a NUL byte":
+            (tree.root / ".git").write_text(f"gitdir: {outside}/.git{'' if how == 'file' else chr(0)}\n")
         case "relative file":
             (tree.root / ".git").write_text("gitdir: ../private/.git\n")
         case "link":
@@ -294,12 +294,12 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("how", [*WAYS, "long way to the common folder"])
+@pytest.mark.parametrize("how", [*WAYS, "long way to the common folder", "file with a NUL byte"])
 def test_the_repository_of_another_folder_is_not_read(repository, outside, how, monkeypatch):
     monkeypatch.chdir(repository.root.parent)
     redirect(repository, outside, how)
 
-    problem = "is not the repository of this folder|is longer than a path|cannot use bare repository"
+    problem = "is not the repository of this folder|is longer than a path|holds a NUL|cannot use bare repository"
     with pytest.raises(SourceError, match=problem):
         look_at(repository)
 
@@ -444,6 +444,32 @@ def test_a_path_whose_git_folder_became_anothers_is_not_mended_by_a_clone_of_tha
     assert followed.reports == []
     assert followed.files == {"a.md": "mine\n"}
     assert Tree(followed.layout.repository("git/up"), "git").git("ls-tree", "--name-only", "main") == "a.md"
+
+
+@pytest.mark.parametrize("how", ["file", "beside"])
+@pytest.mark.parametrize("end", ["", "/"])
+def test_a_path_that_leads_git_to_another_repository_is_not_cloned(outside, tmp_path, how, end):
+    (tmp_path / ("lib" if how == "file" else "lib.git")).write_text(f"gitdir: {outside}/.git\n")
+
+    for number, url in enumerate((f"file://{tmp_path}/lib{end}", f"{tmp_path}/lib{end}")):
+        with pytest.raises(SourceError, match="lib is not a git repository"):
+            Followed(tmp_path / f"home{number}", url).update()
+
+
+def test_settings_of_the_repository_around_a_home_with_an_odd_name_do_not_count(repository, trap, tmp_path):
+    repository.write("a.md")
+    repository.commit()
+    around = new_repository(tmp_path / "project:1")
+    followed = Followed(around.root / "home", repository.root.as_uri())
+    followed.update()
+    around.git("config", "core.sshCommand", f"{trap} </dev/null")
+    around.git("config", "url.ssh://example.org/.insteadOf", "file://")
+    repository.root.rename(tmp_path / "gone")
+
+    with pytest.raises(SourceError, match="cannot fetch"):
+        followed.update()
+
+    assert not trap.is_sprung
 
 
 def test_objects_that_are_links_are_not_cloned(repository, outside, tmp_path):

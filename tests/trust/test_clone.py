@@ -31,6 +31,8 @@ def team(hostile, git):
 
 
 def test_it_chooses_no_project_until_its_user_does(hostile, team, monkeypatch):
+    with (hostile.root / ".git/config").open("a") as config:
+        config.writelines(f'[branch "{number}"]\n\tremote = origin\n' for number in range(3000))
     for words in (("search", "combination"), ("log",), ("mcp",)):
         done = hostile.start(*words)
         assert done.stdout == ""

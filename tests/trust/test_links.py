@@ -199,6 +199,31 @@ def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):
     assert "is not trusted" in " ".join(done.stderr.split())
 
 
+def test_a_bare_repository_that_a_pull_makes_borrow_is_asked_for_again(own, git):
+    (project := own.user / "project").mkdir()
+    bare = own.root / "lib.git"
+    git(own.root, "init", "--bare", "-b", "main", str(bare))
+    assert own.run("source", "add", f"file://{bare}", cwd=project).returncode == 0
+    assert "git/lib" in own.run("source", "list", cwd=project).stdout
+
+    (bare / "commondir").write_text(f"{own.user}/private.git\n")
+    git_folders._looked_at.clear()
+
+    assert "git/lib" not in own.run("source", "list", cwd=project).stdout
+
+
+def test_a_link_of_a_checkout_is_not_followed_by_its_url(own, git):
+    (project := own.user / "project").mkdir()
+    git(own.root, "init")
+    git(own.user, "init", "-q", "private")
+    (own.root / "lib").symlink_to(own.user / "private")
+
+    done = own.run("source", "add", f"file://{own.root}/lib", cwd=project)
+
+    assert done.returncode == 1
+    assert f"if you mean {own.user / 'private'}, name it so" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("name", [".docindex", "index"])
 def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypatch, name):
     for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
