@@ -14,6 +14,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Message, Tool
+from docindex_dagster.search.model import CHANGED
 
 SYSTEM = """\
 You answer questions about a team's code and documentation. The user sends numbered passages of it, found by a search, \
@@ -110,7 +111,7 @@ def data_of(passage: Passage) -> Data:
         passage.language or "",
         f"page {passage.page}" if passage.page is not None else "",
         f"score {passage.score:.2f}",
-        "changed since it was indexed" if passage.stale else "",
+        CHANGED if passage.stale else "",
         "cut" if passage.is_cut else "",
     ]
     place = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"

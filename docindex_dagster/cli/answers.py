@@ -15,6 +15,7 @@ from docindex_dagster.answering.rendering import as_text
 from docindex_dagster.cli import console, opening
 from docindex_dagster.core.printable import in_line, shortened, visible
 from docindex_dagster.llm.chat import Delta
+from docindex_dagster.search.model import CHANGED
 
 FileOf = Callable[[str, str], str | None]
 """The file on disk of a path of a source; None where there is none."""
@@ -115,7 +116,7 @@ class Shown:
             better = f"; [{worst.better}] has more" if worst.better else ""
             line.append(f"  doubtful: the lines have hardly any of it{better}", style)
         if any(citation.stale for citation in of_number):
-            line.append(console.CHANGED, "yellow")
+            line.append(f"  {CHANGED}", "yellow")
         return line
 
     def _place(self, passage: Passage, spans: Sequence[tuple[int, int]]) -> Text:

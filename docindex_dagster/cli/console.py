@@ -22,7 +22,7 @@ from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.pointers import page_at, page_range
 from docindex_dagster.search.matches import Match, Matches, around
-from docindex_dagster.search.model import Hit, Signal, Snippet, title
+from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 
 
 class VisibleConsole(Console):
@@ -53,7 +53,6 @@ _IS_TERMINAL = sys.stdout.isatty()
 out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
 err = _Messages(stderr=True, soft_wrap=True)
 
-CHANGED = "  changed on disk since it was indexed"
 _GAP = 2  # cells between two columns
 _HASH = 10  # characters of a commit's
 _FILES_SHOWN = 3
@@ -112,7 +111,7 @@ def hits(found: Sequence[Hit], home: Path, *, with_source: bool, explain: bool =
         if hit.is_uncommitted:
             line.append("  uncommitted", "yellow")
         if hit.stale:
-            line.append(CHANGED, "yellow")
+            line.append(f"  {CHANGED}", "yellow")
         out.print(line)
         if hit.summary:
             out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
@@ -161,7 +160,7 @@ def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool
     """Print one chunk whole, under a line that says where it is, and whether its file was changed since."""
     pages = page_range(row)
     details = [row["chunk_type"], pages, title(row["qualified_name"], row["heading_path"]), row["signature"]]
-    out.print(_head(row, file, home).append(CHANGED if is_changed else "", "yellow"))
+    out.print(_head(row, file, home).append(f"  {CHANGED}" if is_changed else "", "yellow"))
     out.print(Text(visible("  ".join(detail for detail in details if detail)), "dim"))
     if row["summary"]:
         out.print(Text(in_line(row["summary"]), "dim italic"))
@@ -294,6 +293,6 @@ def _line(match: Match, home: Path) -> Text:
     shown.stylize("bold yellow", start, end)
     where = place(match, home, f":{match.column}")
     page = Text(f"  page {match.page}" if match.page is not None else "", "bold")
-    stale = Text(CHANGED, "yellow") if match.stale else Text()
+    stale = Text(f"  {CHANGED}", "yellow") if match.stale else Text()
     separator = ": " if out.is_terminal else ":"
     return Text.assemble(where, separator, shown, page, stale)

@@ -13,6 +13,7 @@ from docindex_dagster.core import work
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command, in_line
 from docindex_dagster.core.work import Work
+from docindex_dagster.search.model import CHANGED
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _notes(present: "Present") -> list[str]:
 
 
 def _cells(row: "SourceStatus") -> tuple[str | int | float, ...]:
-    state = f"{row.state}, changed since" if row.is_current is False else row.state
+    state = f"{row.state}, {CHANGED}" if row.is_current is False else row.state
     times = (row.changed_at, row.checked_at or "")
     figures = (row.files, row.chunks, row.commits, row.megabytes)
     return (row.source, state, *figures, *(moment[:16].replace("T", " ") for moment in times))

@@ -14,7 +14,7 @@ from functools import lru_cache
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.search.model import Hit
+from docindex_dagster.search.model import CHANGED, Hit
 
 _FENCE = re.compile(r"`{3,}")
 _CUT = "…"
@@ -202,7 +202,7 @@ def _as_markdown(passage: ContextPassage) -> str:
     name = in_line(passage.name or "").replace("`", "'")
     what = " ".join(filter(None, (passage.kind, f"`{name}`" if name else "")))
     notes = [] if passage.page is None else [f"page {passage.page}"]
-    notes += ["changed on disk since it was indexed"] if passage.stale else []
+    notes += [CHANGED] if passage.stale else []
     notes += ["cut"] if passage.is_cut else []
     about = "; ".join([what, *([passage.language] if passage.language else []), *notes])
     longest = max((len(run) for run in _FENCE.findall(passage.text)), default=2)

@@ -13,7 +13,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.matches import Match, Originals
-from docindex_dagster.search.model import Hit
+from docindex_dagster.search.model import CHANGED, Hit
 from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
@@ -101,7 +101,7 @@ def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -
 def _note(key: str, edits: Edits) -> str:
     kinds = (("changed", edits.changed), ("new", edits.new), ("gone", edits.gone))
     listed = "; ".join(f"{kind}: {_some(paths)}" for kind, paths in kinds if paths)
-    return f"{key} has changed since it was indexed ({listed}): `docindex index` brings it up to date"
+    return f"{key} has {CHANGED} ({listed}): `docindex index` brings it up to date"
 
 
 def _some(paths: Sequence[str]) -> str:

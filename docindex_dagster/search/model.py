@@ -32,6 +32,9 @@ class Granularity(StrEnum):
 GranularityName = Literal["chunk", "file"]
 SourceType = Literal["doc", "code", "test", "config", "commit"]  # what a file is for, or a commit
 
+CHANGED = "changed since it was indexed"
+"""What every surface says of a file or source that differs from the index."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:

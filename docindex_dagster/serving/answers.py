@@ -17,7 +17,7 @@ from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.operations.show import ShownChunk
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.matches import Match, Matches, around
-from docindex_dagster.search.model import Hit, title
+from docindex_dagster.search.model import CHANGED, Hit, title
 from docindex_dagster.serving import budget
 from docindex_dagster.status.catalog import lacks
 
@@ -33,7 +33,6 @@ _DAY = len("2026-01-01")
 _FILES = 10  # of one commit
 _SHORT_HASH = 10
 _NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
-_CHANGED = "the file was changed since it was indexed"
 _FENCE = re.compile(r"`{3,}")
 
 
@@ -88,7 +87,7 @@ def of_hit(rank: int, hit: Hit) -> str:
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     about += f", lines {hit.start_line}-{hit.end_line}" + (f", page {hit.page}" if hit.page is not None else "")
     about += f", score {hit.score:.3f}"
-    notes = f"; {_CHANGED}" if hit.stale else ""
+    notes = f"; {CHANGED}" if hit.stale else ""
     head = f"{rank}. {hit.source} {in_line(hit.path)}:{hit.line} ({about}{notes})"
     lines = [f"   | {line}" for line in visible(hit.snippet.text).split("\n") if line.strip()]
     about_it = [f"   {name}"] if name else []
@@ -126,7 +125,7 @@ def _number(count: int, noun: str, plural: str) -> str:
 
 
 def _file(match: Match) -> str:
-    stale = f" ({_CHANGED})" if match.stale else ""
+    stale = f" ({CHANGED})" if match.stale else ""
     file = f"\n   file: {in_line(match.file)}" if match.file else ""
     return f"{match.source} {in_line(match.path)}{stale}{file}"
 
@@ -293,7 +292,7 @@ def _about(shown: ShownChunk, first: int, file: str | None) -> str:
     name = title(row["qualified_name"], row["heading_path"])
     what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
     place = f"{row['source']} {in_line(row['path'])}:{row['start_line'] + first}-{row['end_line']}"
-    notes = f"; {_CHANGED}" if shown.is_changed else ""
+    notes = f"; {CHANGED}" if shown.is_changed else ""
     about = f"{place} ({what}), chunk {row['chunk_index'] + 1} of {row['total_chunks']}{notes}"
     about += f"\nfile: {in_line(file)}" if file else ""
     return f"{about}\nsummary: {in_line(row['summary'])}" if row["summary"] else about
@@ -322,8 +321,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
 
 def _source(present: "Present") -> str:
     one, entry = present.status, present.status.entry
-    doubt = ["may be out of date: its files or settings changed, or that is unknown"]
-    notes = [one.state, *(doubt if present.is_current is False else ())]
+    notes = [one.state, *([CHANGED] if present.is_current is False else ())]
     why = [in_line(one.problem)] if one.problem else []
     if entry is None:
         return f"- {one.source}: {'; '.join([', '.join(notes), *why])}"

@@ -68,7 +68,7 @@ def test_lines_that_changed_since_are_marked(ask):
     Path("manual/pump.py").write_text("def prime_pump(): ...\n")
 
     assert (
-        "manual/pump.py:1-3  prime_pump  changed on disk since it was indexed" in ask("prime_pump", "-l", "python").out
+        "manual/pump.py:1-3  prime_pump  changed since it was indexed" in ask("prime_pump", "-l", "python").out
     )
 
 

@@ -154,7 +154,7 @@ def test_show_marks_what_was_changed(run_indexed):
     assert "changed on disk" not in run_indexed("show", "pump.py").out
     write("manual/pump.py", "PUMP = 'another'\n")
 
-    assert "changed on disk since it was indexed" in " ".join(run_indexed("show", "pump.py").out.split())
+    assert "changed since it was indexed" in " ".join(run_indexed("show", "pump.py").out.split())
     assert "changed on disk" not in run_indexed("show", "guide.md").out
     assert {row["is_changed"] for row in json.loads(run_indexed("show", "pump.py", "--json").out)} == {True}
 

@@ -186,4 +186,4 @@ def test_options_of_listings_are_refused_elsewhere(run_indexed, option):
 
 def test_a_file_that_changed_since_is_marked(run_indexed):
     Path("manual/pump.py").write_text("def prime_pump():\n    pass\n")
-    assert "changed on disk since" in run_indexed("search", "-m", "literal", "prime_pump").out
+    assert "changed since it was indexed" in run_indexed("search", "-m", "literal", "prime_pump").out

@@ -129,7 +129,7 @@ def test_the_best_chunk_is_cut_where_it_alone_is_too_large():
 
 
 def test_a_file_that_changed_since_is_marked():
-    assert "changed on disk since it was indexed" in pack("pumps", [hit(1, 2, stale=True)], 500).markdown
+    assert "changed since it was indexed" in pack("pumps", [hit(1, 2, stale=True)], 500).markdown
 
 
 @pytest.mark.parametrize("text", ["```\ninner\n```", "````` deep", "no fence"])

@@ -438,7 +438,7 @@ def test_changed_lines_say_so(asked: Asked, tab: Page, answer: str):
         tank.write_text(before)
     expect(tab.locator("a.citation").first).to_have_text(re.compile(r"\[\d changed\]"))
     expect(tab.locator("a.citation").first).to_have_attribute("title", re.compile("changed since they were indexed"))
-    expect(tab.locator(".cited .source").first).to_contain_text("changed since indexed")
+    expect(tab.locator(".cited .source").first).to_contain_text("changed since it was indexed")
     expect(tab.locator(".checks")).to_contain_text("1 of changed lines")
 
 

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster import __version__
 from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.search.model import CHANGED
 from docindex_dagster.serving.web import links
 
 _STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "days"))
@@ -69,7 +70,7 @@ _environment = Environment(
 )
 _environment.filters.update(line=in_line, ago=ago, moment=moment, machine_time=machine_time)
 _environment.filters.update(number="{:,}".format, shell=shlex.join, twice=lambda name: (name, name))
-_environment.globals.update(links=links, version=__version__)
+_environment.globals.update(links=links, version=__version__, CHANGED=CHANGED)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:

@@ -111,7 +111,7 @@ def test_a_file_that_changed_since_says_so(indexed, read):
     before = manual.read_bytes()
     try:
         manual.write_text("# Other\n")
-        assert "changed since indexed" in read("/file/library/manual/pumps.md").css_first(".badges").text()
-        assert "changed since indexed" in read("/?q=how+a+pump+is+started").css_first(".results").text()
+        assert "changed since it was indexed" in read("/file/library/manual/pumps.md").css_first(".badges").text()
+        assert "changed since it was indexed" in read("/?q=how+a+pump+is+started").css_first(".results").text()
     finally:
         manual.write_bytes(before)

@@ -114,7 +114,7 @@ function sourceOf(passage, citations) {
   const badges = element.querySelector(".badges");
   badges.append(badge(passage.source), ...(passage.name ? [badge(passage.name)] : []));
   for (const state of STATES) if (own.some((citation) => citation.state === state)) badges.append(badge(state, LOOKS[state]));
-  if (passage.stale) badges.append(badge("changed since indexed", "badge warn"));
+  if (passage.stale) badges.append(badge(document.body.dataset.changed, "badge warn"));
   const because = own.filter((citation) => citation.state === "doubtful" || citation.stale).map(reason);
   show(element.querySelector(".because"), [...new Set(because)].join(" "));
   return element;
