@@ -9,16 +9,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.sections import Part, build_parts, common_path, overlaps, titled_sections
-from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
-from docindex_dagster.core.tokenizer import TokenCounter
+from docindex_dagster.chunking.chunker import ChunkOptions, Draft, FileDrafts, SourceFile
+from docindex_dagster.chunking.split import (
+    SENTENCE_END,
+    Part,
+    Piece,
+    Sizes,
+    build_parts,
+    common_path,
+    overlaps,
+    pieces_of,
+    titled_sections,
+)
+from docindex_dagster.core.tokenizer import TokenCounter, count_tokens
 from docindex_dagster.documents.load import load_document
-from docindex_dagster.documents.model import Block, Document
+from docindex_dagster.documents.model import Block, Document, Mark, build_sections, tile
 from docindex_dagster.documents.pointers import PlacedPointer, page_anchor, write_pointers
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs
+# Smaller than those of documents: a message says one thing, in a few sentences.
+SIZES = Sizes(target=256, overlap=32, maximum=256, minimum=0)
 
 
 def chunk_document(
@@ -105,3 +116,12 @@ def _pointers(document: Document, piece: Piece) -> Iterator[PlacedPointer]:
     for pointer in piece.block.pointers:
         if len(pointer.name) <= _LONGEST:
             yield PlacedPointer(pointer.line, pointer.kind, titles, pointer.name)
+
+
+def chunk_messages(file: SourceFile, _options: ChunkOptions, /) -> FileDrafts:
+    """Cut a file of messages at the ends of sentences; a sentence that is too long, at lines, then at characters."""
+    marks = [Mark(0, "prose"), *(Mark(end.end(), "prose") for end in SENTENCE_END.finditer(file.text))]
+    sentences = tile(file.text, [mark for mark in marks if mark.offset < len(file.text)])
+    document = Document(title=None, sections=build_sections(sentences), structured=False)
+    found = cut_document(document, file.path, SIZES, count_tokens)
+    return replace(found, drafts=tuple(replace(draft, chunk_type="message") for draft in found.drafts))

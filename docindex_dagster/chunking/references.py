@@ -7,8 +7,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
-from docindex_dagster.chunking.cutting import Wanted, cut
-from docindex_dagster.chunking.versions import references_fingerprint
+from docindex_dagster.chunking.build import Wanted, cut
+from docindex_dagster.chunking.inputs import references_fingerprint
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.model import Source
 

@@ -10,13 +10,11 @@ from importlib import import_module
 from pathlib import PurePosixPath
 
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
-from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
-from docindex_dagster.chunking.lines import chunk_lines, without_long_ends
 from docindex_dagster.chunking.names import extracted
-from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.chunking.packing import chunk_lines, without_long_ends
+from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest

@@ -120,7 +120,7 @@ class _Note:
 
 
 def _notes(layout: Layout) -> list[_Note]:
-    from docindex_dagster.chunking.fallbacks import fallbacks
+    from docindex_dagster.chunking.verify import fallbacks
     from docindex_dagster.core import tables
     from docindex_dagster.status import catalog
 

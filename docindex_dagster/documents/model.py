@@ -1,5 +1,6 @@
-"""What every loader returns: a document as sections of blocks, in the order of the file."""
+"""What every loader returns, and how it is made: a document as sections of blocks, in the order of the file."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,3 +80,83 @@ class Document:
     structured: bool = True  # false for plain text, which has no headings to speak of
     fallback: str | None = None  # why the file was read as plain text
     pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a block begins, in characters, and what it is. It ends where the next one begins."""
+
+    offset: int
+    kind: BlockKind
+    level: int = 0
+    title: str = ""
+
+
+def tile(text: str, marks: Sequence[Mark]) -> list[Block]:
+    """Cut `text` at the marks, which are in ascending order. What stands before the first mark belongs to it."""
+    if not text:
+        return []
+    kept: list[Mark] = []
+    for mark in marks:
+        if not kept or mark.offset > kept[-1].offset:
+            kept.append(mark)
+    kept = kept or [Mark(0, "prose")]
+    starts = [0, *(mark.offset for mark in kept[1:]), len(text)]
+    blocks = []
+    line, byte = 1, 0
+    for index, mark in enumerate(kept):
+        part = text[starts[index] : starts[index + 1]]
+        block = Block(
+            kind=mark.kind,
+            text=part,
+            start_line=line,
+            end_line=last_line(part, line),
+            start_byte=byte,
+            end_byte=byte + utf8_length(part),
+            level=mark.level,
+            title=mark.title,
+        )
+        blocks.append(block)
+        line += part.count("\n")
+        byte += utf8_length(part)
+    return blocks
+
+
+def last_line(text: str, first_line: int) -> int:
+    """The line of the last character of a text that begins on `first_line`; a line end belongs to its line."""
+    return first_line + text.count("\n", 0, max(len(text) - 1, 0))
+
+
+def utf8_length(text: str) -> int:
+    """How many bytes a text takes as UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def build_sections(blocks: Iterable[Block]) -> tuple[Section, ...]:
+    """Cut a document's blocks before each heading."""
+    sections: list[Section] = []
+    open_headings: list[Block] = []
+    current: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            if current:
+                sections.append(_section(open_headings, current))
+            while open_headings and open_headings[-1].level >= block.level:
+                open_headings.pop()
+            open_headings.append(block)
+            current = []
+        current.append(block)
+    if current:
+        sections.append(_section(open_headings, current))
+    return tuple(sections)
+
+
+def _section(open_headings: list[Block], blocks: list[Block]) -> Section:
+    named = [heading for heading in open_headings if heading.title]
+    return Section(
+        heading_path=tuple(heading.title for heading in named),
+        level=open_headings[-1].level if open_headings else 0,
+        section=next((heading.title for heading in named if heading.level == 1), None),
+        subsection=next((heading.title for heading in reversed(named) if heading.level in {2, 3}), None),
+        blocks=tuple(blocks),
+    )

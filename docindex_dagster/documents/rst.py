@@ -12,8 +12,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind
-from docindex_dagster.documents.outline import build_sections
+from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind, build_sections
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
