@@ -20,9 +20,8 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.schemas import embeddings_schema
-from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings
+from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, usable
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.verify import usable
 
 # Of a model. Beyond so many rows, or three times those of the repository's tables, the oldest are forgotten.
 _MOST_ROWS = 5000

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.llm.http import Http, body_of, events_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor
+from docindex_dagster.llm.http import Http, HttpChat, Vendor, body_of, events_of
 
 _VERSION = "2023-06-01"  # of the API
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}

@@ -13,8 +13,17 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
-from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, Http, body_of, lines_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
+from docindex_dagster.llm.http import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    Http,
+    HttpChat,
+    Vendor,
+    body_of,
+    calls_of,
+    functions_of,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response

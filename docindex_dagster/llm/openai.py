@@ -10,8 +10,18 @@ from pydantic import BaseModel, NonNegativeInt
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
-from docindex_dagster.llm.http import BAD_REQUEST, OK, Http, body_of, drain, events_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
+from docindex_dagster.llm.http import (
+    BAD_REQUEST,
+    OK,
+    Http,
+    HttpChat,
+    Vendor,
+    body_of,
+    calls_of,
+    drain,
+    events_of,
+    functions_of,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response

@@ -24,10 +24,9 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.anchors import anchors_in, code_found, looked_at
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.concepts import FirstStage
-from docindex_dagster.memory.contents import Written
 from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
+from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, Written, compose
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered

@@ -15,8 +15,7 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
-from docindex_dagster.memory.contents import Written
-from docindex_dagster.memory.message import Message
+from docindex_dagster.memory.message import Message, Written
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.search.model import Scored

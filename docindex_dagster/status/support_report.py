@@ -125,7 +125,7 @@ def _project(settings: Settings) -> dict[str, Any]:
 
 
 def _index(layout: Layout) -> dict[str, Any]:
-    from docindex_dagster.embedding.weights import NAME
+    from docindex_dagster.embedding.static import NAME
     from docindex_dagster.stores.generation import read_generation, read_next
 
     generation, candidate = read_generation(layout), read_next(layout)

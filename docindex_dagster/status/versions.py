@@ -47,7 +47,7 @@ def schemas() -> dict[str, str]:
 
 def _model() -> dict[str, str]:
     """The static model, which lies in the package."""
-    from docindex_dagster.embedding.weights import NAME, SHA256
+    from docindex_dagster.embedding.static import NAME, SHA256
 
     return {"name": NAME, "sha256": SHA256}
 
