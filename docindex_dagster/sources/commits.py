@@ -18,15 +18,12 @@ from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.sources.heads import MOST_FILES_READ, Change, Head, heads
-from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.hunks import FileHunks, read_hunks
+from docindex_dagster.sources.history import MOST_FILES_READ, Change, FileHunks, Head, heads, read_hunks, shallow_end
 from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
-from docindex_dagster.sources.secret_names import secret_reason
-from docindex_dagster.sources.secrets import find_secrets, mask
+from docindex_dagster.sources.secrets import find_secrets, mask, secret_reason
 from docindex_dagster.sources.text import decode
 
 # Raise it when the same commit gives another row.

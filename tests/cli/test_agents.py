@@ -12,7 +12,7 @@ import tomlkit
 from docindex_dagster.agents.catalogue import agents
 from docindex_dagster.agents.entries import own_command
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.sources.choice import choose
+from docindex_dagster.sources.projects import choose
 from tests.privileges import as_ordinary_user
 
 ARGUMENTS = ["mcp", "--watch"]
