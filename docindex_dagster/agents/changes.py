@@ -176,6 +176,7 @@ def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, ru
     """Plan the entry of a server, and the instruction.
 
     Raises:
+        TextError: the entry cannot be written.
         AgentError: a file cannot be read, or not be edited; the message has the text to put there by hand.
     """
     file = agent.file(scope, plan.folder)
@@ -217,13 +218,22 @@ def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
 
 
 def entries_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> tuple[Any, Any]:
-    """Return the entry of a server before and after a change that was planned or made; None where there is none."""
+    """Return the entry of a server before and after a change that was planned or made; None where there is none.
+
+    Raises:
+        AgentError: the file cannot be read.
+        TextError: it is not what its format allows.
+    """
     change = plan.change(agent.file(scope, plan.folder))
     return servers_in(change.before, agent).get(name), servers_in(change.after, agent).get(name)
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
-    """The text of a file that has nothing but the entry."""
+    """The text of a file that has nothing but the entry.
+
+    Raises:
+        TextError: the entry cannot be written.
+    """
     return with_server(None, agent, name, server)
 
 

@@ -80,6 +80,8 @@ def build_chunks(
 
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
     """
     version = made_with(inputs.files, settings, summariser)
     texts = commit_texts(source, inputs.commits)

@@ -270,6 +270,9 @@ def with_scripts(page: FileDrafts, text: str, budget: int) -> FileDrafts:
         page: the chunks of the page as a document.
         text: the page.
         budget: the largest chunk of code, as for `chunk_code`.
+
+    Raises:
+        ParseError: there is no grammar for the language of scripts.
     """
     drafts = list(page.drafts)
     data = text.encode()

@@ -77,6 +77,9 @@ class StaticEmbedder:
 
         A text without a single known token has no direction of its own; it gets a fixed one, since a zero vector could
         never be found nor verified.
+
+        Raises:
+            EmbeddingError: the weights are damaged.
         """
         vectors = np.empty((len(texts), self.dimension), np.float64)
         for start in range(0, len(texts), _BATCH):
@@ -87,7 +90,11 @@ class StaticEmbedder:
         return vectors.astype(np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """A vector of shape (256,) and unit length."""
+        """A vector of shape (256,) and unit length.
+
+        Raises:
+            EmbeddingError: the weights are damaged.
+        """
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 
@@ -190,7 +197,11 @@ def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def load_model() -> None:
-    """Load the model, which takes a fifth of a second, before a text is embedded."""
+    """Load the model, which takes a fifth of a second, before a text is embedded.
+
+    Raises:
+        EmbeddingError: its weights are damaged.
+    """
     _model()
 
 

@@ -141,6 +141,7 @@ def read_published(settings: Settings) -> SharedStores:
     """Return the shared stores as they are published, not open for publishing.
 
     Raises:
+        SettingsError: no object store is set, or it cannot be used.
         ObjectStoreError: the store does not answer.
     """
     bucket = bucket_of(settings)
@@ -153,6 +154,7 @@ def known_published(settings: Settings) -> Settings:
     A source that is about to be taken out counts as gone.
 
     Raises:
+        SettingsError: no object store is set, or it cannot be used.
         ObjectStoreError: the store does not answer.
     """
     stores = read_published(settings)
