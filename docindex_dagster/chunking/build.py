@@ -1,4 +1,4 @@
-"""The `chunks` table of a source: rows of unchanged files and commits are reused, the others are made anew.
+"""The `chunks` and `references` of a source: rows of unchanged files and commits are reused, the others are made anew.
 
 `cut` hands files to the workers, and puts together what these give.
 """
@@ -12,10 +12,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
-from docindex_dagster.chunking.inputs import DECISIVE, MADE_FROM, REFRESHED, SAME_FILE, ChunkInputs, made_with
+from docindex_dagster.chunking.inputs import (
+    DECISIVE,
+    MADE_FROM,
+    REFRESHED,
+    SAME_FILE,
+    ChunkInputs,
+    made_with,
+    references_fingerprint,
+)
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import ChunkedFiles, FileJob, with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
@@ -252,3 +261,72 @@ def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, want
         wants_references=wanted.references,
         **{name: row[name] for name in _TAKEN_OVER},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencesResult:
+    """The new table, and of how many files its rows come from where."""
+
+    table: pa.Table
+    reused: int  # from an earlier run
+    taken: int  # from the workers that cut the files
+    parsed: int  # from workers that parsed them for this alone
+
+    @property
+    def without_structure(self) -> int:
+        """How many files have no structure."""
+        return int(self.table.num_rows - self.table["problem"].null_count)
+
+
+def build_references(
+    source: Source,
+    files: pa.Table,
+    chunks: pa.Table,
+    *,
+    fresh: pa.Table | None,
+    previous: pa.Table | None,
+    settings: ChunkingSettings,
+) -> ReferencesResult:
+    """What the files of a source say.
+
+    Args:
+        source: where they lie.
+        files: its `discovered_files`.
+        chunks: made of these files.
+        fresh: what workers extracted from files that they cut; None for nothing.
+        previous: the table of an earlier run, or None.
+        settings: time-outs and how many workers there are.
+
+    Returns:
+        The table, sorted by path, with a row for each file of code that has chunks, stamped with its data version.
+
+    Raises:
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
+    """
+    made_with = references_fingerprint(files)
+    wanted = referring(chunks)
+    taken = of_files(usable(fresh, made_with), wanted)
+    wanted_still = without(wanted, taken)
+    reused = of_files(settled(usable(previous, made_with)), wanted_still)
+    missing = without(wanted_still, reused)
+    parsed = _parsed(source, files, missing, settings)
+    rows = pa.concat_tables([taken, reused, parsed]).sort_by("path").combine_chunks()
+    return ReferencesResult(as_table(rows, made_with), reused.num_rows, taken.num_rows, parsed.num_rows)
+
+
+def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: ChunkingSettings) -> pa.Table:
+    """The rows of files that nobody has extracted yet; of those that changed meanwhile, that they did."""
+    if not missing.num_rows:
+        return REFERENCES.empty_table()
+    jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
+    found = of_files(cut(source, jobs, settings, Wanted(chunks=False, references=True)).references, missing)
+    return pa.concat_tables([found, _changed(without(missing, found))])
+
+
+def _changed(files: pa.Table) -> pa.Table:
+    from docindex_dagster.callgraph.table_rows import Extracted, reference_rows  # it loads the whole representation
+
+    problem = "changed: it is another file by now"
+    rows = files.to_pylist()
+    return reference_rows([Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in rows])

@@ -39,7 +39,7 @@ class Draft:
     subsection: str | None = None
     has_code: bool = False
     calls: tuple[str, ...] = ()  # distinct names, in order
-    pointers: str | None = None  # links and anchors of a document, as `documents/pointers.py` writes them
+    pointers: str | None = None  # links and anchors of a document, as `documents/model.py` writes them
     part_number: int | None = None  # 1, 2, … when one symbol or block had to be split
     parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
 

@@ -23,8 +23,16 @@ from docindex_dagster.chunking.split import (
 )
 from docindex_dagster.core.tokenizer import TokenCounter, count_tokens
 from docindex_dagster.documents.load import load_document
-from docindex_dagster.documents.model import Block, Document, Mark, build_sections, tile
-from docindex_dagster.documents.pointers import PlacedPointer, page_anchor, write_pointers
+from docindex_dagster.documents.model import (
+    Block,
+    Document,
+    Mark,
+    PlacedPointer,
+    build_sections,
+    page_anchor,
+    tile,
+    write_pointers,
+)
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs

@@ -16,7 +16,7 @@ from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import TokenCounter
-from docindex_dagster.documents.convert import is_converted
+from docindex_dagster.documents.model import is_converted
 from docindex_dagster.sources.secrets import Secret
 
 _PATIENCE = 12

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
-from docindex_dagster.documents.pointers import page_at, page_range
+from docindex_dagster.documents.model import page_at, page_range
 from docindex_dagster.search.model import Hit, Signal, Snippet, title
 
 if TYPE_CHECKING:

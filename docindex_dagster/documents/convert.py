@@ -13,16 +13,10 @@ from pathlib import Path
 
 from docindex_dagster.documents.model import Converted
 
-_PDF = "pdf"
 _MOST_MEMORY = 1 << 30  # bytes that a file may take besides what the process has
 _STATUS = Path("/proc/self/status")
 _USED = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
 _LONGEST_PROBLEM = 200
-
-
-def is_converted(language: str | None) -> bool:
-    """Whether files of a language are no text themselves."""
-    return language == _PDF
 
 
 def convert(data: bytes, language: str) -> Converted:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.documents.pointers import page_at
+from docindex_dagster.documents.model import page_at
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.patience import Patience

@@ -18,11 +18,23 @@ from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.sources.history import MOST_FILES_READ, Change, FileHunks, Head, heads, read_hunks, shallow_end
+from docindex_dagster.sources.history import (
+    MOST_FILES_READ,
+    REPOSITORY,
+    Change,
+    FileHunks,
+    Head,
+    RepositoryFigures,
+    from_json,
+    heads,
+    read_figures,
+    read_hunks,
+    shallow_end,
+    to_json,
+)
 from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
-from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
 from docindex_dagster.sources.secrets import find_secrets, mask, secret_reason
 from docindex_dagster.sources.text import decode
 

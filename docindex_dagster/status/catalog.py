@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import failures
-from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
+from docindex_dagster.sources.history import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
 
 
