@@ -9,7 +9,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
@@ -28,76 +28,6 @@ MOST_BYTES = 4 << 20
 """Of a line or an event of an answer, or of one that is read whole."""
 _LONGEST_END_S = 0.5
 _NO_KEY = "none"  # sent to other endpoints, most of which need none
-
-
-@dataclass(slots=True, eq=False)
-class Http:
-    """Connections to one endpoint, which requests share.
-
-    Attributes:
-        url: that paths are put behind.
-        headers: of all requests.
-        endpoint: says what failures mean, and how long to wait.
-    """
-
-    url: str
-    headers: Mapping[str, str] = field(repr=False)  # with the key
-    endpoint: Endpoint
-    _client: "AsyncClient | None" = field(default=None, init=False, repr=False)
-    _lock: Lock = field(default_factory=Lock, init=False, repr=False)
-
-    @asynccontextmanager
-    async def asked(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
-        """An answer, whatever its status, that can be read until the block ends.
-
-        Raises:
-            LLMTimeoutError: there was none in time.
-            LLMUnreachableError: no connection was made, or none that held until the answer began.
-            LLMError: it could not be read in the block; of a subclass by what happened.
-        """
-        response = await self._sent(method, path, content)
-        try:
-            yield response
-        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise self.endpoint.unreadable(error) from None
-        finally:
-            await response.aclose()
-
-    def accept(self, response: "Response") -> None:
-        """Refuse an answer of any other status than OK.
-
-        Raises:
-            LLMError: of a subclass by the status.
-        """
-        if response.status_code != OK:
-            raise self.endpoint.refusal(response.status_code, response.headers)
-
-    def prepare(self) -> None:
-        """Load the library, and the certificates that are trusted: a tenth of a second each."""
-        with self._lock:
-            if self._client is None:
-                import httpx2
-
-                timeout_s = self.endpoint.timeout_s
-                self._client = httpx2.AsyncClient(headers=self.headers, timeout=timeout_s, follow_redirects=False)
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
-
-    async def _sent(self, method: str, path: str, content: object) -> "Response":
-        import httpx2
-
-        self.prepare()
-        assert self._client is not None  # noqa: S101 it is prepared
-        try:
-            request = self._client.build_request(method, self.url.rstrip("/") + path, json=content)
-            return await self._client.send(request, stream=True)
-        except httpx2.TimeoutException:
-            raise self.endpoint.late() from None
-        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise self.endpoint.unreachable() from None
 
 
 async def body_of(response: "Response") -> bytes:
@@ -173,20 +103,19 @@ class Vendor:
     key_variable: str = ""
     url_variable: str = ""
 
-    def connection(self, settings: LLMSettings) -> tuple[str, str, Endpoint]:
-        """Return the URL, the key (empty for none) and the endpoint of a model.
+    def place(self, settings: LLMSettings) -> tuple[str, Endpoint]:
+        """Return the URL and the endpoint of a model."""
+        url = settings.base_url or os.environ.get(self.url_variable) or self.url
+        is_ours = settings.api_key or settings.base_url or not self.key_variable
+        variable = OUR_KEY if is_ours else self.key_variable
+        return url.rstrip("/"), Endpoint(urlsplit(url).hostname or "", variable, settings.timeout_s, settings.retries)
+
+    def key(self, settings: LLMSettings) -> str:
+        """Return the key to send, empty for none. A vendor's own key goes to that vendor alone, to no other endpoint.
 
         Raises:
             LLMKeyError: the vendor needs a key, and none is set.
         """
-        url = settings.base_url or os.environ.get(self.url_variable) or self.url
-        is_ours = settings.api_key or settings.base_url or not self.key_variable
-        variable = OUR_KEY if is_ours else self.key_variable
-        endpoint = Endpoint(urlsplit(url).hostname or "", variable, settings.timeout_s, settings.retries)
-        return url, self._key(settings), endpoint
-
-    def _key(self, settings: LLMSettings) -> str:
-        """Return the key to send. A vendor's own key goes to that vendor alone, never to another endpoint."""
         if settings.api_key:
             return settings.api_key.get_secret_value()
         if not self.key_variable:
@@ -198,14 +127,16 @@ class Vendor:
 
 
 class HttpChat(ABC):
-    """A model of a vendor, or of another endpoint that speaks its API."""
+    """A model of a vendor, or of another endpoint that speaks its API; its streams share connections."""
 
     vendor: ClassVar[Vendor]
+    endpoint: Endpoint  # once it is connected, as the URL
 
     def __init__(self, settings: LLMSettings) -> None:
         """Nothing is asked yet, and no key looked for."""
         self.settings = settings
-        self._connected: Http | None = None
+        self._client: AsyncClient | None = None
+        self._lock = Lock()
 
     @property
     def name(self) -> str:
@@ -228,8 +159,8 @@ class HttpChat(ABC):
         Raises:
             LLMError: by what happened.
         """
-        http = self._http()
-        attempts = streamed(lambda: self._attempt(http, messages, tools, max_tokens), http.endpoint)
+        self._connect()
+        attempts = streamed(lambda: self._attempt(messages, tools, max_tokens), self.endpoint)
         async with aclosing(attempts) as items:
             async for item in items:
                 yield item
@@ -237,34 +168,77 @@ class HttpChat(ABC):
     async def check(self) -> Availability:
         """Make a request that costs nothing."""
         try:
-            http = self._http()
+            self._connect()
         except LLMError as error:
             return unset(str(error), self.settings.model)
-        return await checked(lambda: self._probe(http), self.settings.model)
+        return await checked(self._probe, self.settings.model)
 
     def prepare(self) -> None:
         """Load what asking needs. Where no key is set, a question says so."""
         with suppress(LLMError):
-            self._http().prepare()
+            self._connect()
 
     async def aclose(self) -> None:
         """Close its connections."""
-        if self._connected is not None:
-            await self._connected.aclose()
+        if self._client is not None:
+            await self._client.aclose()
 
-    def _http(self) -> Http:
-        """The connections, which its streams share."""
-        if self._connected is None:
-            url, key, endpoint = self.vendor.connection(self.settings)
-            self._connected = Http(url, self._headers(key), endpoint)
-        return self._connected
+    @asynccontextmanager
+    async def asked(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
+        """An answer, whatever its status, that can be read until the block ends.
+
+        Raises:
+            LLMKeyError: no key is set.
+            LLMTimeoutError: there was none in time.
+            LLMUnreachableError: no connection was made, or none that held until the answer began.
+            LLMError: it could not be read in the block; of a subclass by what happened.
+        """
+        response = await self._sent(method, path, content)
+        try:
+            yield response
+        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self.endpoint.unreadable(error) from None
+        finally:
+            await response.aclose()
+
+    def accept(self, response: "Response") -> None:
+        """Refuse an answer of any other status than OK.
+
+        Raises:
+            LLMError: of a subclass by the status.
+        """
+        if response.status_code != OK:
+            raise self.endpoint.refusal(response.status_code, response.headers)
+
+    async def _sent(self, method: str, path: str, content: object) -> "Response":
+        import httpx2
+
+        client = self._connect()
+        try:
+            return await client.send(client.build_request(method, self._url + path, json=content), stream=True)
+        except httpx2.TimeoutException:
+            raise self.endpoint.late() from None
+        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self.endpoint.unreachable() from None
+
+    def _connect(self) -> "AsyncClient":
+        """Load the library, and the certificates that are trusted: a tenth of a second each."""
+        with self._lock:
+            if self._client is None:
+                headers = self._headers(self.vendor.key(self.settings))
+                self._url, self.endpoint = self.vendor.place(self.settings)
+                import httpx2
+
+                timeout_s = self.endpoint.timeout_s
+                self._client = httpx2.AsyncClient(headers=headers, timeout=timeout_s, follow_redirects=False)
+            return self._client
 
     def _headers(self, key: str) -> Mapping[str, str]:
         """Return the headers of all requests."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     @abstractmethod
-    def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+    def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         """Yield the items of one request's answer.
 
         Raises:
@@ -272,7 +246,7 @@ class HttpChat(ABC):
         """
 
     @abstractmethod
-    async def _probe(self, http: Http) -> tuple[str | None, str]:
+    async def _probe(self) -> tuple[str | None, str]:
         """The version of who answers, and what is wrong with the model; it raises LLMErrors."""
 
 

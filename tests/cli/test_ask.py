@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
-from docindex_dagster.llm.http import Http
+from docindex_dagster.llm.http import HttpChat
 from tests.llm.chats import ALL, MODEL, OPENAI, ChatServer, Protocol, Reply, serving
 from tests.llm.server import KEY, unused_url
 from tests.terminals import Terminal
@@ -116,13 +116,13 @@ def test_without_a_model_the_best_passages_are_shown(run_indexed, monkeypatch, s
 
 
 def test_the_model_is_loaded_while_the_search_is_under_way(ask, monkeypatch):
-    threads, load = [], Http.prepare
+    threads, load = [], HttpChat.prepare
 
-    def noted(http: Http) -> None:
+    def noted(model: HttpChat) -> None:
         threads.append(threading.current_thread())
-        load(http)
+        load(model)
 
-    monkeypatch.setattr(Http, "prepare", noted)
+    monkeypatch.setattr(HttpChat, "prepare", noted)
     ask("how does prime_pump work?")
 
     assert threads[0] is not threading.main_thread()
