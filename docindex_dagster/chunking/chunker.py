@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from docindex_dagster.chunking.split import Sizes
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.documents.model import Mark, tile
 
@@ -53,6 +52,20 @@ class FileDrafts:
     exports: tuple[str, ...] | None = None
     fallback: str | None = None  # why a code file was cut as text
     parsed: "Code | None" = field(default=None, compare=False, repr=False)  # kept to avoid parsing it again
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a chunk should be, in tokens."""
+
+    target: int = 512
+    overlap: int = 50
+    maximum: int = 2048
+    minimum: int = 128
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap < self.target <= self.maximum or not 0 <= self.minimum <= self.target:
+            raise ValueError(f"sizes must keep overlap < target <= maximum and minimum <= target: {self}")
 
 
 @dataclass(frozen=True, slots=True)

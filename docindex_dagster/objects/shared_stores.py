@@ -12,7 +12,6 @@ from typing import Any
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Held, Locks, exclusive
 from docindex_dagster.core.settings import Settings
@@ -173,9 +172,7 @@ def known_published(settings: Settings) -> Settings:
 
 def _write(file: Path, value: Any) -> None:
     """Let a file hold a value; no file for an empty one."""
-    text = json.dumps(value)
-    if not value:
+    if value:
+        snapshots.write_if_other(file, json.dumps(value))
+    else:
         file.unlink(missing_ok=True)
-    elif not file.is_file() or file.read_text(encoding="utf-8") != text:
-        with replacing(file) as temporary:
-            temporary.write_text(text, encoding="utf-8")
