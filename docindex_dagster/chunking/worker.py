@@ -20,9 +20,9 @@ from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.documents.convert import convert
 from docindex_dagster.documents.human_language import language_of
 from docindex_dagster.documents.model import Converted, is_converted
+from docindex_dagster.documents.pdf import convert
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
 from docindex_dagster.sources.paths import name_to_path, read_whole

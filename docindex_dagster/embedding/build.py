@@ -61,8 +61,7 @@ def verify_embeddings(embeddings: pa.Table, chunks: pa.Table, dimension: int) ->
     size = embeddings.schema.field("vector").type.list_size
     if size != dimension:
         failures[DIMENSION] = f"vectors have {size} values, the model has {dimension}"
-    matrix = embeddings["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False).reshape(-1, size)
-    lengths = np.linalg.norm(matrix.astype(np.float32), axis=1)
+    lengths = np.linalg.norm(matrix(embeddings["vector"]).astype(np.float32), axis=1)
     finite = np.isfinite(lengths)
     if not finite.all():
         failures[FINITE] = f"{_first(embeddings, ~finite)} has a value that is not finite"
@@ -125,7 +124,7 @@ def build_embeddings(
     known = _found(_known(previous, embedder.name, schema), hashes, embedder.name, schema, elsewhere)
     fresh = _embed(chunks, known, embedder, source, keep)
     keys = pa.concat_arrays([known["embed_text_hash"].combine_chunks(), fresh.hashes])
-    vectors = np.concatenate([_matrix(known["vector"], embedder.dimension), fresh.vectors])
+    vectors = np.concatenate([matrix(known["vector"]), fresh.vectors])
     rows = pc.index_in(hashes, keys).to_numpy(zero_copy_only=False)
     values = pa.array(vectors[rows].ravel(), pa.float16())
     table = pa.table(
@@ -242,7 +241,7 @@ def _wanted(schema: pa.Schema) -> pa.Schema:
     return pa.schema([schema.field(name) for name in COLUMNS])
 
 
-def _matrix(vectors: pa.ChunkedArray, dimension: int) -> NDArray[np.float16]:
+def matrix(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
     """A column of vectors as one array: shape (rows, dimension)."""
     values: NDArray[np.float16] = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(-1, dimension)
+    return values.reshape(-1, vectors.type.list_size)
