@@ -18,12 +18,11 @@ from pathlib import Path
 from statistics import quantiles
 
 from benchmarks.corpus import CodeFile, code_files, revision
-from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.chunker import ChunkOptions, Draft, Sizes
 from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.chunking.draft import Draft
-from docindex_dagster.chunking.jobs import FileJob
-from docindex_dagster.chunking.lines import chunk_lines
 from docindex_dagster.chunking.names import code_of, file_ir
+from docindex_dagster.chunking.packing import chunk_lines
+from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.code.extract import is_rubble
 from docindex_dagster.code.languages import has_symbols, holds_symbols

@@ -211,9 +211,9 @@ def main() -> None:
 
 def _model(semble: Path, folder: Path) -> Path:
     """Our static model in the format of semble's library, made by the interpreter of its environment."""
-    from docindex_dagster.embedding import weights
+    from docindex_dagster.embedding import static
 
-    ours = Path(weights.__file__).with_name(weights.FILE)
+    ours = Path(static.__file__).with_name(static.FILE)
     subprocess.run([semble.with_name("python"), "-c", _EXPORT, ours, folder], check=True)
     return folder
 

@@ -21,7 +21,7 @@ from docindex_dagster.search.live import Live
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import keys_of
-from docindex_dagster.sources.choice import choose
+from docindex_dagster.sources.projects import choose
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:

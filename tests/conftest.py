@@ -18,9 +18,8 @@ from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.table_reading import as_table, referring
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.jobs import FileIdentity
-from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.chunking.chunker import Draft, FileDrafts
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.cli import project
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest

@@ -52,7 +52,7 @@ def main() -> None:
     vocabulary, data = _make_tokens(build, arguments.benchmarks, arguments.seed, report)
     rows = train(data, len(vocabulary), Recipe(arguments.seed), build / "state.pt", report)
     size, sha256 = export(vocabulary, rows)
-    report(f'weights of {size / 1e6:.1f} MB; embedding/weights.py: SHA256 = "{sha256}"')
+    report(f'weights of {size / 1e6:.1f} MB; embedding/static.py: SHA256 = "{sha256}"')
 
 
 def _make_tokens(

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from docindex_dagster.chunking.chunker import Sizes
 from docindex_dagster.chunking.code import DEFAULT_BUDGET, chunk_code
 from docindex_dagster.chunking.documents import chunk_document
-from docindex_dagster.chunking.split import Sizes
 from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.core.tokenizer import count_tokens
 from training.labels.changes import questions_of_commits, questions_of_issues

@@ -17,9 +17,9 @@ from typing import Literal
 import pyarrow as pa
 from tree_sitter import Node
 
+from docindex_dagster.chunking.chunker import Sizes
 from docindex_dagster.chunking.code import DEFAULT_BUDGET, chunk_code
 from docindex_dagster.chunking.documents import chunk_document
-from docindex_dagster.chunking.split import Sizes
 from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
 from docindex_dagster.code.languages import has_symbols

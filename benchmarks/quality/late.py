@@ -32,8 +32,7 @@ from docindex_dagster.chunking.embed_text import COLUMNS, embed_texts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import words
-from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
-from docindex_dagster.embedding.weights import load_weights
+from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, load_weights
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.fusion import fuse

@@ -1,18 +1,161 @@
-"""Adding docindex to an agent and taking it out again, as changes of files; and where it is configured."""
+"""Adding docindex to an agent and taking it out again, as changes of files; and where it is configured.
 
-from collections.abc import Iterator
+The entry of docindex is made, read, set and removed here, whichever format the file has.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
-from docindex_dagster.agents.editing import TextError
-from docindex_dagster.agents.entries import bound_to, servers_in, started_by, with_server, without_server
+from docindex_dagster.agents.editing import (
+    TextError,
+    has_rules,
+    instruction,
+    is_utf8,
+    parsed,
+    with_entry,
+    with_rules,
+    without_rules,
+)
 from docindex_dagster.agents.files import Edit, Plan
-from docindex_dagster.agents.rules import has_rules, instruction, with_rules, without_rules
 from docindex_dagster.core.errors import AgentError
+from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
 
 _UNCHANGED = "; the file is unchanged"
+ROOT_VARIABLE = "DOCINDEX_ROOT"
+_ADDRESSES = ("url", "httpUrl", "serverUrl")  # of servers that are not started, but reached
+_STARTING = ("command", "args")
+_PROGRAM = "docindex"
+_ARGUMENTS = ("mcp", "--watch")
+
+
+def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
+    """The entries of servers that a file has, by name.
+
+    Raises:
+        TextError: the file is not what its format allows, or has no object where the servers should be.
+    """
+    servers = parsed(text, agent.format).get(agent.path, {})
+    if not isinstance(servers, dict):
+        raise TextError(f"{agent.path} is not what it should be: a group of servers")
+    return servers
+
+
+def with_server(text: str | None, agent: Agent, name: str, server: Server) -> str:
+    """Return a text with the entry of a server. An entry that differs is replaced whole.
+
+    Whoever wrote the old one may have set a command, variables or approvals in it that the user never saw.
+
+    Raises:
+        TextError: as `servers_in`, or the file cannot be edited.
+    """
+    new = agent.entry(server)
+    if servers_in(text, agent).get(name) == new:
+        return text or ""
+    return with_entry(text, agent.format, agent.path, name, new) or ""
+
+
+def without_server(text: str, agent: Agent, name: str) -> str | None:
+    """A text without the entry of a server; None where nothing else is left.
+
+    Raises:
+        TextError: as `with_server`.
+    """
+    servers = servers_in(text, agent)
+    if name not in servers:
+        return text
+    _check_starts(servers[name])
+    return with_entry(text, agent.format, agent.path, name, None)
+
+
+def started_by(entry: Any) -> str:
+    """The command line that an entry starts, or the address that it has; empty where it is no entry."""
+    if not isinstance(entry, dict):
+        return ""
+    address = next((entry[key] for key in _ADDRESSES if key in entry), "?")
+    parts = [part for key in _STARTING for part in _as_list(entry.get(key))]
+    return " ".join(map(str, parts)) if "command" in entry else str(address)
+
+
+def replaced_keys(before: Any, after: Any) -> list[str]:
+    """List the keys of an old entry whose values a new one lacks, such as `env.PATH`, but for those of the command."""
+    kept = dict(_leaves(after))
+    return [key for key, value in _leaves(before) if key not in _STARTING and (key not in kept or kept[key] != value)]
+
+
+def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an entry that are not groups, each with its keys joined by dots."""
+    for key, value in data.items() if isinstance(data, dict) else ():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def bound_to(entry: Any, agent: Agent) -> str:
+    """The project that an entry names; empty where it names none."""
+    variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
+    return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
+
+
+def _as_list(value: Any) -> list[Any]:
+    """The words of a command, which agents write as one or as several; what is neither is shown as it is."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _check_starts(entry: Any) -> None:
+    """Refuse an entry that a user wrote for something else.
+
+    Raises:
+        TextError: it starts no server.
+    """
+    if not isinstance(entry, dict) or any(key in entry for key in _ADDRESSES):
+        raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
+
+
+def server_for(scope: Scope, root: str, command: tuple[str, ...] | None = None) -> Server:
+    """The server that an entry describes.
+
+    Args:
+        scope: a file of a project is shared, so that it names no path of this machine unless it has to.
+        root: the project that it serves, as the agent reads it; empty for that of the folder where it is started.
+        command: how `docindex` is called; None to find out.
+
+    Raises:
+        AgentError: a path has bytes that are no UTF-8, which no agent could read.
+    """
+    program, *arguments = command or own_command(is_shared=scope == "project")
+    for text in (program, *arguments, root):
+        if not is_utf8(text):
+            raise AgentError(f"{text!r} is no UTF-8, so that no agent could read it")
+    return Server(program, (*arguments, *_ARGUMENTS), {ROOT_VARIABLE: root} if root else {})
+
+
+def own_command(*, is_shared: bool) -> tuple[str, ...]:
+    """How to call this program: by its name where that is shared and on the PATH for good, else by its path.
+
+    Where `uvx` runs it, by that: the path would be gone with uv's cache.
+    """
+    if is_of_uvx(Path(sys.prefix)):
+        return ("uvx", "--from", DISTRIBUTION, _PROGRAM)
+    own = Path(sys.executable).with_name(_PROGRAM)
+    found = shutil.which(_PROGRAM)
+    is_ours = found is not None and own.exists() and own.samefile(found)
+    if found is not None and is_ours and not _is_for_now(Path(found)):
+        return (_PROGRAM,) if is_shared else (os.path.abspath(found),)  # noqa: PTH100 a link stays one
+    # Agents start it in a checkout: without -P, Python would import modules from there.
+    return (str(own),) if own.exists() else (sys.executable, "-P", "-m", "docindex_dagster.cli")
+
+
+def _is_for_now(program: Path) -> bool:
+    """Whether it is on the PATH since an environment is active in this shell."""
+    active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
+    return bool(active) and program.is_relative_to(str(active))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +176,7 @@ def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, ru
     """Plan the entry of a server, and the instruction.
 
     Raises:
+        TextError: the entry cannot be written.
         AgentError: a file cannot be read, or not be edited; the message has the text to put there by hand.
     """
     file = agent.file(scope, plan.folder)
@@ -74,13 +218,22 @@ def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
 
 
 def entries_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> tuple[Any, Any]:
-    """Return the entry of a server before and after a change that was planned or made; None where there is none."""
+    """Return the entry of a server before and after a change that was planned or made; None where there is none.
+
+    Raises:
+        AgentError: the file cannot be read.
+        TextError: it is not what its format allows.
+    """
     change = plan.change(agent.file(scope, plan.folder))
     return servers_in(change.before, agent).get(name), servers_in(change.after, agent).get(name)
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
-    """The text of a file that has nothing but the entry."""
+    """The text of a file that has nothing but the entry.
+
+    Raises:
+        TextError: the entry cannot be written.
+    """
     return with_server(None, agent, name, server)
 
 

@@ -1,28 +1,44 @@
-"""Edits of JSON, JSON with comments and TOML that leave other entries, comments and layout as they are.
+"""Edits of the texts that agents read: JSON, TOML, and files of rules.
 
-Python's json tells where a value ends but takes no comments, so these are replaced by as many spaces first. Whoever
-edits a text parses the result and compares it with what was intended.
+In TOML and files of rules, other entries, comments and layout stay as they are, and what was edited is parsed and
+compared with what was intended. JSON is written anew, with the indent of the file; where comments would be lost, the
+user is shown what belongs there instead.
 """
 
 import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from docindex_dagster.agents.catalogue import Format
 
 _WHITE = " \t\r\n"
 _BLANK = _WHITE + "\ufeff"
-_SPACE = re.compile(r"[ \t\r\n]*")
 _INDENTED = re.compile(r"\n([ \t]+)\S")
-_END_OF_LINE = re.compile(r"[ \t]*\r?\n")
 # What has no end reaches to that of the text, so that the end is searched for once.
 _STRING = r'"(?:[^"\\]|\\.?)*+(?:"|\Z)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/|(/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*[\]}}])", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
+# The instruction in a file of rules is a block between two marks, which can be replaced and removed.
+_DEFAULT = "docindex"  # what a server is called unless a user has a better name
+# Cursor applies a rule whose front matter says so.
+_FRONT_MATTER = "---\ndescription: Searching this project with docindex\nalwaysApply: true\n---\n\n"
+_TEXT = """\
+## Finding things in this project
+
+Where the tools of the MCP server `{name}` are at hand, they search an index of this project's code, documents and
+commits. Ask them before you read files one by one:
+
+- `search` finds the places that answer a question or define a name; its modes `literal` and `regex` list every match
+- `context` gives the best passages for a task, within a number of tokens
+- `graph` says who calls a symbol, what it calls, and what a change of it affects; `find_similar` what is like a place
+- `show` gives one place whole, `log` the commits behind it, `status` how fresh the index is
+
+Results name files and lines: open those before you edit them.
+"""
 
 
 class TextError(ValueError):
@@ -35,12 +51,13 @@ def parsed(text: str | None, form: Format) -> dict[str, Any]:
     Raises:
         TextError: it is invalid, or no object; the message names the line.
     """
-    if text is None or not text.strip(_BLANK):
+    text = (text or "").removeprefix("\ufeff")
+    if not text.strip(_BLANK):
         return {}
+    if form == "json" and _plain(text) != text:
+        raise TextError("there is a comment or a trailing comma, which the agent would not read")
     try:
-        if form == "toml":
-            return tomllib.loads(text.removeprefix("\ufeff"))
-        data = _JSON.decode(_Json.read(text, form).plain)
+        data = tomllib.loads(text) if form == "toml" else _JSON.decode(_plain(text))
     except RecursionError as error:
         raise TextError("it is nested too deeply") from error
     except ValueError as error:
@@ -50,34 +67,46 @@ def parsed(text: str | None, form: Format) -> dict[str, Any]:
     return data
 
 
-def with_entry(text: str | None, form: Format, group: str, name: str, data: Mapping[str, Any]) -> str:
-    """Return a valid text in which an entry of a group holds some data. A missing group is added.
+def with_entry(text: str | None, form: Format, group: str, name: str, data: Mapping[str, Any] | None) -> str | None:
+    """Return a text in which an entry of a group holds some data, or is not there; None where nothing is left of it.
+
+    A missing group is added, and an empty one removed.
 
     Raises:
-        TextError: a key is there twice.
+        TextError: the text is invalid, or cannot be edited.
     """
-    text = text or ""
-    if form == "toml":
-        import tomlkit
+    before, text = parsed(text, form), text or ""
+    entries = {key: value for key, value in before.get(group, {}).items() if key != name or data is not None}
+    entries |= {} if data is None else {name: data}
+    wanted = {key: value for key, value in before.items() if key != group or entries}
+    wanted |= {group: entries} if entries else {}
+    edited = _toml(text, group, name, data) if form == "toml" else _json(text, wanted)
+    with suppress(TextError):
+        if is_utf8(edited) and {group: {}, **parsed(edited, form)} == {group: {}, **wanted}:
+            return edited if edited.strip(_BLANK) else None
+    raise TextError("it has a form that cannot be edited")
 
-        newline, rest = _newline(text), _without_tables(text, group, name).rstrip(_WHITE)
-        block = tomlkit.dumps({group: {name: data}}).replace("\n", newline)
-        return f"{rest}{newline}{newline}{block}" if rest else block
-    if not text.strip(_BLANK):
-        return _dumped({group: {name: data}}, "", "  ", "\n") + "\n"
-    return _Json.read(text, form).with_member(group, name, data)
+
+def _toml(text: str, group: str, name: str, data: Mapping[str, Any] | None) -> str:
+    rest = _without_tables(text, group, name)
+    if data is None:
+        return rest
+    import tomlkit
+
+    newline, rest = _newline(text), rest.rstrip(_WHITE)
+    block = tomlkit.dumps({group: {name: data}}).replace("\n", newline)
+    return f"{rest}{newline}{newline}{block}" if rest else block
 
 
-def without_entry(text: str, form: Format, group: str, name: str) -> str | None:
-    """Return a valid text without an entry of a group; None where nothing else is left.
-
-    Raises:
-        TextError: a key is there twice.
-    """
-    if form == "toml":
-        rest = _without_tables(text, group, name)
-        return rest if rest.strip(_BLANK) else None
-    return _Json.read(text, form).without_member(group, name)
+def _json(text: str, data: Mapping[str, Any]) -> str:
+    bare = text.removeprefix("\ufeff")
+    if _plain(bare) != bare:
+        raise TextError("it has comments or trailing commas, which an edit would lose")
+    if not data:
+        return ""
+    unit, end = _INDENTED.search(bare), bare[len(bare.rstrip(_WHITE)) :] if bare.strip(_WHITE) else "\n"
+    mark = text[: len(text) - len(bare)]
+    return mark + _dumped(data, unit[1] if unit else "  ").replace("\n", _newline(text)) + end
 
 
 def _without_tables(text: str, group: str, name: str) -> str:
@@ -101,149 +130,123 @@ def _without_tables(text: str, group: str, name: str) -> str:
     return "\n".join(kept + above)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A key of an object and its value, with the positions of both."""
+def _plain(text: str) -> str:
+    """Return JSON with spaces in place of comments, and then of trailing commas."""
 
-    key: str
-    start: int
-    value: int
-    end: int
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[0].startswith('"') or found.lastindex else _VISIBLE.sub(" ", found[0])
 
-
-@dataclass(frozen=True, slots=True)
-class _Json:
-    """A text of JSON, and the same with spaces in place of comments, and then of trailing commas."""
-
-    text: str
-    bare: str
-    plain: str
-
-    @classmethod
-    def read(cls, text: str, form: Format) -> Self:
-        """Find the comments and trailing commas of a text.
-
-        Raises:
-            TextError: there are some, and the format allows none.
-        """
-
-        def blank(found: re.Match[str]) -> str:
-            if found[0].startswith('"') or found.lastindex:
-                return found[0]
-            if form == "json":
-                line = text.count("\n", 0, found.start()) + 1
-                what = "trailing comma" if found[0] == "," else "comment"
-                raise TextError(f"line {line}: there is a {what}, which the agent would not read")
-            return _VISIBLE.sub(" ", found[0])
-
-        bare = _COMMENT.sub(blank, " " + text[1:] if text.startswith("\ufeff") else text)
-        return cls(text, bare, _TRAILING_COMMA.sub(blank, bare))
-
-    def with_member(self, group: str, name: str, data: Mapping[str, Any]) -> str:
-        """Return the text with a member of a member of the outermost object."""
-        root = _skip(self.plain, 0)
-        outer = self._member(root, group)
-        if outer is None:
-            return self._inserted(root, group, {name: data})
-        inner = self._member(outer.value, name)
-        if inner is None:
-            return self._inserted(outer.value, name, data)
-        return self.text[: inner.value] + _dumped(data, *self._layout(inner.start)) + self.text[inner.end :]
-
-    def without_member(self, group: str, name: str) -> str | None:
-        """Return the text without such a member, nor its object if that has no other; None if nothing is left."""
-        root = _skip(self.plain, 0)
-        outer = self._member(root, group)
-        inner = outer and self._member(outer.value, name)
-        for at, member in ((outer.value, inner), (root, outer)) if outer else ():
-            if member is None:
-                return self.text
-            others = self.text[at + 1 : member.start] + self.text[member.end : self._end(at) - 1]
-            if others.strip(_WHITE + ","):
-                return self._cut(at, member)
-        before, behind = self.text[:root], self.text[self._end(root) :]
-        return f"{before}{{}}{behind}" if (before + behind).strip(_BLANK) else None
-
-    def _end(self, at: int) -> int:
-        """Return where the value that begins at a position ends."""
-        return _JSON.raw_decode(self.plain, at)[1]
-
-    def _members(self, at: int) -> list[_Member]:
-        """List the members of the object that begins at a position."""
-        members: list[_Member] = []
-        at = _skip(self.plain, at + 1)
-        while self.plain[at] != "}":
-            key, end = _JSON.raw_decode(self.plain, at)
-            value = _skip(self.plain, _skip(self.plain, end) + 1)
-            members.append(_Member(key, at, value, self._end(value)))
-            at = _skip(self.plain, members[-1].end)
-            if self.plain[at] == ",":
-                at = _skip(self.plain, at + 1)
-        return members
-
-    def _member(self, at: int, key: str) -> _Member | None:
-        found = [member for member in self._members(at) if member.key == key]
-        if len(found) > 1:
-            raise TextError(f"it has the key {key!r} twice")
-        return found[0] if found else None
-
-    def _inserted(self, at: int, key: str, data: Mapping[str, Any]) -> str:
-        """Return the text with a further member at the end of an object, on a line of its own if others are."""
-        members, close = self._members(at), self._end(at) - 1
-        end = members[-1].end if members else at + 1
-        comma = self.bare.find(",", end, close) if members else -1
-        place = max(end, comma + 1, len(self.text[: self.text.rfind("\n", 0, close) + 1].rstrip("\r\n")))
-        outer, unit, newline = self._layout(members[0].start if members else at)
-        indent = outer if members else outer + unit
-        has_lines = not members or "\n" in self.text[at : members[-1].start] + self.text[end:close]
-        member = f"{json.dumps(key)}: {_dumped(data, indent, unit, newline)}"
-        before = self.text[:end] + ("," if members and comma < 0 else "") + self.text[end:place]
-        behind = ("," if comma >= 0 else "") + self.text[place:]
-        if not members and "\n" not in self.text[place:close]:
-            behind = newline + outer + behind
-        return before + (newline + indent if has_lines else " ") + member + behind
-
-    def _cut(self, at: int, member: _Member) -> str:
-        """Return the text without a member of an object, a comma beside it, and its line if nothing else is there."""
-        before, behind = self.text[: member.start], self.text[member.end :]
-        comma = _skip(self.bare, member.end)
-        if self.bare[comma] == ",":
-            behind = self.text[member.end : comma] + self.text[comma + 1 :]
-        elif (comma := self.bare.rfind(",", at, member.start)) >= 0:
-            before = self.text[:comma] + self.text[comma + 1 : member.start]
-        before = before.rstrip(" \t")
-        if _END_OF_LINE.match(behind):
-            before = before.removesuffix("\n").removesuffix("\r")
-        return before + behind
-
-    def _layout(self, position: int) -> tuple[str, str, str]:
-        """Return the indent of a line, how much further one level is, and how lines end."""
-        line = self.text[self.text.rfind("\n", 0, position) + 1 : position]
-        unit = _INDENTED.search(self.text)
-        return line[: len(line) - len(line.lstrip(" \t"))], unit[1] if unit else "  ", _newline(self.text)
-
-
-def _skip(text: str, at: int) -> int:
-    """Return where white space ends."""
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
+    return _TRAILING_COMMA.sub(blank, _COMMENT.sub(blank, text))
 
 
 def _newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _dumped(data: Any, indent: str, unit: str, newline: str) -> str:
-    """Return JSON with a line for each member; lists are on one line."""
-    if not isinstance(data, dict) or not data:
+def _dumped(data: Any, unit: str, indent: str = "") -> str:
+    """Return JSON with a line for each member; a list of plain values is on one line."""
+    inner, is_list = indent + unit, isinstance(data, list)
+    is_plain = is_list and not any(isinstance(value, dict | list) for value in data)
+    if is_plain or not data or not isinstance(data, dict | list):
         return json.dumps(data, ensure_ascii=False)
-    inner = indent + unit
-    lines = (f"{inner}{json.dumps(key)}: {_dumped(value, inner, unit, newline)}" for key, value in data.items())
-    return f"{{{newline}{f',{newline}'.join(lines)}{newline}{indent}}}"
+    values = (("", value) for value in data) if is_list else ((f"{json.dumps(key)}: ", data[key]) for key in data)
+    lines = ",\n".join(f"{inner}{key}{_dumped(value, unit, inner)}" for key, value in values)
+    return f"[\n{lines}\n{indent}]" if is_list else f"{{\n{lines}\n{indent}}}"
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text can be written: it has no half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
-_JSON = json.JSONDecoder(parse_constant=_refuse)
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("it has a key twice")
+    return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+
+
+def instruction(name: str) -> str:
+    """What an agent is to know of the server that has a name."""
+    begin, end = _marks(name)
+    return f"{begin}\n{_TEXT.format(name=name)}{end}"
+
+
+def has_rules(text: str | None, name: str) -> bool:
+    """Whether a text has the block of a server."""
+    return text is not None and _marks(name)[0] in text
+
+
+def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
+    """A text with the block: in the place of the one that it has, else at its end.
+
+    Args:
+        text: of the file; None where there is none.
+        name: that of the server.
+        has_front_matter: whether a new file begins with a front matter.
+
+    Raises:
+        TextError: the block has lost one of its marks, or there are several.
+    """
+    block, found = instruction(name), _block(text, name)
+    if text is None:
+        return (_FRONT_MATTER if has_front_matter else "") + block + "\n"
+    newline = _newline(text if found is None else found[0])
+    block = block.replace("\n", newline)
+    if found is not None:
+        return text[: found.start()] + block + text[found.end() :]
+    if not text:
+        return block
+    return text + newline + block + newline if text.endswith("\n") else text + newline * 2 + block
+
+
+def without_rules(text: str, name: str) -> str | None:
+    """A text without the block; None where the file was made for it.
+
+    Raises:
+        TextError: as `with_rules`.
+    """
+    found = _block(text, name)
+    if found is None:
+        return text
+    before, behind = text[: found.start()], text[found.end() :]
+    if behind in {"\n", "\r\n"} and before in {"", _FRONT_MATTER}:
+        return None
+    newline = _newline(found[0])
+    if not behind:
+        return before.removesuffix(newline * 2)
+    if not behind.startswith(newline):
+        return before + behind
+    above = before.removesuffix(newline)
+    return (above if above.endswith("\n") else before) + behind.removeprefix(newline)
+
+
+def _marks(name: str) -> tuple[str, str]:
+    """The lines between which the block of a server is: each server has a block of its own."""
+    label = _DEFAULT if name == _DEFAULT else f"{_DEFAULT} ({name})"
+    return f"<!-- {label}: begin -->", f"<!-- {label}: end -->"
+
+
+def _block(text: str | None, name: str) -> re.Match[str] | None:
+    """The block of a server in a text.
+
+    Raises:
+        TextError: it has lost one of its marks, or there are several.
+    """
+    begin, end = _marks(name)
+    found = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", text or "", re.DOTALL)
+    marks = (text or "").count(begin), (text or "").count(end)
+    if marks != ((1, 1) if found else (0, 0)):
+        raise TextError(f"{begin} and {end} do not stand there once each; mend that by hand")
+    return found

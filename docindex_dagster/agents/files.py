@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 
-from docindex_dagster.agents.compare_and_swap import swap
 from docindex_dagster.core.errors import AgentError
+from docindex_dagster.core.files import replacing
 from docindex_dagster.core.settings import HOME_NAME
 from docindex_dagster.sources.paths import read_regular
 
@@ -21,6 +22,10 @@ _WRITE_S = 1  # a program that emptied a file to write it in place has done so b
 
 Edit = Callable[[str | None], str | None]
 """Return the new text of a file, given its current text; None means that the file does not exist."""
+
+
+class _ConflictError(Exception):
+    """Another program changed the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ class Plan:
                 text = _read(change.path, target)
                 if text != change.before:
                     change = change.redone(text)
-                is_made = change.before == change.after or swap(target, _encoded(text), _encoded(change.after))
+                is_made = change.before == change.after or _swap(target, _encoded(text), _encoded(change.after))
             except AgentError:  # another program may not have written all of it yet
                 if time.monotonic() > deadline:
                     raise
@@ -176,6 +181,34 @@ def _read(path: Path, target: Path) -> str | None:
         return data.decode()
     except UnicodeDecodeError as error:
         raise AgentError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}") from error
+
+
+def _swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
+    """Replace, create or remove a file if it still holds what was read; else return False.
+
+    What another program writes between the comparison and the replacement, in a fraction of a millisecond, is lost:
+    no system call does both.
+    """
+    try:
+        if data is None:
+            _check(path, expected)
+            path.unlink()
+        else:
+            with replacing(path, put=partial(_put, expected=expected)) as temporary:
+                temporary.write_bytes(data)
+    except (FileNotFoundError, _ConflictError):  # its folder may go, too, when another process removes its entry
+        return False
+    return True
+
+
+def _put(temporary: Path, path: Path, expected: bytes | None) -> None:
+    _check(path, expected)
+    temporary.replace(path)
+
+
+def _check(path: Path, expected: bytes | None) -> None:
+    if (path.read_bytes() if path.exists() else None) != expected:
+        raise _ConflictError
 
 
 def _encoded(text: str | None) -> bytes | None:

@@ -1,30 +1,51 @@
-"""The `chunks` table of a source: rows of unchanged files and commits are reused, the others are made anew."""
+"""The `chunks` and `references` of a source: rows of unchanged files and commits are reused, the others are made anew.
+
+`cut` hands files to the workers, and puts together what these give.
+"""
 
 from dataclasses import dataclass, replace
 from functools import reduce
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
+from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
+from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
-from docindex_dagster.chunking.cutting import Wanted, cut
-from docindex_dagster.chunking.inputs import DECISIVE, MADE_FROM, REFRESHED, SAME_FILE, ChunkInputs, made_with
-from docindex_dagster.chunking.jobs import ChunkedFiles
-from docindex_dagster.chunking.rows import with_row_hashes
+from docindex_dagster.chunking.inputs import (
+    DECISIVE,
+    MADE_FROM,
+    REFRESHED,
+    SAME_FILE,
+    ChunkInputs,
+    made_with,
+    references_fingerprint,
+)
+from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.rows import ChunkedFiles, FileJob, with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import name_to_path
+from docindex_dagster.sources.secrets import secrets_of
 
 _FINGERPRINT = b"docindex.chunking"
 # A file that a slow or unlucky moment cost its structure is tried again.
 _PASSING = r"^(time-out|crash): "
 _MOST_TOGETHER = 1 << 20  # bytes of files; of more, chunks are searchable before references are extracted
 _FEW_FILES = 100  # of more, all rows are copied
+# Columns of `discovered_files` that a job has as they are.
+_TAKEN_OVER = ("source", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted", "size")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +89,8 @@ def build_chunks(
 
     Raises:
         VerificationError: the rows break a rule; nothing may be written.
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
     """
     version = made_with(inputs.files, settings, summariser)
     texts = commit_texts(source, inputs.commits)
@@ -188,3 +211,122 @@ def _counted(
 
 def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
     return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is made of files: chunks, references, or both."""
+
+    chunks: bool = True
+    references: bool = False
+
+    @property
+    def stage(self) -> str:
+        """The stage whose progress it is."""
+        return "chunks" if self.chunks else "references"
+
+
+def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wanted) -> ChunkedFiles:
+    """What workers make of files of a source, which are rows of its `discovered_files`.
+
+    Raises:
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
+    """
+    sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
+    options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
+    folder = source.folder()
+    jobs = tuple(_job(source, folder, row, choice, wanted) for row in files.to_pylist())
+    found, done, total = [ChunkedFiles(CHUNKS.empty_table())], 0, len(jobs)
+    emit(Progress(source.key, wanted.stage, 0, total, "files"))
+    for count, result in chunk_in_workers(jobs, options, workers=settings.workers, timeout_s=settings.parse_timeout_s):
+        found.append(result)
+        done += count
+        emit(Progress(source.key, wanted.stage, done, total, "files"))
+    return ChunkedFiles(
+        pa.concat_tables([each.rows for each in found]),
+        tuple(left_out for each in found for left_out in each.left_out),
+        pa.concat_tables([REFERENCES.empty_table(), *(each.references for each in found)]),
+    )
+
+
+def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
+    return FileJob(
+        source_kind=source.kind,
+        root=folder,
+        chunker=choice.name_for(row["path"], row["loader"]),
+        masked=secrets_of(row["masked"]),
+        max_file_bytes=source.most_bytes(name_to_path(row["path"])),
+        wants_chunks=wanted.chunks,
+        wants_references=wanted.references,
+        **{name: row[name] for name in _TAKEN_OVER},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencesResult:
+    """The new table, and of how many files its rows come from where."""
+
+    table: pa.Table
+    reused: int  # from an earlier run
+    taken: int  # from the workers that cut the files
+    parsed: int  # from workers that parsed them for this alone
+
+    @property
+    def without_structure(self) -> int:
+        """How many files have no structure."""
+        return int(self.table.num_rows - self.table["problem"].null_count)
+
+
+def build_references(
+    source: Source,
+    files: pa.Table,
+    chunks: pa.Table,
+    *,
+    fresh: pa.Table | None,
+    previous: pa.Table | None,
+    settings: ChunkingSettings,
+) -> ReferencesResult:
+    """What the files of a source say.
+
+    Args:
+        source: where they lie.
+        files: its `discovered_files`.
+        chunks: made of these files.
+        fresh: what workers extracted from files that they cut; None for nothing.
+        previous: the table of an earlier run, or None.
+        settings: time-outs and how many workers there are.
+
+    Returns:
+        The table, sorted by path, with a row for each file of code that has chunks, stamped with its data version.
+
+    Raises:
+        ChunkerError: a chunker is not there.
+        WorkerError: no worker can be started.
+    """
+    made_with = references_fingerprint(files)
+    wanted = referring(chunks)
+    taken = of_files(usable(fresh, made_with), wanted)
+    wanted_still = without(wanted, taken)
+    reused = of_files(settled(usable(previous, made_with)), wanted_still)
+    missing = without(wanted_still, reused)
+    parsed = _parsed(source, files, missing, settings)
+    rows = pa.concat_tables([taken, reused, parsed]).sort_by("path").combine_chunks()
+    return ReferencesResult(as_table(rows, made_with), reused.num_rows, taken.num_rows, parsed.num_rows)
+
+
+def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: ChunkingSettings) -> pa.Table:
+    """The rows of files that nobody has extracted yet; of those that changed meanwhile, that they did."""
+    if not missing.num_rows:
+        return REFERENCES.empty_table()
+    jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
+    found = of_files(cut(source, jobs, settings, Wanted(chunks=False, references=True)).references, missing)
+    return pa.concat_tables([found, _changed(without(missing, found))])
+
+
+def _changed(files: pa.Table) -> pa.Table:
+    from docindex_dagster.callgraph.table_rows import Extracted, reference_rows  # it loads the whole representation
+
+    problem = "changed: it is another file by now"
+    rows = files.to_pylist()
+    return reference_rows([Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in rows])

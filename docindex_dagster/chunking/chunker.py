@@ -5,15 +5,67 @@ cuts; see docs/chunkers.md.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.split import Sizes
 from docindex_dagster.code.symbols import Symbol
-from docindex_dagster.documents.spans import Mark, tile
+from docindex_dagster.documents.model import Mark, tile
+
+if TYPE_CHECKING:
+    from docindex_dagster.code.embedded import Code
 
 __all__ = ["ChunkOptions", "Chunker", "Draft", "FileDrafts", "Sizes", "SourceFile", "Symbol", "cut_at"]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """One contiguous span of one file.
+
+    Lines are 1-based and inclusive. Bytes are offsets into the decoded text re-encoded as UTF-8, `end_byte` exclusive,
+    and None where the document was transformed and the text is not a span of the file.
+    """
+
+    text: str
+    chunk_type: str
+    start_line: int
+    end_line: int
+    start_byte: int | None
+    end_byte: int | None
+    symbol: Symbol | None = None  # the dominant one
+    symbols: tuple[Symbol, ...] = ()  # all whose definition begins in this chunk
+    heading_path: tuple[str, ...] = ()
+    section: str | None = None
+    subsection: str | None = None
+    has_code: bool = False
+    calls: tuple[str, ...] = ()  # distinct names, in order
+    pointers: str | None = None  # links and anchors of a document, as `documents/model.py` writes them
+    part_number: int | None = None  # 1, 2, … when one symbol or block had to be split
+    parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
+
+
+@dataclass(frozen=True, slots=True)
+class FileDrafts:
+    """All chunks of one file, in order, and what holds for the file as a whole."""
+
+    drafts: tuple[Draft, ...]
+    imports: tuple[str, ...] | None = None  # None: the language does not say
+    exports: tuple[str, ...] | None = None
+    fallback: str | None = None  # why a code file was cut as text
+    parsed: "Code | None" = field(default=None, compare=False, repr=False)  # kept to avoid parsing it again
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a chunk should be, in tokens."""
+
+    target: int = 512
+    overlap: int = 50
+    maximum: int = 2048
+    minimum: int = 128
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.overlap < self.target <= self.maximum or not 0 <= self.minimum <= self.target:
+            raise ValueError(f"sizes must keep overlap < target <= maximum and minimum <= target: {self}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import get_args
 
-from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile
-from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, FileDrafts, SourceFile
 from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.plugins import Plugins
@@ -28,7 +27,7 @@ def _cut_code(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
 
 
 def _cut_lines(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
-    from docindex_dagster.chunking.lines import chunk_lines
+    from docindex_dagster.chunking.packing import chunk_lines
 
     return FileDrafts(chunk_lines(file.text, options.code_chars))
 
@@ -41,7 +40,7 @@ def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) ->
         file.text, path=file.path, loader=loader, sizes=options.sizes, count_tokens=count_tokens, pages=file.pages
     )
     if found.fallback is None and loader in {"html", "notebook"}:
-        from docindex_dagster.chunking.document_code import with_cells, with_scripts
+        from docindex_dagster.chunking.code import with_cells, with_scripts
 
         return (
             with_cells(found, file.text) if loader == "notebook" else with_scripts(found, file.text, options.code_chars)
@@ -50,7 +49,7 @@ def _cut_document(loader: Loader, file: SourceFile, options: ChunkOptions, /) ->
 
 
 def _cut_messages(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
-    from docindex_dagster.chunking.messages import chunk_messages
+    from docindex_dagster.chunking.documents import chunk_messages
 
     return chunk_messages(file, options)
 

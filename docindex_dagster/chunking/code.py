@@ -2,20 +2,25 @@
 
 What fits into the budget stays whole; what does not is split into its children; small neighbours are put together.
 A symbol that does not fit is walled off from what stands before and after it, and a class also between its head and its
-first method.
+first method. The spans then get the symbols and calls that they hold.
+
+Documents hold code, too: scripts of HTML pages become chunks, unless they define nothing, as a visit counter, and
+definitions in notebooks are listed with their cells.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from docindex_dagster.chunking.draft import FileDrafts
+from docindex_dagster.chunking.chunker import Draft, FileDrafts
+from docindex_dagster.chunking.names import code_of
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
-from docindex_dagster.chunking.placing import place_outline
-from docindex_dagster.code.embedded import read_code
-from docindex_dagster.code.extract import TYPE_KINDS, Outline
+from docindex_dagster.code.embedded import read_code, script_spans
+from docindex_dagster.code.extract import TYPE_KINDS, Call, Outline
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 
@@ -26,6 +31,22 @@ DEFAULT_BUDGET = 1500
 
 _MEMBER_KINDS = TYPE_KINDS | {"function", "method"}
 _MINIMUM_FRACTION = 10  # what is smaller than a tenth of the budget shares a chunk where it can
+_Place = TypeVar("_Place", Symbol, Call)
+
+_CHUNK_TYPES = {
+    "class": "class",
+    "enum": "enum",
+    "function": "function",
+    "impl": "class",
+    "interface": "interface",
+    "macro": "function",
+    "method": "method",
+    "property": "method",
+    "struct": "struct",
+    "trait": "interface",
+    "union": "struct",
+}
+"""Of kinds of symbol; the others, and code outside any symbol, are `module`."""
 
 
 def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDrafts:
@@ -152,3 +173,161 @@ def _first_members(symbols: tuple[Symbol, ...], large: list[Symbol]) -> Iterator
             owners.discard(id(open_symbols[-1]))
             yield symbol
         open_symbols.append(symbol)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A symbol that goes on behind the chunk in which it begins."""
+
+    symbol: Symbol
+    draft: int
+
+
+def place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
+    """Make a draft of each span. Symbols are in file order, outer before inner."""
+    open_symbols: list[_Open] = []
+    parts: Counter[tuple[int, int]] = Counter()
+    for index, (start, end) in enumerate(spans):
+        while open_symbols and text.weights[open_symbols[-1].symbol.end_byte] <= text.weights[start]:
+            open_symbols.pop()
+        enclosing = open_symbols[-1] if open_symbols else None
+        starting = _starting(outline.symbols, start, end)
+        dominant = _dominant(text, starting, enclosing.symbol if enclosing else None, start, end)
+        part = None
+        if dominant and not _holds(text, start, end, dominant):
+            identity = (dominant.start_byte, dominant.end_byte)
+            parts[identity] += 1
+            part = parts[identity]
+        yield Draft(
+            text=text.data[start:end].decode("utf-8"),
+            chunk_type=_CHUNK_TYPES.get(dominant.kind, "module") if dominant else "module",
+            start_line=text.line_at(start),
+            end_line=text.line_at(end - 1),
+            start_byte=start,
+            end_byte=end,
+            symbol=dominant,
+            symbols=tuple(starting),
+            has_code=True,
+            calls=tuple(dict.fromkeys(call.name for call in _starting(outline.calls, start, end))),
+            part_number=part,
+            parent_index=enclosing.draft if enclosing else None,
+        )
+        open_symbols += [_Open(symbol, index) for symbol in starting if symbol.end_byte > end]
+
+
+def _starting(places: Sequence[_Place], start: int, end: int) -> Sequence[_Place]:
+    """Of symbols or calls in file order, those that begin in a span."""
+    key = attrgetter("start_byte")
+    return places[bisect_left(places, start, key=key) : bisect_left(places, end, key=key)]
+
+
+def _dominant(
+    text: MeasuredText, starting: Sequence[Symbol], enclosing: Symbol | None, start: int, end: int
+) -> Symbol | None:
+    """The symbol that a chunk is about.
+
+    The largest that begins in it; but not a module that holds little else than another symbol, and not one that is
+    less than a quarter of a chunk from the middle of a larger symbol.
+    """
+
+    def share(symbol: Symbol) -> float:
+        inside = text.weights[min(symbol.end_byte, end)] - text.weights[symbol.start_byte]
+        return inside / (text.weights[end] - text.weights[start])
+
+    largest = max(_outermost(starting), key=share, default=None)
+    while largest and largest.kind == "module":
+        inner = max(_outermost(_inside(starting, largest)), key=share, default=None)
+        if inner is None or share(inner) < 1 / 2:
+            break
+        largest = inner
+    return enclosing if largest is None or (enclosing and share(largest) < 1 / 4) else largest
+
+
+def _outermost(symbols: Sequence[Symbol]) -> list[Symbol]:
+    found: list[Symbol] = []
+    for symbol in symbols:
+        if not found or symbol.start_byte >= found[-1].end_byte:
+            found.append(symbol)
+    return found
+
+
+def _inside(symbols: Sequence[Symbol], outer: Symbol) -> Sequence[Symbol]:
+    return [
+        symbol
+        for symbol in symbols
+        if symbol is not outer and outer.start_byte <= symbol.start_byte and symbol.end_byte <= outer.end_byte
+    ]
+
+
+def _holds(text: MeasuredText, start: int, end: int, symbol: Symbol) -> bool:
+    return start <= symbol.start_byte and text.weights[symbol.end_byte] <= text.weights[end]
+
+
+def with_scripts(page: FileDrafts, text: str, budget: int) -> FileDrafts:
+    """The chunks of an HTML page, followed by those of each script that defines something.
+
+    Args:
+        page: the chunks of the page as a document.
+        text: the page.
+        budget: the largest chunk of code, as for `chunk_code`.
+
+    Raises:
+        ParseError: there is no grammar for the language of scripts.
+    """
+    drafts = list(page.drafts)
+    data = text.encode()
+    language, spans = script_spans(data)
+    for opening, end in spans:
+        start = end - len(data[opening:end].lstrip(b"\r\n"))
+        found = chunk_code(data[start:end].rstrip().decode(), language, budget).drafts
+        if any(draft.symbols for draft in found):
+            drafts += _moved(found, data.count(b"\n", 0, start), start, len(drafts))
+    return replace(page, drafts=tuple(drafts))
+
+
+def _moved(drafts: Sequence[Draft], lines: int, offset: int, index: int) -> Iterator[Draft]:
+    """Drafts of part of a file, moved by the lines, bytes and drafts of the file that precede them."""
+
+    def symbol(one: Symbol) -> Symbol:
+        return replace(
+            one,
+            start_line=one.start_line + lines,
+            end_line=one.end_line + lines,
+            start_byte=one.start_byte + offset,
+            end_byte=one.end_byte + offset,
+        )
+
+    for draft in drafts:
+        yield replace(
+            draft,
+            start_line=draft.start_line + lines,
+            end_line=draft.end_line + lines,
+            start_byte=None if draft.start_byte is None else draft.start_byte + offset,
+            end_byte=None if draft.end_byte is None else draft.end_byte + offset,
+            symbol=symbol(draft.symbol) if draft.symbol else None,
+            symbols=tuple(map(symbol, draft.symbols)),
+            parent_index=None if draft.parent_index is None else draft.parent_index + index,
+        )
+
+
+def with_cells(notebook: FileDrafts, text: str) -> FileDrafts:
+    """The chunks of a notebook, each with the definitions of the code that it shows."""
+    code = code_of(text, "jupyter")
+    if code is None or code.lines is None:
+        return notebook
+    starts = [draft.start_line for draft in notebook.drafts]
+    defined: dict[int, list[Symbol]] = {}
+    for one in code.symbols:
+        first, last = code.lines[one.start_line - 1], code.lines[one.end_line - 1]
+        defined.setdefault(max(0, bisect_right(starts, first) - 1), []).append(
+            replace(one, start_line=first, end_line=last)
+        )
+    return replace(
+        notebook,
+        drafts=tuple(_with_symbols(draft, defined.get(index, ())) for index, draft in enumerate(notebook.drafts)),
+    )
+
+
+def _with_symbols(draft: Draft, symbols: Sequence[Symbol]) -> Draft:
+    largest = max(symbols, key=lambda one: one.end_byte - one.start_byte, default=None)
+    return replace(draft, symbol=largest, symbols=tuple(symbols)) if largest else draft

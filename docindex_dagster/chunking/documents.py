@@ -1,24 +1,345 @@
 """The chunks of a document: its sections, split or joined to a good size, each with its headings.
 
+A block that fits into a chunk is one piece. Prose that does not is cut at sentences, then at lines, then at characters;
+code and tables stay whole up to the maximum and are then cut at lines, then at characters. The pieces of a block, put
+end to end, are the block.
+
+A long section is split into parts, short ones are joined with their neighbours. A part that goes on with a split
+section repeats the last sentences or lines of the prose before it.
+
 The chunks of Markdown and plain text are spans of the file which, without their overlap, make up the file. Token
 counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
 """
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, chain, groupby, repeat, takewhile
 from pathlib import PurePosixPath
 
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.sections import Part, build_parts, common_path, overlaps, titled_sections
-from docindex_dagster.chunking.split import Piece, Sizes, pieces_of
-from docindex_dagster.core.tokenizer import TokenCounter
+from docindex_dagster.chunking.chunker import ChunkOptions, Draft, FileDrafts, Sizes, SourceFile
+from docindex_dagster.core.tokenizer import TokenCounter, count_tokens
 from docindex_dagster.documents.load import load_document
-from docindex_dagster.documents.model import Block, Document
-from docindex_dagster.documents.pointers import PlacedPointer, page_anchor, write_pointers
+from docindex_dagster.documents.model import (
+    Block,
+    Document,
+    Mark,
+    PlacedPointer,
+    Section,
+    build_sections,
+    last_line,
+    page_anchor,
+    tile,
+    utf8_length,
+    write_pointers,
+)
 
 _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs
+# Smaller than those of documents: a message says one thing, in a few sentences.
+SIZES = Sizes(target=256, overlap=32, maximum=256, minimum=0)
+SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
+LINE_END = re.compile(r"\n+")
+# Pieces of a cut block are gathered up to this share of the target, so that a million short lines stay cheap.
+_GRAINS = 16
+_REPEATED = frozenset(["prose", "item", "term"])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A block, or a part of one, that fits into a chunk."""
+
+    block: Block
+    tokens: int
+    section: int  # index of the section that it stands in
+    is_whole: bool = True
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether there is nothing in it to find."""
+        return not self.block.text.strip()
+
+
+def pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[Piece]:
+    """Cut the blocks of a document, each given with the index of its section, into pieces that fit.
+
+    Tokens are counted for all blocks at once, and once for each round of cuts.
+    """
+    counts = _count([block for _, block in blocks], count_tokens)
+    pieces = [Piece(block, tokens, section) for (section, block), tokens in zip(blocks, counts, strict=True)]
+    ways = chain([_sentence_ends, _line_ends], repeat(_character_ends))
+    while any(_is_too_long(piece, sizes) for piece in pieces):
+        pieces = _cut_round(pieces, next(ways), sizes, count_tokens)
+    return pieces
+
+
+def cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
+    """Cut a block after each of the given characters; the last end is that of the text."""
+    parts = []
+    line, byte, start = block.start_line, block.start_byte, 0
+    for end in ends:
+        text = block.text[start:end]
+        part = replace(block, text=text, pointers=() if start else block.pointers)
+        if byte is not None:
+            end_byte = byte + utf8_length(text)
+            part = replace(part, start_line=line, end_line=last_line(text, line), start_byte=byte, end_byte=end_byte)
+            line, byte = line + text.count("\n"), end_byte
+        parts.append(part)
+        start = end
+    return parts
+
+
+def _count(blocks: Sequence[Block], count_tokens: TokenCounter) -> list[int]:
+    """The tokens of blocks. White space alone has none, so that it goes with what stands beside it."""
+    counts = count_tokens([block.text for block in blocks])
+    return [tokens if block.text.strip() else 0 for block, tokens in zip(blocks, counts, strict=True)]
+
+
+def _is_too_long(piece: Piece, sizes: Sizes) -> bool:
+    stays_whole = piece.is_whole and piece.block.kind in {"code", "table"}
+    return piece.tokens > (sizes.maximum if stays_whole else sizes.target) and len(piece.block.text) > 1
+
+
+def _cut_round(
+    pieces: Sequence[Piece], ends_of: Callable[[Piece, Sizes], list[int]], sizes: Sizes, count_tokens: TokenCounter
+) -> list[Piece]:
+    """Cut every piece that is too long, in one way."""
+    cut = {
+        index: cut_block(piece.block, ends_of(piece, sizes))
+        for index, piece in enumerate(pieces)
+        if _is_too_long(piece, sizes)
+    }
+    counts = iter(_count([block for blocks in cut.values() for block in blocks], count_tokens))
+    result = []
+    for index, piece in enumerate(pieces):
+        if index in cut:
+            result += [Piece(block, next(counts), piece.section, is_whole=False) for block in cut[index]]
+        else:
+            result.append(piece)
+    return result
+
+
+def _sentence_ends(piece: Piece, sizes: Sizes) -> list[int]:
+    pattern = LINE_END if piece.block.kind in {"code", "table", "front_matter"} else SENTENCE_END
+    return [*_ends(pattern, piece, sizes)]
+
+
+def _line_ends(piece: Piece, sizes: Sizes) -> list[int]:
+    return [*_ends(LINE_END, piece, sizes)]
+
+
+def _ends(pattern: re.Pattern[str], piece: Piece, sizes: Sizes) -> Iterator[int]:
+    """The ends of sentences or lines that are at least a grain apart."""
+    text = piece.block.text
+    grain = len(text) * sizes.target // (piece.tokens * _GRAINS)
+    last = 0
+    for match in pattern.finditer(text):
+        if match.end() - last >= grain and match.end() > last:
+            yield match.end()
+            last = match.end()
+    if last < len(text):
+        yield len(text)
+
+
+def _character_ends(piece: Piece, sizes: Sizes) -> list[int]:
+    """Cut into equal parts, each after the last space near its end if there is one."""
+    text = piece.block.text
+    step = max(len(text) // (piece.tokens // sizes.target + 1), 1)
+    ends = []
+    last = 0
+    while last + step < len(text):
+        end = last + step
+        space = text.rfind(" ", last + step * 3 // 4, end)
+        last = end if space == -1 else space + 1
+        ends.append(last)
+    return [*ends, len(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What becomes one chunk, without its overlap."""
+
+    pieces: tuple[Piece, ...]
+    tokens: int
+    number: int | None = None  # 1, 2, … within a section that had to be split
+
+
+def build_parts(sections: Sequence[Section], pieces: Sequence[Piece], sizes: Sizes) -> list[Part]:
+    """Gather the pieces of a document, in order, into parts.
+
+    A part below the minimum joins the next one if that is a section below it or its next sibling, else the one before
+    if that stands under the same parent. The result keeps to the target; only a heading with at most one line under it
+    may go beyond, to the maximum, since it says too little alone.
+    """
+
+    def joins_next(left: Part, right: Part) -> bool:
+        return _is_short(left, right, sizes) and _leads_to(sections, left, right)
+
+    def joins_previous(left: Part, right: Part) -> bool:
+        return _is_short(right, left, sizes) and _stands_beside(sections, left, right)
+
+    parts = [part for _, group in groupby(pieces, key=lambda piece: piece.section) for part in _split([*group], sizes)]
+    return _join(_join(parts, joins_next), joins_previous)
+
+
+def titled_sections(sections: Sequence[Section], part: Part) -> Sequence[Section]:
+    """The sections of a part, without what stands before the first heading unless that is all."""
+    inside = sections[part.pieces[0].section : part.pieces[-1].section + 1]
+    return inside[1:] if len(inside) > 1 and inside[0].level == 0 else inside
+
+
+def common_path(sections: Sequence[Section], part: Part) -> tuple[str, ...]:
+    """The headings that are open over all of a part."""
+    paths = [section.heading_path for section in titled_sections(sections, part)]
+    levels = takewhile(lambda titles: len(set(titles)) == 1, zip(*paths, strict=False))
+    return tuple(titles[0] for titles in levels)
+
+
+def _split(pieces: Sequence[Piece], sizes: Sizes) -> list[Part]:
+    """The parts of one section."""
+    runs = _evened(_fill(pieces, sizes), sizes)
+    numbers = range(1, len(runs) + 1) if len(runs) > 1 else [None]
+    return [Part(tuple(run), _tokens(run), number) for run, number in zip(runs, numbers, strict=True)]
+
+
+def _fill(pieces: Sequence[Piece], sizes: Sizes) -> list[list[Piece]]:
+    """Fill one run after the other up to the target. What leads in to a piece goes with it."""
+    runs: list[list[Piece]] = [[]]
+    used = 0
+    for piece in pieces:
+        opens_section = all(before.block.kind == "heading" or before.is_blank for before in runs[-1])
+        limit = sizes.maximum if opens_section else sizes.target
+        if not piece.is_blank and runs[-1] and used + piece.tokens > limit:
+            lead_in = _take_lead_in(runs[-1], min(sizes.minimum, sizes.maximum - sizes.overlap - piece.tokens))
+            runs.append(lead_in)
+            used = sizes.overlap + _tokens(lead_in)
+        runs[-1].append(piece)
+        used += piece.tokens
+    return runs
+
+
+def _take_lead_in(run: list[Piece], room: int) -> list[Piece]:
+    """Take from the end of a run, as far as there is room, what would say nothing there."""
+    taken: list[Piece] = []
+    while len(run) > 1 and _leads_in(run[-1]) and _tokens(taken) + run[-1].tokens <= room:
+        taken.insert(0, run.pop())
+    return taken
+
+
+def _leads_in(piece: Piece) -> bool:
+    """Whether a piece announces the next one: a heading, a term, a sentence that ends in a colon."""
+    return piece.block.kind in {"heading", "term"} or piece.block.text.rstrip().endswith(":")
+
+
+def _evened(runs: list[list[Piece]], sizes: Sizes) -> list[list[Piece]]:
+    """Share the last two runs evenly, or make them one, if the last is short."""
+    if len(runs) == 1 or _tokens(runs[-1]) >= sizes.minimum:
+        return runs
+    last_two = runs[-2] + runs[-1]
+    total = _tokens(last_two)
+    left_tokens = accumulate(piece.tokens for piece in last_two)
+    larger_half, cut = min(
+        (max(left, total - left), index)
+        for index, (left, piece, after) in enumerate(zip(left_tokens, last_two, last_two[1:], strict=False), start=1)
+        if index == len(runs[-2]) or not (_leads_in(piece) or after.is_blank)
+    )
+    if total - larger_half < sizes.minimum and total <= sizes.maximum:
+        return [*runs[:-2], last_two]
+    return [*runs[:-2], last_two[:cut], last_two[cut:]]
+
+
+def _join(parts: Sequence[Part], joins: Callable[[Part, Part], bool]) -> list[Part]:
+    joined: list[Part] = []
+    for part in parts:
+        if joined and joins(joined[-1], part):
+            left = joined.pop()
+            joined.append(Part(left.pieces + part.pieces, left.tokens + part.tokens, left.number or part.number))
+        else:
+            joined.append(part)
+    return joined
+
+
+def _is_short(part: Part, other: Part, sizes: Sizes) -> bool:
+    """Whether a part is too short to stand alone and fits to another. Parts of split sections are not mixed."""
+    limit = sizes.maximum if _says_little(part) else sizes.target
+    both_split = part.number is not None and other.number is not None
+    return part.tokens < sizes.minimum and part.tokens + other.tokens <= limit and not both_split
+
+
+def _says_little(part: Part) -> bool:
+    bodies = (piece.block.text for piece in part.pieces if piece.block.kind != "heading")
+    return sum(bool(line.strip()) for body in bodies for line in body.splitlines()) <= 1
+
+
+def _leads_to(sections: Sequence[Section], left: Part, right: Part) -> bool:
+    """Whether what comes next stands below a part, or beside a part that is complete."""
+    path = common_path(sections, left)
+    first = titled_sections(sections, left)[0]
+    next_path = sections[right.pieces[0].section].heading_path
+    is_sibling = first.heading_path == path and next_path[:-1] == path[:-1]
+    return first.level == 0 or next_path[: len(path)] == path or is_sibling
+
+
+def _stands_beside(sections: Sequence[Section], left: Part, right: Part) -> bool:
+    """Whether all of `left` is, or is under, the parent of `right`."""
+    parent = sections[right.pieces[0].section].heading_path[:-1]
+    return common_path(sections, left)[: len(parent)] == parent
+
+
+def _tokens(pieces: Sequence[Piece]) -> int:
+    return sum(piece.tokens for piece in pieces)
+
+
+def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: TokenCounter) -> list[Block | None]:
+    """The end of the part before that each part begins with: about `sizes.overlap` tokens, or None.
+
+    Only a part that goes on with a split section repeats anything. Whole sentences are taken, or whole lines where
+    the last sentence is too long.
+    """
+    found: list[Block | None] = [None] * len(parts)
+    rooms = {
+        index: min(sizes.overlap, sizes.maximum - part.tokens)
+        for index, part in enumerate(parts)
+        if part.number and part.number > 1
+    }
+    tails = {index: _prose_end(parts[index - 1], sizes.overlap) for index in rooms}
+    for pattern in (SENTENCE_END, LINE_END):
+        units = {index: _units(tail, pattern) for index, tail in tails.items() if tail and found[index] is None}
+        counts = iter(count_tokens([unit.text for blocks in units.values() for unit in blocks]))
+        for index, blocks in units.items():
+            tokens = [next(counts) for _ in blocks]
+            found[index] = _last_that_fit(blocks, tokens, rooms[index])
+    return found
+
+
+def _prose_end(part: Part, tokens: int) -> Block | None:
+    """The prose that ends a part, as one block no shorter than needed, but never all of the part."""
+    taken: list[Block] = []
+    for piece in reversed(part.pieces[1:]):
+        if piece.block.kind not in _REPEATED or tokens <= 0:
+            break
+        taken.insert(0, piece.block)
+        tokens -= piece.tokens
+    return _as_one(taken) if taken else None
+
+
+def _as_one(blocks: Sequence[Block]) -> Block:
+    text = "".join(block.text for block in blocks)
+    return replace(blocks[0], text=text, end_line=blocks[-1].end_line, end_byte=blocks[-1].end_byte)
+
+
+def _units(block: Block, pattern: re.Pattern[str]) -> list[Block]:
+    ends = [match.end() for match in pattern.finditer(block.text)]
+    return cut_block(block, sorted({*ends, len(block.text)} - {0}))
+
+
+def _last_that_fit(units: Sequence[Block], tokens: Sequence[int], room: int) -> Block | None:
+    """As many units from the end as have room, as one block."""
+    sums = accumulate(reversed(tokens))
+    count = sum(1 for _ in takewhile(lambda total: total <= room, sums))
+    last = units[len(units) - count :]
+    return _as_one(last) if any(unit.text.strip() for unit in last) else None
 
 
 def chunk_document(
@@ -105,3 +426,12 @@ def _pointers(document: Document, piece: Piece) -> Iterator[PlacedPointer]:
     for pointer in piece.block.pointers:
         if len(pointer.name) <= _LONGEST:
             yield PlacedPointer(pointer.line, pointer.kind, titles, pointer.name)
+
+
+def chunk_messages(file: SourceFile, _options: ChunkOptions, /) -> FileDrafts:
+    """Cut a file of messages at the ends of sentences; a sentence that is too long, at lines, then at characters."""
+    marks = [Mark(0, "prose"), *(Mark(end.end(), "prose") for end in SENTENCE_END.finditer(file.text))]
+    sentences = tile(file.text, [mark for mark in marks if mark.offset < len(file.text)])
+    document = Document(title=None, sections=build_sections(sentences), structured=False)
+    found = cut_document(document, file.path, SIZES, count_tokens)
+    return replace(found, drafts=tuple(replace(draft, chunk_type="message") for draft in found.drafts))

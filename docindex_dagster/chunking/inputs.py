@@ -1,18 +1,21 @@
-"""What the chunks of a source are made of, and what decides them. No parser is loaded."""
+"""What the chunks and references of a source are made of, and what decides them. No parser is loaded."""
 
 from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.schema import REFERENCES_VERSION
 from docindex_dagster.chunking.summaries import Summariser
-from docindex_dagster.chunking.versions import EXTRACTOR_VERSION, parsers, rules_of
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, data_version
 from docindex_dagster.core.tokenizer import TOKENS_VERSION
 from docindex_dagster.sources.changes import STATE
+from docindex_dagster.sources.memory import RULES
 
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"
@@ -21,6 +24,41 @@ REFRESHED = ("commit", "is_uncommitted")
 # What must be equal for the rows of a file to be reused.
 SAME_FILE = ("path", "content_hash", "source_type", "language")
 DECISIVE = [*SAME_FILE, *REFRESHED]
+# Raise it with every change that makes the same file give other chunks, or other symbols.
+EXTRACTOR_VERSION = "13"
+# The packages that decide where a file is cut.
+_PARSERS = (
+    "charset-normalizer",
+    "docutils",
+    "markdown-it-py",
+    "mdit-py-plugins",
+    "py3langid",
+    "pypdf",
+    "selectolax",
+    "tree-sitter",
+    "tree-sitter-language-pack",
+)
+
+
+@cache
+def parsers() -> tuple[str, ...]:
+    """The packages that parse files, with their versions, which are looked up on the disk."""
+    return tuple(f"{name} {version(name)}" for name in _PARSERS)
+
+
+def rules_of(files: pa.Table) -> str:
+    """The rules by which `files` were discovered, which say what is masked in them."""
+    return str((files.schema.metadata or {}).get(RULES, b"").decode())
+
+
+def extraction_fingerprint() -> str:
+    """Changes when the same text would give other references."""
+    return digest_parts(REFERENCES_VERSION, EXTRACTOR_VERSION, *parsers())
+
+
+def references_fingerprint(files: pa.Table) -> str:
+    """Changes when the same file would give other references; `files` are the `discovered_files`."""
+    return digest_parts(extraction_fingerprint(), rules_of(files))
 
 
 def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:

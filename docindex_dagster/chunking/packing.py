@@ -6,14 +6,17 @@ is turned into bytes.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
+
+from docindex_dagster.chunking.chunker import Draft
 
 _WHITE = frozenset(b"\t\n\v\f\r \x1c\x1d\x1e\x1f")
 _CONTINUATION = range(0x80, 0xC0)  # the bytes of a UTF-8 character after its first
 _WEIGHT_OF_BYTE = bytes(byte not in _WHITE and byte not in _CONTINUATION for byte in range(256))
+_LONGEST_WORD = 100  # characters on average, in what people can read
 
 
 class Cut(IntEnum):
@@ -112,3 +115,47 @@ def _with_lines(text: MeasuredText, ranks: Mapping[int, Rank], budget: int) -> d
                 inside = range(line_begin + budget, line_end, budget)
                 refined.update(dict.fromkeys(inside, (Cut.INLINE, 0)))
     return refined
+
+
+def chunk_lines(text: str, budget: int, chunk_type: str = "text") -> tuple[Draft, ...]:
+    """Cut a text at line ends into chunks of at most `budget` non-white characters.
+
+    A longer line is cut inside, between characters. The chunks put end to end are the text; a text of white space
+    alone has none.
+    """
+    measured = measure(text)
+    ranks = dict.fromkeys(measured.line_places, (Cut.LINE, 0))
+    return tuple(
+        Draft(
+            text=measured.data[start:end].decode("utf-8"),
+            chunk_type=chunk_type,
+            start_line=measured.line_at(start),
+            end_line=measured.line_at(end - 1),
+            start_byte=start,
+            end_byte=end,
+        )
+        for start, end in pack(measured, ranks, boundaries=(), budget=budget)
+    )
+
+
+def without_long_ends(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
+    """Leave out how lines go on that are too long for a chunk and hold next to no white space, such as data in base64.
+
+    The first part of each line stays, and so does a part that other lines follow or that defines a symbol.
+    """
+    kept: list[Draft] = []
+    places: list[int] = []  # of each draft, or of the one before it that stays
+    is_inside = False  # the draft begins inside of a line
+    for draft in drafts:
+        if not (is_inside and _is_unreadable(draft)):
+            parent = draft.parent_index
+            kept.append(draft if parent is None else replace(draft, parent_index=places[parent]))
+        places.append(len(kept) - 1)
+        is_inside = not draft.text.endswith("\n")
+    return tuple(kept)
+
+
+def _is_unreadable(draft: Draft) -> bool:
+    text = draft.text.strip()
+    is_of_one_line = "\n" not in text and not draft.symbols
+    return is_of_one_line and len(text.split()) * _LONGEST_WORD < len(text) and text.isascii()

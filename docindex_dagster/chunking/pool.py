@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
-from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
+from docindex_dagster.chunking.rows import ChunkedFiles, FileJob
 from docindex_dagster.core.child import out_of_reach
 from docindex_dagster.core.errors import WorkerError
 from docindex_dagster.core.platforms import processors

@@ -1,19 +1,71 @@
-"""Rows of the `chunks` table from the drafts of a file."""
+"""What a parsing worker is given, and the rows of the `chunks` table that it gives. No parser is loaded."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.draft import Draft, FileDrafts
+from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.embed_text import embed_text_hashes
-from docindex_dagster.chunking.jobs import FileIdentity
+from docindex_dagster.code.languages import holds_symbols
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import TokenCounter
+from docindex_dagster.documents.model import is_converted
+from docindex_dagster.sources.secrets import Secret
+
+_PATIENCE = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """What every chunk of one file shares."""
+
+    source: str
+    source_kind: str
+    path: str
+    content_hash: str
+    source_type: str
+    language: str | None
+    commit: str | None
+    is_uncommitted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileJob(FileIdentity):
+    """One file to cut, as discovery saw it, and what is wanted of it."""
+
+    root: Path
+    chunker: str
+    size: int
+    masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
+    max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
+    wants_chunks: bool = True
+    wants_references: bool = False
+
+    @property
+    def is_referring(self) -> bool:
+        """Whether what it says about names is to be extracted."""
+        return self.wants_references and self.language is not None and holds_symbols(self.language)
+
+    @property
+    def patience(self) -> int:
+        """How much longer than others it may take: hundreds of pages are read at some twenty a second."""
+        return _PATIENCE if is_converted(self.language) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedFiles:
+    """The rows of a batch of files, the files that are left out, with the reason, and the rows of what files say."""
+
+    rows: pa.Table
+    left_out: tuple[tuple[str, str], ...] = ()
+    references: pa.Table = field(default_factory=REFERENCES.empty_table)
 
 
 def chunk_id(source: str, path: str, index: int) -> str:

@@ -10,21 +10,19 @@ from importlib import import_module
 from pathlib import PurePosixPath
 
 from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
-from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, SourceFile, cut_at
+from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
-from docindex_dagster.chunking.lines import chunk_lines, without_long_ends
 from docindex_dagster.chunking.names import extracted
-from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.chunking.packing import chunk_lines, without_long_ends
+from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
 from docindex_dagster.core.garbage import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.documents.convert import convert, is_converted
 from docindex_dagster.documents.human_language import language_of
-from docindex_dagster.documents.model import Converted
+from docindex_dagster.documents.model import Converted, is_converted
+from docindex_dagster.documents.pdf import convert
 from docindex_dagster.sources.content import examine
 from docindex_dagster.sources.entries import error_reason
 from docindex_dagster.sources.paths import name_to_path, read_whole

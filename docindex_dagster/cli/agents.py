@@ -95,7 +95,7 @@ def agents_add(
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
     """Report what an entry did that was replaced. Values may be secrets, so only their keys are shown."""
-    from docindex_dagster.agents.entries import bound_to, replaced_keys, started_by
+    from docindex_dagster.agents.changes import bound_to, replaced_keys, started_by
 
     if before is None:
         return
@@ -111,7 +111,7 @@ def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> 
 def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, name: Name = _NAME) -> None:
     """Take the entry and the instruction out of the files of agents again."""
     from docindex_dagster.agents import changes
-    from docindex_dagster.agents.rules import has_rules
+    from docindex_dagster.agents.editing import has_rules
 
     with _editing(dry_run=dry_run) as plan:
         shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
@@ -125,7 +125,7 @@ def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, nam
 def agents_show(names: Names, user: User = False, name: Name = _NAME, command: Command = None) -> None:
     """Print the entry and the instruction, to be put into the files of agents by hand."""
     from docindex_dagster.agents.changes import entry_text
-    from docindex_dagster.agents.rules import instruction
+    from docindex_dagster.agents.editing import instruction
 
     plan = _plan()
     for agent in _agents(names):
@@ -210,7 +210,7 @@ def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -
     An entry of a project names the folder that its agent works in, and a path only if the project is elsewhere. An
     entry of the user serves each folder, unless a project is named or the agent starts servers elsewhere.
     """
-    from docindex_dagster.agents.entries import server_for
+    from docindex_dagster.agents.changes import server_for
 
     choice = chosen()
     if scope == "project" and plan.folder == choice.root:

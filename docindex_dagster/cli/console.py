@@ -20,7 +20,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
-from docindex_dagster.documents.pointers import page_at, page_range
+from docindex_dagster.documents.model import page_at, page_range
 from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docindex_dagster.core.errors import QueryError, SettingsError
-from docindex_dagster.documents.pointers import page_anchor
+from docindex_dagster.documents.model import page_anchor
 from docindex_dagster.search.model import Hit
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
-from docindex_dagster.sources.choice import Choice, choose
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import check_way, expanded
+from docindex_dagster.sources.projects import Choice, choose
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader
 

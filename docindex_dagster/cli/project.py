@@ -6,7 +6,7 @@ from docindex_dagster.cli import console
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings, untrusted
 from docindex_dagster.core.settings import load_settings as load_settings_at
-from docindex_dagster.sources.choice import Choice, choose
+from docindex_dagster.sources.projects import Choice, choose
 
 _named: ContextVar[str | None] = ContextVar("docindex_project_named", default=None)
 _chosen: ContextVar[Choice | None] = ContextVar("docindex_project_chosen", default=None)

@@ -32,8 +32,8 @@ from docindex_dagster.core.settings import (
     untrusted_home,
 )
 from docindex_dagster.sources import projects
-from docindex_dagster.sources.choice import projects_of_clone
 from docindex_dagster.sources.paths import normal
+from docindex_dagster.sources.projects import projects_of_clone
 
 
 def trust(

@@ -101,12 +101,12 @@ def _examine(settings: Settings) -> "Iterator[Finding]":
     if settings.storage.url is None:
         yield from examine(layout)
         return
-    from docindex_dagster.objects import check
+    from docindex_dagster.objects import garbage
     from docindex_dagster.objects.shared_stores import bucket_of
 
     if layout.current.exists():
         yield from examine(layout, has_tables=False)
-    for source, problem in check.problems(bucket_of(settings)):
+    for source, problem in garbage.problems(bucket_of(settings)):
         yield Finding(source, "object store", problem)
 
 
@@ -120,7 +120,7 @@ class _Note:
 
 
 def _notes(layout: Layout) -> list[_Note]:
-    from docindex_dagster.chunking.fallbacks import fallbacks
+    from docindex_dagster.chunking.verify import fallbacks
     from docindex_dagster.core import tables
     from docindex_dagster.status import catalog
 

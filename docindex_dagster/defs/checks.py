@@ -9,7 +9,7 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.remote_heads import heads
+from docindex_dagster.sources.mirror import remote_heads
 
 FOLDERS_ARE_THERE = "every_folder_is_there"
 REMOTES_ANSWER = "every_remote_answers"
@@ -40,7 +40,7 @@ def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Proje
 def every_remote_answers(project: Project) -> dg.AssetCheckResult:
     """Ask each remote for its commit."""
     remotes = {key: source.remote for key, source in registry.sources(project.read_settings()).items() if source.remote}
-    answers = heads(remotes, _TIMEOUT_S).items()
+    answers = remote_heads(remotes, _TIMEOUT_S).items()
     silent = {key: str(answer) for key, answer in answers if isinstance(answer, SourceError)}
     return metadata.warning(REMOTES_ANSWER, silent, _ADVICE)
 

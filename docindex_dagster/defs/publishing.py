@@ -22,7 +22,7 @@ from docindex_dagster.defs.requests import DATA_VERSION_TAG, PREPARED_VERSION_TA
 from docindex_dagster.defs.resources import REASON_TAG, REFUSED_TAG, EmbeddingModel, Project, report_event
 from docindex_dagster.defs.sensors.due import last_runs
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata, spec
-from docindex_dagster.objects import published, shared_stores
+from docindex_dagster.objects import shared_stores
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Outcome
@@ -156,7 +156,7 @@ def store_checks() -> dg.AssetChecksDefinition:
 )
 def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the pointers with what is published."""
-    first = next(published.read(project.read_settings()).pending(), None)
+    first = next(shared_stores.read_published(project.read_settings()).pending(), None)
     if first is None or not _may_publish(context.instance):
         return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a run is at it"))
     tags = {**PUBLISHER_TAGS, REASON_TAG: f"{first.source} is prepared"}

@@ -30,9 +30,9 @@ def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
     """
     if settings.storage.url is None:
         return settings
-    from docindex_dagster.objects import published
+    from docindex_dagster.objects import shared_stores
 
-    found = published.known(settings)
+    found = shared_stores.known_published(settings)
     layout, taken_out = Layout(found.home), taken_out_of(instance, settings)
     for key in taken_out - withdrawn.all_of(layout):
         withdrawn.note(layout, key)

@@ -1,6 +1,6 @@
 """Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, PDF as text.
 
-The text is kept as it is.
+The text is kept as it is. Plain text, which has none, is paragraphs between blank lines.
 """
 
 import re
@@ -8,12 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from docindex_dagster.documents.model import MAX_TITLE, Document
-from docindex_dagster.documents.outline import build_sections
-from docindex_dagster.documents.spans import Mark, tile
+from docindex_dagster.documents.model import MAX_TITLE, Block, Document, Mark, build_sections, tile
 
 # A pattern that no line fits.
 _NEVER = re.compile(r"(?!)")
+_PARAGRAPH_END = re.compile(r"\n(?:[ \t\r]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +148,14 @@ def _is_underline(line: str, below: str, syntax: _Syntax) -> bool:
         and abs(len(line) - len(below)) <= _TOLERANCE
         and any(char.isalnum() for char in line)
     )
+
+
+def load_plain(text: str, fallback: str | None = None) -> Document:
+    """Read a text without headings. `fallback` says why a document with structure is read so."""
+    return Document(title=None, sections=build_sections(paragraphs(text)), structured=False, fallback=fallback)
+
+
+def paragraphs(text: str) -> list[Block]:
+    """Cut a text after each run of blank lines."""
+    ends = (match.end() for match in _PARAGRAPH_END.finditer(text))
+    return tile(text, [Mark(0, "prose"), *(Mark(end, "prose") for end in ends if end < len(text))])

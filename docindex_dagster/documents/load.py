@@ -7,9 +7,8 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Literal, cast
 
-from docindex_dagster.documents.line_markup import load_line_markup
+from docindex_dagster.documents.line_markup import load_line_markup, load_plain
 from docindex_dagster.documents.model import Document
-from docindex_dagster.documents.plain import load_plain
 
 Loader = Literal["markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf"]
 
@@ -19,7 +18,7 @@ _LOADERS = {
     "mdx": ("mdx", "load_mdx"),
     "rst": ("rst", "load_rst"),
     "html": ("html", "load_html"),
-    "text": ("plain", "load_plain"),
+    "text": ("line_markup", "load_plain"),
     "notebook": ("notebook", "load_notebook"),
     "asciidoc": ("line_markup", "load_asciidoc"),
     "pdf": ("line_markup", "load_converted"),

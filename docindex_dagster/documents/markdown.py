@@ -2,6 +2,10 @@
 
 markdown-it finds the structure; only the line numbers of its tokens are used, and the text stays the file's own. The
 blocks are the leaves of the token tree, so that a fence inside a list is a block like any other.
+
+Rules of ours read the blocks of MDX, where indentation and angle brackets mean nothing, and the attribute lists at the
+ends of headings, as kramdown, Pandoc, Python-Markdown and Docusaurus do: `Install {#install .wide}` and
+`Install {: #install }` are headings `Install`, whose anchor is `install`.
 """
 
 import re
@@ -9,14 +13,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from docindex_dagster.documents.attributes import use_heading_attributes
-from docindex_dagster.documents.mdx_rules import use_mdx
-from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document
-from docindex_dagster.documents.outline import build_sections
-from docindex_dagster.documents.spans import Mark, tile
+from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document, Mark, build_sections, tile
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
 _LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it takes for one
@@ -33,6 +35,101 @@ _KINDS: dict[str, BlockKind] = {
     "html_block": "prose",
     "hr": "prose",
 }
+_UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
+_ASK_ONLY = True  # a rule's last argument: whether it only says if it holds
+_COMMENTS = (("<!--", "-->"), ("{/*", "*/"))
+_LONGEST = 500  # characters of a list
+
+
+def use_heading_attributes(parser: "MarkdownIt") -> None:
+    """Let a parser take the attribute list from the content of each heading to the attributes of its token."""
+    parser.core.ruler.after("block", "heading_attributes", _heading_attributes)
+
+
+def _heading_attributes(state: "StateCore") -> None:
+    for index, token in enumerate(state.tokens):
+        if token.type == "heading_open":
+            inline = state.tokens[index + 1]
+            inline.content, attributes = split_attributes(inline.content)
+            token.attrs.update(attributes)
+
+
+def split_attributes(heading: str) -> tuple[str, dict[str, str]]:
+    """The text of a heading, and the attributes in the list behind it; none where what stands there is no such list."""
+    from mdit_py_plugins.attrs.parse import ParseError, parse
+
+    start = heading.rfind("{", -_LONGEST) if heading.endswith("}") else -1
+    text = heading[: max(start, 0)]
+    if not text[-1:].isspace():  # as in `/users/{id}`
+        return heading, {}
+    try:
+        _, attributes = parse("{" + heading[start + 1 :].removeprefix(":"))
+    except ParseError:
+        return heading, {}
+    return (text.rstrip(), attributes) if attributes else (heading, {})
+
+
+def use_mdx(parser: "MarkdownIt") -> None:
+    """Change a parser's rules to those of MDX, and of the HTML comments that its tools allow."""
+    parser.disable(["code", "html_block", "lheading"])
+    parser.block.ruler.at("paragraph", _paragraph)
+    parser.block.ruler.before("fence", "comment", _comment, {"alt": ["paragraph", "reference", "blockquote", "list"]})
+
+
+def _comment(state: "StateBlock", first: int, last: int, silent: bool) -> bool:  # noqa: FBT001 - a rule's signature
+    """A comment that begins a line, with the fences and headings inside it."""
+    start = state.bMarks[first] + state.tShift[first]
+    closing = next((end for begin, end in _COMMENTS if state.src.startswith(begin, start)), None)
+    if closing is None:
+        return False
+    if closing not in state.env:  # where the last comment ends is found once: many that are never closed stay cheap
+        state.env[closing] = state.src.rfind(closing)
+    if start > state.env[closing]:
+        return False
+    if silent:
+        return True
+    end = state.src.index(closing, start)
+    line = first
+    while line < last and state.eMarks[line] < end:
+        line += 1
+    state.line = min(line + 1, last)
+    state.push("comment", "", 0).map = [first, state.line]
+    return True
+
+
+def _paragraph(state: "StateBlock", first: int, last: int, silent: bool) -> bool:  # noqa: ARG001, FBT001 - a rule's signature
+    """A paragraph or an underlined heading, as in Markdown but for one thing.
+
+    There, a line that is indented by four or more goes on with the paragraph before it whatever it holds, since it
+    could only be code. Here a fence deep inside components is a fence.
+    """
+    end, level = _end_of_paragraph(state, first)
+    content = state.getLines(first, end, state.blkIndent, keepLastLF=False).strip()
+    state.line = end + 1 if level else end
+    name, tag = ("heading", f"h{level}") if level else ("paragraph", "p")
+    state.push(f"{name}_open", tag, 1).map = [first, state.line]
+    inline = state.push("inline", "", 0)
+    inline.content, inline.map, inline.children = content, [first, end], []
+    state.push(f"{name}_close", tag, -1)
+    return True
+
+
+def _end_of_paragraph(state: "StateBlock", first: int) -> tuple[int, int]:
+    """The line after a paragraph, and the level of the heading that it is if that line underlines it, else 0."""
+    terminators = state.md.block.ruler.getRules("paragraph")
+    around, state.parentType = state.parentType, "paragraph"
+    line, level = first + 1, 0
+    while line < state.lineMax and not state.isEmpty(line):
+        start = state.bMarks[line] + state.tShift[line]
+        if state.sCount[line] >= state.blkIndent and _UNDERLINE.fullmatch(state.src, start, state.eMarks[line]):
+            level = 1 if state.src[start] == "=" else 2
+            break
+        # A negative indentation marks a lazy line of a quote.
+        if state.sCount[line] >= 0 and any(ends(state, line, state.lineMax, _ASK_ONLY) for ends in terminators):
+            break
+        line += 1
+    state.parentType = around
+    return line, level
 
 
 def load_markdown(text: str) -> Document:

@@ -1,13 +1,22 @@
-"""What every loader returns: a document as sections of blocks, in the order of the file."""
+"""What every loader returns, and how it is made: a document as sections of blocks, in the order of the file.
 
+Tables keep its links and anchors as a text: a line each, with tabs between the line of the file, the kind, the titles
+above, and the name. Pages are anchors, by which viewers and links reach them: `manual.pdf#page=12`.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 BlockKind = Literal["front_matter", "heading", "term", "prose", "item", "code", "table"]
 PointerKind = Literal["link", "ref", "anchor", "label"]
 
 # Titles are repeated on every chunk under them, so that one absurd heading must not multiply the index.
 MAX_TITLE = 200
+_PDF = "pdf"
+_PAGE = "page="
+_BREAKS = re.compile(r"[\t\n\r]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +88,131 @@ class Document:
     structured: bool = True  # false for plain text, which has no headings to speak of
     fallback: str | None = None  # why the file was read as plain text
     pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a block begins, in characters, and what it is. It ends where the next one begins."""
+
+    offset: int
+    kind: BlockKind
+    level: int = 0
+    title: str = ""
+
+
+def tile(text: str, marks: Sequence[Mark]) -> list[Block]:
+    """Cut `text` at the marks, which are in ascending order. What stands before the first mark belongs to it."""
+    if not text:
+        return []
+    kept: list[Mark] = []
+    for mark in marks:
+        if not kept or mark.offset > kept[-1].offset:
+            kept.append(mark)
+    kept = kept or [Mark(0, "prose")]
+    starts = [0, *(mark.offset for mark in kept[1:]), len(text)]
+    blocks = []
+    line, byte = 1, 0
+    for index, mark in enumerate(kept):
+        part = text[starts[index] : starts[index + 1]]
+        block = Block(
+            kind=mark.kind,
+            text=part,
+            start_line=line,
+            end_line=last_line(part, line),
+            start_byte=byte,
+            end_byte=byte + utf8_length(part),
+            level=mark.level,
+            title=mark.title,
+        )
+        blocks.append(block)
+        line += part.count("\n")
+        byte += utf8_length(part)
+    return blocks
+
+
+def last_line(text: str, first_line: int) -> int:
+    """The line of the last character of a text that begins on `first_line`; a line end belongs to its line."""
+    return first_line + text.count("\n", 0, max(len(text) - 1, 0))
+
+
+def utf8_length(text: str) -> int:
+    """How many bytes a text takes as UTF-8."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def build_sections(blocks: Iterable[Block]) -> tuple[Section, ...]:
+    """Cut a document's blocks before each heading."""
+    sections: list[Section] = []
+    open_headings: list[Block] = []
+    current: list[Block] = []
+    for block in blocks:
+        if block.kind == "heading":
+            if current:
+                sections.append(_section(open_headings, current))
+            while open_headings and open_headings[-1].level >= block.level:
+                open_headings.pop()
+            open_headings.append(block)
+            current = []
+        current.append(block)
+    if current:
+        sections.append(_section(open_headings, current))
+    return tuple(sections)
+
+
+def _section(open_headings: list[Block], blocks: list[Block]) -> Section:
+    named = [heading for heading in open_headings if heading.title]
+    return Section(
+        heading_path=tuple(heading.title for heading in named),
+        level=open_headings[-1].level if open_headings else 0,
+        section=next((heading.title for heading in named if heading.level == 1), None),
+        subsection=next((heading.title for heading in reversed(named) if heading.level in {2, 3}), None),
+        blocks=tuple(blocks),
+    )
+
+
+def is_converted(language: str | None) -> bool:
+    """Whether files of a language are no text themselves."""
+    return language == _PDF
+
+
+class PlacedPointer(NamedTuple):
+    """A link or an anchor of a document, in the section with these titles."""
+
+    line: int
+    kind: str  # as `model.Pointer` has it
+    titles: str
+    name: str
+
+
+def write_pointers(pointers: Iterable[PlacedPointer]) -> str | None:
+    """The text of some pointers; None for none."""
+    return "\n".join([_line(*pointer) for pointer in pointers]) or None
+
+
+def read_pointers(text: str | None) -> Iterator[PlacedPointer]:
+    """The pointers of a text."""
+    for line in text.split("\n") if text else ():
+        number, kind, titles, name = line.split("\t")
+        yield PlacedPointer(int(number), kind, titles, name)
+
+
+def page_anchor(page: int) -> str:
+    """The anchor of a page, from 1."""
+    return f"{_PAGE}{page}"
+
+
+def page_at(row: Mapping[str, Any], line: int) -> int | None:
+    """The page on which a line of a chunk is; None where the document has no pages."""
+    found = read_pointers(row["pointers"]) if is_converted(row["language"]) else ()
+    named = (one.name.removeprefix(_PAGE) for one in found if one.line <= line and one.name.startswith(_PAGE))
+    return max((int(page) for page in named if page.isdecimal()), default=None)
+
+
+def page_range(row: Mapping[str, Any]) -> str:
+    """The pages on which a chunk is, in words; nothing where the document has no pages."""
+    first, last = page_at(row, row["start_line"]), page_at(row, row["end_line"])
+    return "" if first is None else f"page {first}" if first == last else f"pages {first} to {last}"
+
+
+def _line(line: int, *fields: str) -> str:
+    return "\t".join([str(line), *(_BREAKS.sub(" ", field) for field in fields)])

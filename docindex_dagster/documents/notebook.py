@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from docindex_dagster.documents import rendered
+from docindex_dagster.documents.line_markup import paragraphs
 from docindex_dagster.documents.markdown import as_document, markdown_blocks
 from docindex_dagster.documents.model import Block, Document
-from docindex_dagster.documents.plain import paragraphs
-from docindex_dagster.documents.source_lines import SourceLines
+from docindex_dagster.documents.rendered import SourceLines
 
 _MAGIC = re.compile(r"\s*[%!?]|.*\?\s*$")
 _TIMING = re.compile(r"%%(?:capture|prun|time|timeit)\b")

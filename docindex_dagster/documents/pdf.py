@@ -1,20 +1,27 @@
-"""PDF: the text of its pages by pypdf, which reads no other file and runs no script that a PDF holds.
+"""PDF, whose files are no text: from their bytes to a text that is indexed in their place.
 
-Headings are those of the outline, or where there is none, lines in larger letters: see `headings`. What each page
-repeats in its margins, such as running titles and page numbers, is left out.
+The text is Markdown as far as headings go. Lines and bytes of chunks count in it, and `pages` says where its pages
+begin. It is made in a parsing worker, which a time-out ends, with a limit of memory: a hostile file costs itself alone.
+
+pypdf reads no other file and runs no script that a PDF holds. Headings are those of the outline, or where there is
+none, lines in larger letters than the text. What each page repeats in its margins, such as running titles and page
+numbers, is left out.
 """
 
 import logging
 import math
 import re
+import resource
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from io import BytesIO
+from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.documents.headings import Entry, Line, Page, with_headings
-from docindex_dagster.documents.model import Converted
+from docindex_dagster.documents.model import MAX_TITLE, Converted
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -36,6 +43,161 @@ _NUMBER = re.compile(r"\d+|(?<![^\W\d_])[ivxlc]+(?![^\W\d_])")
 _LETTER = re.compile(r"[^\W\d_]")
 _REPEATS, _REPEATS_OF_NUMBERS = 3, 2  # pages that have to have a line
 _SHARE = 4  # one page in so many has to have it, where it has no number
+_LARGER = 1.12  # times the letters of the text
+_DEEPEST = 4  # levels that sizes of letters tell apart
+_MOST_LINES = 3  # of one heading
+_MOST_SHARE = 0.3  # of all letters: where more are large, size says nothing
+_LEAST_LETTERS = 2
+_SHORTEST_PART = 2  # letters of a title that has no number, where the line has one
+_MOST_MEMORY = 1 << 30  # bytes that a file may take besides what the process has
+_STATUS = Path("/proc/self/status")
+_USED = re.compile(r"^VmData:\s*(\d+) kB$", re.MULTILINE)
+_LONGEST_PROBLEM = 200
+
+
+def convert(data: bytes, language: str) -> Converted:
+    """The text of a file. What cannot be read of it is left out, and `problem` says why."""
+    try:
+        with _limited_memory(_MOST_MEMORY):
+            found = read_pdf(data)
+    except Exception as error:  # noqa: BLE001 the parsers are not ours, and a hostile file may break them in any way
+        found = Converted("", problem=f"{type(error).__name__}: {error}".rstrip(": "))
+    return replace(found, problem=found.problem and f"{language}: {found.problem}"[:_LONGEST_PROBLEM])
+
+
+@contextmanager
+def _limited_memory(most: int) -> Iterator[None]:
+    """Let this process take no more than so many bytes besides what it has; what would is a MemoryError.
+
+    Where the system does not say what it has (macOS, which enforces no such limit either), nothing is limited.
+    """
+    if not _STATUS.exists():
+        yield
+        return
+    used = _USED.search(_STATUS.read_text(encoding="ascii", errors="replace"))
+    former, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = (int(used[1]) << 10 if used else 0) + most
+    limits = [limit, *(each for each in (former, hard) if each != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (former, hard))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page: the size of its letters and how high it stands, both in points."""
+
+    text: str
+    size: float
+    height: float
+    level: int = 0  # of a heading: 1 and deeper
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a document; one without text has no lines."""
+
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An entry of an outline: where it leads, and how deep it stands."""
+
+    title: str
+    page: int  # from 0
+    level: int  # from 1
+    top: float | None = None  # how high on the page, in points
+
+
+def with_headings(pages: Sequence[Page], entries: Sequence[Entry]) -> list[Page]:
+    """The pages with headings marked; one that the outline names and no line shows is put in where it leads."""
+    return _by_outline(pages, entries) if entries else _by_size(pages)
+
+
+def _by_outline(pages: Sequence[Page], entries: Sequence[Entry]) -> list[Page]:
+    by_page: dict[int, list[Entry]] = {}
+    for entry in entries:
+        by_page.setdefault(entry.page, []).append(entry)
+    return [_marked(page, by_page.get(number, ())) for number, page in enumerate(pages)]
+
+
+def _marked(page: Page, entries: Sequence[Entry]) -> Page:
+    lines = list(page.lines)
+    begin = 0
+    for entry in entries:
+        heading = Line(entry.title[:MAX_TITLE], 0.0, entry.top or 0.0, entry.level)
+        first, last = _place(lines, entry, begin)
+        if first < last:
+            heading = replace(heading, height=lines[first].height)
+        lines[first:last] = [heading]
+        begin = first + 1
+    return Page(tuple(lines))
+
+
+def _place(lines: Sequence[Line], entry: Entry, begin: int) -> tuple[int, int]:
+    """The lines that show the title of an entry; none of them, at the place where it leads, where there are none."""
+    title = _letters(entry.title)
+    for first in range(begin, len(lines)):
+        shown = ""
+        for last in range(first, min(first + _MOST_LINES, len(lines))):
+            shown += _letters(lines[last].text)
+            if _is_same(shown, title):
+                return first, last + 1
+            if not title.startswith(shown) or lines[last].level:
+                break
+    below = (at for at in range(begin, len(lines)) if entry.top is not None and lines[at].height < entry.top)
+    at = next(below, begin)
+    return at, at
+
+
+def _is_same(shown: str, title: str) -> bool:
+    """Whether a line shows a title, with or without its number."""
+    if shown == title:
+        return True
+    longer, shorter = (shown, title) if len(shown) > len(title) else (title, shown)
+    return len(shorter) >= _SHORTEST_PART and longer.endswith(shorter) and longer.removesuffix(shorter).isdigit()
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in text.casefold() if char.isalnum())
+
+
+def _by_size(pages: Sequence[Page]) -> list[Page]:
+    letters: Counter[float] = Counter()
+    for page in pages:
+        for line in page.lines:
+            letters[line.size] += len(line.text)
+    if not letters:
+        return [*pages]
+    body = max(letters, key=lambda size: (letters[size], size))
+    large = sorted((size for size in letters if size > body * _LARGER), reverse=True)
+    if sum(letters[size] for size in large) > _MOST_SHARE * letters.total():
+        return [*pages]
+    levels = {size: min(level, _DEEPEST) for level, size in enumerate(large, start=1)}
+    return [Page(tuple(_with_levels(page.lines, levels))) for page in pages]
+
+
+def _with_levels(lines: Sequence[Line], levels: dict[float, int]) -> list[Line]:
+    """The lines with their levels, a heading over several lines made one."""
+    found: list[Line] = []
+    since = 0  # lines in the last heading
+    for line in lines:
+        level = levels.get(line.size, 0) if _may_be_title(line.text) else 0
+        before = found[-1] if found else None
+        if level and before is not None and before.level == level and since < _MOST_LINES:
+            found[-1] = replace(before, text=f"{before.text} {line.text}"[:MAX_TITLE])
+            since += 1
+            continue
+        found.append(replace(line, level=level))
+        since = 1
+    return found
+
+
+def _may_be_title(text: str) -> bool:
+    return len(text) <= MAX_TITLE and sum(char.isalpha() for char in text) >= _LEAST_LETTERS
 
 
 def read_pdf(data: bytes) -> Converted:

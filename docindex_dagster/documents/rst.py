@@ -11,9 +11,11 @@ from itertools import accumulate
 from string import ascii_lowercase
 from typing import Any
 
+from docutils import nodes
+
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind
-from docindex_dagster.documents.outline import build_sections
+from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind, build_sections
+from docindex_dagster.documents.rst_parser import END_LINE, IS_TERM, LABELLED, LANGUAGE, LINK, REF, parse_rst
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
@@ -22,19 +24,13 @@ _MAX_LINES = 50_000
 _ERROR = 3
 _MISPLACED = "Unexpected section title"
 _LETTER = re.compile(r"\w")
-# Set by our parser: on what a directive describes, a footnote, a table, an empty node before literal blocks.
-_IS_TERM = "docindex_is_term"
-_LABELLED = "docindex_label"
-_END_LINE = "docindex_end_line"
-_LANGUAGE = "docindex_language"
 _SKIPPED = frozenset(["comment", "pending", "target"])
 _VERBATIM = frozenset(["literal_block", "doctest_block", "math_block"])
 _REFERENCES = frozenset(["citation_reference", "footnote_reference"])
 _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 _ROMAN_DIGITS = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 _MAX_ROMAN = 5000  # docutils reads no larger ones
-# Set by our parser: an address, a label.
-_ATTRIBUTES: dict[str, PointerKind] = {"docindex_link": "link", "docindex_ref": "ref"}
+_ATTRIBUTES: dict[str, PointerKind] = {LINK: "link", REF: "ref"}
 _LEADING = frozenset(["inline", "reference"])
 _HOLDERS = frozenset(["line_block", "table"])  # blocks whose text is in other nodes
 _MOST_STEPS = 10  # from one name of an address to the next
@@ -56,9 +52,9 @@ class _Place:
     depth: int = 0
     markers: tuple[_Marker, ...] = ()
 
-    def inside(self, text: str, indent: str | None = None) -> "_Place":
+    def inside(self, text: str) -> "_Place":
         """The place of what follows a marker, such as the bullet of a list item."""
-        marker = _Marker(text, " " * min(len(text), 4) if indent is None else indent)
+        marker = _Marker(text, " " * min(len(text), 4))
         return replace(self, markers=(*self.markers, marker))
 
     def write(self, text: str) -> str:
@@ -79,8 +75,6 @@ def load_rst(text: str) -> Document:
         ValueError: it has too many lines, or too long ones.
         RecursionError: it is nested too deeply.
     """
-    from docindex_dagster.documents.rst_parser import parse_rst
-
     text = text.removeprefix("\ufeff").translate({ord("\v"): " ", ord("\f"): " "})  # as docutils does
     lines = text.splitlines(keepends=True)
     if len(lines) > _MAX_LINES or any(len(line) > _MAX_LINE for line in lines):
@@ -116,7 +110,7 @@ def _blocks(tree: Any) -> Iterator[Block]:
     while stack:
         node, place = stack.pop()
         if node.tagname in _SKIPPED:
-            language = node.get(_LANGUAGE, language)
+            language = node.get(LANGUAGE, language)
             labels += links.labels(node, line)
             continue
         children = _children(node, place)
@@ -133,8 +127,6 @@ def _blocks(tree: Any) -> Iterator[Block]:
 
 def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
     """What a node holds and where that is written, or None for a node that is a block itself."""
-    from docutils import nodes
-
     if isinstance(node, nodes.table | nodes.line_block | nodes.TextElement | nodes.image):
         return None
     if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
@@ -150,7 +142,7 @@ def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
         place = place.inside("    ")
     elif isinstance(node, nodes.footnote | nodes.citation):
         children = [child for child in children if child.tagname != "label"]
-        place = place.inside(f"[{node[_LABELLED]}] ")
+        place = place.inside(f"[{node[LABELLED]}] ")
     elif isinstance(node, nodes.field | nodes.option_list_item):
         label, *body = children
         children = [*body, nodes.paragraph()]  # the label stands even if nothing follows
@@ -160,19 +152,15 @@ def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
 
 def _quoted(message: Any) -> list[Any]:
     """What a system message quotes, where that stands nowhere else."""
-    from docutils import nodes
-
     lost = [*message.findall(nodes.literal_block)] if message["level"] >= _ERROR else []
     return [_title_as_term(block) for block in lost] if _MISPLACED in message.astext() else lost
 
 
 def _title_as_term(block: Any) -> Any:
     """A title in a directive, where docutils allows none, as what names the text after it."""
-    from docutils import nodes
-
     title = "\n".join(line for line in block.astext().splitlines() if _LETTER.search(line))
     term: Any = nodes.paragraph(title, "", nodes.Text(title))
-    term[_IS_TERM] = True
+    term[IS_TERM] = True
     return term
 
 
@@ -201,8 +189,6 @@ def _roman(number: int) -> str:
 
 def _with_classifiers(item: Any) -> list[Any]:
     """The parts of an item of a definition list, its classifiers as part of its term."""
-    from docutils import nodes
-
     term, *parts = item.children
     for part in parts:
         if isinstance(part, nodes.classifier):
@@ -211,7 +197,7 @@ def _with_classifiers(item: Any) -> list[Any]:
 
 
 def _block(node: Any, place: _Place, line: int, language: str) -> Block:
-    end_line = max(node.get(_END_LINE, line + node.rawsource.rstrip().count("\n")), line)
+    end_line = max(node.get(END_LINE, line + node.rawsource.rstrip().count("\n")), line)
     if node.tagname == "title":
         return rendered.heading(_inline(node), place.depth, line, end_line)
     if node.tagname in _VERBATIM:
@@ -246,7 +232,7 @@ def _lines(line_block: Any) -> list[str]:
 
 
 def _kind(node: Any, place: _Place) -> BlockKind:
-    if node.tagname == "term" or node.get(_IS_TERM):
+    if node.tagname == "term" or node.get(IS_TERM):
         return "term"
     return "item" if place.markers else "prose"
 
@@ -278,8 +264,6 @@ class _Links:
 
     def of(self, block: Any, end_line: int) -> Iterator[Pointer]:
         """The links in a block that ends on a line."""
-        from docutils import nodes
-
         if block.tagname in _HOLDERS:
             for part in block.findall(nodes.TextElement):
                 if not isinstance(part, nodes.Inline):

@@ -36,16 +36,16 @@ _UNICODE_COMMENT = re.compile(r"(?:^|\s)\.\.(?:\s|$)")
 _TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<([^<>]*)>", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(?:[ ]+(.*)|$)")
 # An attribute of the paragraph that names what a directive describes.
-_IS_TERM = "docindex_is_term"
+IS_TERM = "docindex_is_term"
 # Attributes of the paragraph that defines a substitution: its name; its text, None where that cannot be inserted.
 _DEFINES = "docindex_defines"
 _STANDS_FOR = "docindex_stands_for"
-_LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
-_END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
-_LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
+LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
+END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
+LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
 # Attributes of what stands for a role or an entry of a list of pages: an address, a label.
-_LINK = "docindex_link"
-_REF = "docindex_ref"
+LINK = "docindex_link"
+REF = "docindex_ref"
 # How a thing looks or is gathered, not what it says.
 _LAYOUT_OPTIONS = words(
     "align backlinks class class-body class-card class-container class-content class-footer class-header "
@@ -81,7 +81,7 @@ _CODE_ROLES = words(
     "property struct trait type var"
 )
 # They lead to a file or a label.
-_LEADING_ROLES = {"doc": _LINK, "download": _LINK, "ref": _REF, "numref": _REF}
+_LEADING_ROLES = {"doc": LINK, "download": LINK, "ref": REF, "numref": REF}
 _SERIES = words("cve cwe pep rfc")  # of numbered documents
 _SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # a list of the page's own titles, data about the page
 _LITERAL = "parsed-literal"  # code with markup in it
@@ -192,7 +192,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         result: tuple[list[Any], bool] = super().explicit_construct(match)
         label = _LABEL.match(match.string)
         if label and result[0]:
-            result[0][0][_LABELLED] = label[1]
+            result[0][0][LABELLED] = label[1]
         return result
 
     def new_subsection(self, title: str, lineno: int, messages: list[Any]) -> None:
@@ -206,7 +206,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         found, blank_finish = super().table(isolate_function, parser_class)
         for node in found:
             node.line = line
-            node[_END_LINE] = self.state_machine.abs_line_number()
+            node[END_LINE] = self.state_machine.abs_line_number()
         return found, blank_finish
 
     def _substitution(self, match: re.Match[str]) -> tuple[list[Any], bool]:
@@ -247,7 +247,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         if name in _VERBATIM:
             return [_verbatim(directive)]
         if name == "highlight":
-            return [nodes.pending(None, **{_LANGUAGE: directive.argument.strip()})]
+            return [nodes.pending(None, **{LANGUAGE: directive.argument.strip()})]
         return [] if name in _SILENT_DIRECTIVES else [self._container(directive)]
 
     def _container(self, directive: "_Directive") -> Any:
@@ -257,7 +257,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         if argument and (directive.name in _PROSE or _HAS_MARKUP.search(argument)):
             inline, _ = self.inline_text(argument, directive.line)
             container += _at(nodes.paragraph(argument, "", *inline), directive.line)
-            container[0][_IS_TERM] = directive.name not in _PROSE
+            container[0][IS_TERM] = directive.name not in _PROSE
         elif argument:
             container += _term(argument, directive.line)
         container += [self._option(*option) for option in directive.options]
@@ -274,7 +274,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         if not len(container) or not isinstance(container[0], nodes.paragraph):
             container.insert(0, _paragraph("", directive.line))
         first = container[0]
-        first[_END_LINE] = first.line + first.rawsource.count("\n")
+        first[END_LINE] = first.line + first.rawsource.count("\n")
         first.line = directive.line
         first.insert(0, nodes.Text(f"{directive.name}: "))
         return container
@@ -367,7 +367,7 @@ def _listing(directive: _Directive) -> Any:
     for index, entry in enumerate(directive.content):
         titled = _TITLED.fullmatch(entry.strip())
         address = titled[2] if titled else entry.strip()
-        leads = {_LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
+        leads = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
         paragraph += [nodes.Text("\n" if index else ""), nodes.inline(entry, titled[1] if titled else entry, **leads)]
     return paragraph
 
@@ -397,7 +397,7 @@ def _lines_of(node: Any) -> tuple[int, int]:
 def _table(rows: Sequence[Sequence[Sequence[Any]]], line: int, end_line: int) -> Any:
     body = nodes.tbody("", *(nodes.row("", *(nodes.entry("", *cell) for cell in row)) for row in rows))
     table: Any = _at(nodes.table("", nodes.tgroup("", body)), line)
-    table[_END_LINE] = end_line
+    table[END_LINE] = end_line
     return table
 
 
@@ -425,7 +425,7 @@ def _paragraph(text: str, line: int) -> Any:
 def _term(text: str, line: int) -> Any:
     """A paragraph that names what follows it."""
     paragraph = _paragraph(text, line)
-    paragraph[_IS_TERM] = True
+    paragraph[IS_TERM] = True
     return paragraph
 
 

@@ -1,6 +1,7 @@
 """The `embeddings` table of a source: vectors are reused by the hash of the embedded text, the others are computed.
 
-Texts are embedded in batches, several at once where the model wants that, and each batch is kept as it arrives.
+Texts are embedded in batches, several at once where the model wants that, and each batch is kept as it arrives. The
+rules that every table keeps are asset checks, too.
 """
 
 from collections.abc import Callable, Iterable
@@ -13,18 +14,68 @@ from numpy.typing import NDArray
 
 from docindex_dagster.chunking.embed_text import COLUMNS as TEXT_COLUMNS
 from docindex_dagster.chunking.embed_text import embed_texts
-from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError
+from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError, VerificationError
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.schemas import embeddings_schema
 from docindex_dagster.core.tables import data_version, stamp
 from docindex_dagster.embedding.concurrency import concurrently
 from docindex_dagster.embedding.protocol import Batched, Embedder, Vectors
-from docindex_dagster.embedding.verify import usable, verify_embeddings
 
 # What a table needs so that vectors can be taken from it.
 COLUMNS = ("embed_text_hash", "model", "vector")
 _BATCH = 256  # texts of a call, where the model does not say how many
 Keep = Callable[[pa.Table], None]
+COMPLETE, FINITE = "one_vector_a_chunk", "vectors_are_finite"
+UNIT, DIMENSION = "vectors_are_unit_length", "dimension_is_right"
+EMBEDDING_RULES = {
+    COMPLETE: "Every chunk has one vector, made from its present text.",
+    FINITE: "No vector holds an infinity or something that is not a number.",
+    UNIT: "Every vector has length 1, so that a dot product is a cosine.",
+    DIMENSION: "Vectors have as many values as the model says.",
+}
+# float16 keeps eleven bits: the length of a unit vector of 256 to 3072 values is off by less than this.
+_LENGTH_TOLERANCE = 5e-3
+
+
+def usable(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.bool_]:
+    """Of each row of shape (n, d), whether it is a finite vector of unit length: shape (n,).
+
+    They are float16 as they are stored, and float32 as a model gives them.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(vectors.astype(np.float32), axis=1)
+    is_unit: NDArray[np.bool_] = np.abs(lengths - 1) <= _LENGTH_TOLERANCE  # so is nothing that is no number
+    return is_unit
+
+
+def verify_embeddings(embeddings: pa.Table, chunks: pa.Table, dimension: int) -> None:
+    """Check vectors against the chunks that they belong to.
+
+    Raises:
+        VerificationError: with one entry for each broken rule.
+    """
+    failures = {}
+    for column in ("chunk_id", "embed_text_hash"):
+        if not embeddings[column].combine_chunks().equals(chunks[column].combine_chunks()):
+            failures[COMPLETE] = f"{column} of {embeddings.num_rows} vectors and {chunks.num_rows} chunks differ"
+    size = embeddings.schema.field("vector").type.list_size
+    if size != dimension:
+        failures[DIMENSION] = f"vectors have {size} values, the model has {dimension}"
+    lengths = np.linalg.norm(matrix(embeddings["vector"]).astype(np.float32), axis=1)
+    finite = np.isfinite(lengths)
+    if not finite.all():
+        failures[FINITE] = f"{_first(embeddings, ~finite)} has a value that is not finite"
+    wrong = finite & (np.abs(lengths - 1) > _LENGTH_TOLERANCE)
+    if wrong.any():
+        failures[UNIT] = f"{_first(embeddings, wrong)} has length {lengths[wrong][0]:.4f}"
+    if failures:
+        raise VerificationError("embeddings", failures)
+
+
+def _first(embeddings: pa.Table, bad: NDArray[np.bool_]) -> str:
+    """How many of all vectors are bad, by a mask of shape (n,), and which is the first."""
+    first = embeddings["chunk_id"][int(np.argmax(bad))].as_py()
+    return f"{int(bad.sum())} of {len(bad)} vectors; chunk {first}"
 
 
 def keep_nothing(_rows: pa.Table) -> None:
@@ -73,7 +124,7 @@ def build_embeddings(
     known = _found(_known(previous, embedder.name, schema), hashes, embedder.name, schema, elsewhere)
     fresh = _embed(chunks, known, embedder, source, keep)
     keys = pa.concat_arrays([known["embed_text_hash"].combine_chunks(), fresh.hashes])
-    vectors = np.concatenate([_matrix(known["vector"], embedder.dimension), fresh.vectors])
+    vectors = np.concatenate([matrix(known["vector"]), fresh.vectors])
     rows = pc.index_in(hashes, keys).to_numpy(zero_copy_only=False)
     values = pa.array(vectors[rows].ravel(), pa.float16())
     table = pa.table(
@@ -190,7 +241,7 @@ def _wanted(schema: pa.Schema) -> pa.Schema:
     return pa.schema([schema.field(name) for name in COLUMNS])
 
 
-def _matrix(vectors: pa.ChunkedArray, dimension: int) -> NDArray[np.float16]:
+def matrix(vectors: pa.ChunkedArray) -> NDArray[np.float16]:
     """A column of vectors as one array: shape (rows, dimension)."""
     values: NDArray[np.float16] = vectors.combine_chunks().flatten().to_numpy(zero_copy_only=False)
-    return values.reshape(-1, dimension)
+    return values.reshape(-1, vectors.type.list_size)

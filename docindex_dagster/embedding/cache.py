@@ -20,9 +20,8 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.keys import base_key
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.schemas import embeddings_schema
-from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings
+from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, matrix, usable
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.verify import usable
 
 # Of a model. Beyond so many rows, or three times those of the repository's tables, the oldest are forgotten.
 _MOST_ROWS = 5000
@@ -188,9 +187,7 @@ def _of_model(parts: Iterable[pa.Table], model: str) -> Iterator[pa.Table]:
 
 def _usable(rows: pa.Table) -> pa.Table:
     """The rows whose vectors a power cut has left whole: the spill is not synced."""
-    vectors = rows["vector"].combine_chunks()
-    values = vectors.flatten().to_numpy(zero_copy_only=False).reshape(-1, vectors.type.list_size)
-    return rows.filter(pa.array(usable(values)))
+    return rows.filter(pa.array(usable(matrix(rows["vector"]))))
 
 
 def _once(rows: pa.Table) -> pa.Table:

@@ -18,8 +18,7 @@ from docindex_dagster.core.retry import Retry
 from docindex_dagster.core.settings import EmbeddingSettings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.concurrency import Rate
-from docindex_dagster.embedding.openai_answers import RefusedError
-from docindex_dagster.embedding.openai_api import OpenAIApi, Patience
+from docindex_dagster.embedding.openai_api import OpenAIApi, Patience, RefusedError
 from docindex_dagster.embedding.protocol import Usage, Vectors
 
 DEFAULT_MODEL = "text-embedding-3-large"

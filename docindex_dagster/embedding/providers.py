@@ -10,9 +10,13 @@ from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import EmbeddingSettings
-from docindex_dagster.embedding.minilm import MODEL, MiniLMEmbedder
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.embedding.sentence_transformers import DEFAULT_BATCH, SentenceTransformersEmbedder
+from docindex_dagster.embedding.sentence_transformers import (
+    DEFAULT_BATCH,
+    MODEL,
+    MiniLMEmbedder,
+    SentenceTransformersEmbedder,
+)
 from docindex_dagster.embedding.static import StaticEmbedder
 
 Provider = Callable[[EmbeddingSettings], Embedder]

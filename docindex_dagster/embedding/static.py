@@ -6,9 +6,12 @@ machines that share an index would not agree on its version.
 `training/` makes the rows; docs/model.md says of what.
 """
 
+import hashlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.resources import files
 from itertools import pairwise
 from threading import Lock
 
@@ -17,15 +20,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.core.tokenizer import words
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.embedding.weights import DIMENSION, NAME, load_weights
 
 _BATCH = 256  # texts: what is in memory at once is a few hundred MiB at most, and fewer caches are missed
 _LONGEST_WORD = 64  # characters that are looked at of a word that has no row of its own
 _MOST_KEPT = 100_000  # pieces of such words
 _loading = Lock()
 _FEW = 2_000  # words that are looked up one by one: to look up many, the whole vocabulary is hashed first
+FILE = "static.npz"
+SHA256 = "e932ff3d10bf4956225179ae714e37bc528a61d1a41cc508af48df6092567c53"
+# Other weights give other vectors, which must not meet these.
+NAME = f"docindex-static-{SHA256[:8]}"
+DIMENSION = 256
+_STEPS = 127  # of a value, to either side
+
+
+@cache
+def load_weights() -> tuple[tuple[str, ...], Vectors]:
+    """The tokens and their rows, float32 of shape (tokens, 256).
+
+    Raises:
+        EmbeddingError: the file is not the one that belongs to this version.
+    """
+    data = (files("docindex_dagster.embedding") / FILE).read_bytes()
+    if hashlib.sha256(data).hexdigest() != SHA256:
+        raise EmbeddingError(f"{FILE}, the weights of the static model, is damaged: install docindex again")
+    with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+        tokens = arrays["tokens"].tobytes().decode().split("\n")
+        rows: Vectors = arrays["rows"] * arrays["scales"].astype(np.float32)[:, None]
+    return tuple(tokens), rows
+
+
+def as_bytes(tokens: Sequence[str], rows: Vectors) -> bytes:
+    """The file for tokens and their rows, float32 (tokens, 256), whose values become steps of a scale of their row."""
+    scales = np.maximum(np.abs(rows).max(axis=1) / _STEPS, np.finfo(np.float16).tiny).astype(np.float16)
+    steps = np.rint(rows / scales.astype(np.float32)[:, None]).clip(-_STEPS, _STEPS).astype(np.int8)
+    file = io.BytesIO()
+    text = np.frombuffer("\n".join(tokens).encode(), np.uint8)
+    np.savez(file, tokens=text, rows=steps, scales=scales)
+    return file.getvalue()
 
 
 class StaticEmbedder:
@@ -42,6 +77,9 @@ class StaticEmbedder:
 
         A text without a single known token has no direction of its own; it gets a fixed one, since a zero vector could
         never be found nor verified.
+
+        Raises:
+            EmbeddingError: the weights are damaged.
         """
         vectors = np.empty((len(texts), self.dimension), np.float64)
         for start in range(0, len(texts), _BATCH):
@@ -52,7 +90,11 @@ class StaticEmbedder:
         return vectors.astype(np.float32)
 
     def embed_query(self, text: str) -> Vectors:
-        """A vector of shape (256,) and unit length."""
+        """A vector of shape (256,) and unit length.
+
+        Raises:
+            EmbeddingError: the weights are damaged.
+        """
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 
@@ -155,7 +197,11 @@ def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def load_model() -> None:
-    """Load the model, which takes a fifth of a second, before a text is embedded."""
+    """Load the model, which takes a fifth of a second, before a text is embedded.
+
+    Raises:
+        EmbeddingError: its weights are damaged.
+    """
     _model()
 
 

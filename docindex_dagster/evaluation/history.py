@@ -17,7 +17,7 @@ from docindex_dagster.evaluation.questions import Question, Target, most_common
 from docindex_dagster.evaluation.subjects import is_of_program, question_of, speaks_of_tests
 from docindex_dagster.sources import git
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.sources.heads import Head, heads
+from docindex_dagster.sources.history import Head, heads
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, path_to_name
 from docindex_dagster.sources.secrets import find_secrets

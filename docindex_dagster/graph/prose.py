@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.documents.attributes import use_heading_attributes
+from docindex_dagster.documents.markdown import use_heading_attributes
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

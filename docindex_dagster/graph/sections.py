@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from docindex_dagster.documents.pointers import PlacedPointer, read_pointers
+from docindex_dagster.documents.model import PlacedPointer, read_pointers
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
 from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
 

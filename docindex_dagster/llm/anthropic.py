@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import BaseModel, NonNegativeInt
 
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.llm.http import Http, body_of, events_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor
+from docindex_dagster.llm.http import HttpChat, Vendor, body_of, events_of
 
 _VERSION = "2023-06-01"  # of the API
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
@@ -113,26 +112,26 @@ class AnthropicChat(HttpChat):
 
     vendor = Vendor("Anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 
-    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+    async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         asked = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _asked(messages, tools)
         answer = _Answer()
-        async with http.asked("POST", "/v1/messages", asked) as response:
-            http.accept(response)
+        async with self.asked("POST", "/v1/messages", asked) as response:
+            self.accept(response)
             async with aclosing(events_of(response)) as events:
                 async for data in events:
                     event = _Event.model_validate_json(data)
                     if event.type == "error":
-                        raise http.endpoint.broken("it reports an error")
+                        raise self.endpoint.broken("it reports an error")
                     for item in answer.items(event):
                         yield item
         if not answer.is_begun:
-            raise http.endpoint.nonsense()
+            raise self.endpoint.nonsense()
         if not answer.is_done:
-            raise http.endpoint.broken("it has no end")
+            raise self.endpoint.broken("it has no end")
 
-    async def _probe(self, http: Http) -> tuple[str | None, str]:
-        async with http.asked("GET", f"/v1/models/{self.settings.model}") as response:
-            http.accept(response)
+    async def _probe(self) -> tuple[str | None, str]:
+        async with self.asked("GET", f"/v1/models/{self.settings.model}") as response:
+            self.accept(response)
             _Model.model_validate_json(await body_of(response))
         return _VERSION, ""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from docindex_dagster.core.errors import LLMBudgetError
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.llm.chat import Availability, ChatModel, Delta, Item, Message, Stream, Tool, ToolCall, Usage
+from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Stream, Tool, ToolCall, Usage
 
 _MILLION = 1e6
 _SHORTEST = 16  # tokens of an answer that is worth asking for
@@ -32,19 +32,9 @@ class BudgetedChat:
     completion_tokens: int = 0
 
     @property
-    def name(self) -> str:
-        """Of the model."""
-        return self.model.name
-
-    @property
     def context_tokens(self) -> int | None:
         """Of the model."""
         return self.model.context_tokens
-
-    @property
-    def has_tools(self) -> bool:
-        """Of the model."""
-        return self.model.has_tools
 
     @property
     def tokens(self) -> int:
@@ -96,14 +86,6 @@ class BudgetedChat:
             return True
         cost = _dollars(prompt, own.price_in) + _dollars(max_tokens, own.price_out)
         return self.dollars + requests * cost <= own.question_dollars
-
-    async def check(self) -> Availability:
-        """Of the model."""
-        return await self.model.check()
-
-    async def aclose(self) -> None:
-        """Close the model."""
-        await self.model.aclose()
 
     def _left(self, prompt: int) -> int:
         """The tokens of an answer that the budget pays beside those of a prompt."""

@@ -13,8 +13,16 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
-from docindex_dagster.llm.http import BAD_REQUEST, NOT_FOUND, Http, body_of, lines_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
+from docindex_dagster.llm.http import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    HttpChat,
+    Vendor,
+    body_of,
+    calls_of,
+    functions_of,
+    lines_of,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -84,46 +92,45 @@ class OllamaChat(HttpChat):
             **functions_of(tools),
         }
 
-    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+    async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         asked = self._asked(messages, tools, max_tokens)
         estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
         answer = _Answer(self.context_tokens, estimate, calls_of(messages))
-        async with http.asked("POST", "/api/chat", asked) as response:
-            await self._accept(http, response, estimate)
+        async with self.asked("POST", "/api/chat", asked) as response:
+            await self._accept(response, estimate)
             async with aclosing(lines_of(response)) as lines:
                 async for line in lines:
-                    for item in answer.items(_Line.model_validate_json(line), http.endpoint):
+                    for item in answer.items(_Line.model_validate_json(line), self.endpoint):
                         yield item
         if not answer.is_done:
-            raise http.endpoint.broken("it has no end")
+            raise self.endpoint.broken("it has no end")
 
-    async def _probe(self, http: Http) -> tuple[str, str]:
-        version = await _got(http, "/api/version", _Version)
-        names = {model.name.removesuffix(":latest") for model in (await _got(http, "/api/tags", _Models)).models}
+    async def _probe(self) -> tuple[str, str]:
+        version = await self._got("/api/version", _Version)
+        names = {model.name.removesuffix(":latest") for model in (await self._got("/api/tags", _Models)).models}
         is_there = str(self.settings.model).removesuffix(":latest") in names
-        return version.version, "" if is_there else self._no_model(http)
+        return version.version, "" if is_there else self._no_model()
 
-    async def _accept(self, http: Http, response: "Response", estimate: int) -> None:
+    async def _accept(self, response: "Response", estimate: int) -> None:
         """Refuse any other status than OK; a server that then names the context says that the prompt does not fit."""
         if response.status_code == NOT_FOUND:
-            raise LLMError(self._no_model(http))
+            raise LLMError(self._no_model())
         if response.status_code == BAD_REQUEST and b"context" in await body_of(response):
             raise LLMError(
                 f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
                 f"{self.settings.model}; see llm.context_tokens"
             )
-        http.accept(response)
+        self.accept(response)
 
-    def _no_model(self, http: Http) -> str:
+    async def _got(self, path: str, kind: type[_Found]) -> _Found:
+        async with self.asked("GET", path) as response:
+            self.accept(response)
+            return kind.model_validate_json(await body_of(response))
+
+    def _no_model(self) -> str:
         model = self.settings.model
         run = command("ollama", "pull", model)
-        return f"{http.endpoint.host} has no model {model!r}: run {run}, or see llm.base_url"
-
-
-async def _got(http: Http, path: str, kind: type[_Found]) -> _Found:
-    async with http.asked("GET", path) as response:
-        http.accept(response)
-        return kind.model_validate_json(await body_of(response))
+        return f"{self.endpoint.host} has no model {model!r}: run {run}, or see llm.base_url"
 
 
 @dataclass(slots=True)

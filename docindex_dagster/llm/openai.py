@@ -10,8 +10,17 @@ from pydantic import BaseModel, NonNegativeInt
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.endpoint import Endpoint
-from docindex_dagster.llm.http import BAD_REQUEST, OK, Http, body_of, drain, events_of
-from docindex_dagster.llm.http_chat import HttpChat, Vendor, calls_of, functions_of
+from docindex_dagster.llm.http import (
+    BAD_REQUEST,
+    OK,
+    HttpChat,
+    Vendor,
+    body_of,
+    calls_of,
+    drain,
+    events_of,
+    functions_of,
+)
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -136,19 +145,19 @@ class OpenAIChat(HttpChat):
         super().__init__(settings)
         self._refused: set[str] = set()  # parameters; only its refusals tell which
 
-    async def _attempt(self, http: Http, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
+    async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
         """Send a request without the parameters that the model is known to refuse, and read its answer."""
         asked = {"model": self.settings.model, "messages": [_message(message) for message in messages]}
         asked |= functions_of(tools)
         while True:
             options = self._options(max_tokens)
-            async with http.asked("POST", "/chat/completions", asked | options) as response:
+            async with self.asked("POST", "/chat/completions", asked | options) as response:
                 if response.status_code == OK:
-                    async with aclosing(_read(response, http.endpoint, calls_of(messages))) as items:
+                    async with aclosing(_read(response, self.endpoint, calls_of(messages))) as items:
                         async for item in items:
                             yield item
                     return
-                refusal = http.endpoint.refusal(response.status_code, response.headers)
+                refusal = self.endpoint.refusal(response.status_code, response.headers)
                 error = _error(await body_of(response)) if response.status_code == BAD_REQUEST else _Error()
             if error.code in _NOT_TAKEN and error.param in options:
                 self._refused.add(error.param)
@@ -161,14 +170,14 @@ class OpenAIChat(HttpChat):
         wanted = {"temperature": 0} | ({} if "stream" in self._refused else _STREAMED)
         return {limit: max_tokens} | {name: value for name, value in wanted.items() if name not in self._refused}
 
-    async def _probe(self, http: Http) -> tuple[str | None, str]:
-        async with http.asked("GET", "/models") as response:
-            http.accept(response)
+    async def _probe(self) -> tuple[str | None, str]:
+        async with self.asked("GET", "/models") as response:
+            self.accept(response)
             models = _Models.model_validate_json(await body_of(response))
             version = response.headers.get("openai-version") or response.headers.get("Server")
         names = {model.id.removesuffix(":latest") for model in models.data}
         is_known = not names or str(self.settings.model).removesuffix(":latest") in names
-        host = http.endpoint.host
+        host = self.endpoint.host
         return version, "" if is_known else f"{host} lists no model {self.settings.model!r}; see llm.model"
 
 

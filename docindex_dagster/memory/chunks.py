@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, FileDrafts, SourceFile
 from docindex_dagster.chunking.chunkers import load_chunker, versions
-from docindex_dagster.chunking.jobs import FileIdentity
-from docindex_dagster.chunking.messages import SIZES, chunk_messages
-from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.chunking.documents import SIZES, chunk_messages
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.hashing import digest

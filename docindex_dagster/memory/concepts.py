@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.draft import Draft
-from docindex_dagster.chunking.messages import chunk_messages
+from docindex_dagster.chunking.chunker import Draft
+from docindex_dagster.chunking.documents import chunk_messages
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage

@@ -1,15 +1,21 @@
 """Folding: what the log of a domain has since the last fold goes into the stores of the domain's home.
 
 The generation names the file of its messages, and that says how far the log was folded. So a message is in the
-generation or in the tail of the log, never in both and never in neither, wherever a process is killed. Where something
-was forgotten, the fold ends with an erasure.
+generation or in the tail of the log, never in both and never in neither, wherever a process is killed.
+
+Where something was forgotten, the fold ends with an erasure: of that, no file of the home holds anything from then on.
+A file says that it was begun, so that the next fold ends an erasure that was stopped anywhere. Blocks of a disk that
+files had before, and back-ups, are out of reach.
 """
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
 
+import orjson
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
@@ -18,17 +24,19 @@ from docindex_dagster.core.errors import (
     AccessError,
     DamagedStoreError,
     DomainError,
+    ErasureError,
     FullDiskError,
     LogError,
     PluginError,
     SettingsError,
     StoreError,
 )
-from docindex_dagster.core.files import stamp
-from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.files import replacing, stamp, sync
+from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.printable import command
+from docindex_dagster.core.residue import Erased, batches_of, strings
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
@@ -41,14 +49,12 @@ from docindex_dagster.graph.triple import CONCEPT
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
-from docindex_dagster.memory.contents import Written, contents, oldest
-from docindex_dagster.memory.erase import begin, finish, is_unfinished
 from docindex_dagster.memory.folded import Folded, offsets_of, oldest_of, read_folded, remove_unused, write_folded
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone
-from docindex_dagster.memory.results import Folding
+from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, Written, contents, oldest
+from docindex_dagster.memory.results import Folding, Receipt
 from docindex_dagster.memory.segments import Segments
-from docindex_dagster.stores import maintenance
+from docindex_dagster.stores import erasure, maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
@@ -72,7 +78,7 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
     home = domains.home(Layout(settings.home), domain)
     log = open_log(Layout(settings.home), domain)
     tail = log.read(offsets_of(home, domain) or Offsets()).entries
-    if is_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
+    if is_erasure_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
         return "something is to be erased"
     if len(tail) >= settings.memory.fold_messages:
         return f"{len(tail):,} messages wait"
@@ -94,7 +100,7 @@ def state_of(home: Layout) -> str:
         LogError: the folder of the log is a symbolic link.
     """
     sizes = sorted(Segments(home).sizes().items())
-    return digest_parts(repr(sizes), repr(stamp(home.current)), str(is_unfinished(home)))
+    return digest_parts(repr(sizes), repr(stamp(home.current)), str(is_erasure_unfinished(home)))
 
 
 def fold(
@@ -148,15 +154,15 @@ class _Run:
         known = _known(before, read.entries)
         there = {each.message.id for each in messages}
         is_something_forgotten = any(isinstance(entry.record, Tombstone) for entry in read.entries)
-        erases = erase or is_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
+        erases = erase or is_erasure_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
         if erases:
-            begin(self.home, known, there)
+            begin_erasure(self.home, known, there)
         is_new = bool(read.entries) or messages != list(before.messages)
         warnings = self._publish(messages, cut) if is_new else []
         receipt = None
         if erases:
             with span("memory.erase"):
-                receipt = finish(self.home, self.domain, self.log, cut)
+                receipt = finish_erasure(self.home, self.domain, self.log, cut)
         else:
             self._remove_folded()
         old, new = ({each.message.id for each in found} for found in (before.messages, messages))
@@ -245,3 +251,96 @@ def reason(error: BaseException, key: str) -> str:
         return str(error)
     again = command("docindex", "memory", "fold", "--domain", key)
     return f"{type(error).__name__}: what it says may quote messages, and is not recorded: {again} shows it"
+
+
+def is_erasure_unfinished(home: Layout) -> bool:
+    """Whether an erasure was begun and not ended."""
+    return home.erasure.exists()
+
+
+def begin_erasure(home: Layout, gone: Collection[str], there: Collection[str]) -> None:
+    """Say on the disk that messages with these ids are to be erased, besides those of an erasure that was stopped.
+
+    But for those that are there: what was forgotten may have been written again.
+    """
+    with replacing(home.erasure) as temporary:
+        temporary.write_bytes(orjson.dumps(sorted({*gone, *_begun(home)}.difference(there))))
+
+
+def finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
+    """Erase all that is not in the published generation. The caller holds the locks of the domain.
+
+    Args:
+        home: of the domain.
+        domain: its key.
+        log: its log.
+        folded: how far it was folded; what came later stays.
+
+    Raises:
+        ErasureError: a file still holds some of it; the next fold tries again.
+        FullDiskError: there is no space for a second copy of the stores.
+    """
+    _save_erased(home, domain, log)
+    erasure.erase(home)
+    remove_unused(home, domain)
+    log.remove(folded)
+    left = log.read()
+    if any(folded.end(segment) for segment in left.offsets.ends):
+        raise ErasureError(f"an older docindex still writes into {home.log}: end that process, then erase again")
+    written_again = {entry.record.id for entry in left.entries if isinstance(entry.record, Message)}
+    gone = set(_begun(home)) - written_again
+    files, size = erasure.verify(home, _load_erased(home, log, gone))
+    generation = read_generation(home)
+    receipt = Receipt(
+        domain,
+        tuple(sorted(digest(each.encode()) for each in gone)),
+        generation.number if generation else None,
+        files,
+        size,
+        datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    with home.receipts.open("ab") as file:
+        file.write(orjson.dumps(receipt, option=orjson.OPT_APPEND_NEWLINE))
+    sync([home.receipts])
+    home.erasure.unlink()
+    return receipt
+
+
+def _save_erased(home: Layout, domain: str, log: Log) -> None:
+    """Add the texts that are not in the published generation to what an unfinished erasure saved."""
+    erased = Erased.load(home.erased)
+    published = {each.message.text.encode() for each in read_folded(home, domain).messages}
+    for text in _texts(home, log):
+        if text not in published:
+            erased.texts.add(text)
+    erased.save(home.erased)
+
+
+def _load_erased(home: Layout, log: Log, gone: Collection[str]) -> Erased:
+    """Return the ids of messages that are gone, and what was saved but for what stays."""
+    erased = Erased.load(home.erased)
+    for message_id in gone:
+        erased.ids.add(message_id.encode())
+    for text in _texts(home, log):
+        erased.texts.discard(text)
+        erased.texts.discard(orjson.dumps(text.decode()))
+    return erased
+
+
+def _texts(home: Layout, log: Log) -> Iterator[bytes]:
+    """Yield the texts of all messages, in files and in the log."""
+    for file in home.messages.glob("*"):
+        for batch in batches_of(file):
+            yield from strings(batch.select(["text"]))
+    for entry in log.read().entries:
+        if isinstance(entry.record, Message):
+            yield entry.record.text.encode()
+
+
+def _begun(home: Layout) -> list[str]:
+    """The ids that an erasure which was stopped was to erase."""
+    try:
+        found: Any = orjson.loads(home.erasure.read_bytes())
+    except (OSError, ValueError):
+        return []
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []

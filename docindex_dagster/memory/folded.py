@@ -19,8 +19,7 @@ from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import replacing, sync_new
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory.contents import Written
-from docindex_dagster.memory.message import Anchor, Message, Offsets
+from docindex_dagster.memory.message import Anchor, Message, Offsets, Written
 from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, read_generation
 

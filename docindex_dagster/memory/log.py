@@ -1,19 +1,202 @@
 """The log of a domain: what is acknowledged is on the disk, and the next read of any process sees it.
 
+Each process appends to a segment of its own, with one sync for all threads that wait together. Nothing is acknowledged
+before it is synced. A segment to which a write failed gets no further one: a reader may have seen what is taken back.
+
 Writers share a lock for the time of each write. Who seals or removes segments holds it alone. Readers take none, and
 remember nothing but offsets.
 """
 
+import os
+import stat
+import threading
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 
+from docindex_dagster.core.errors import DocindexError, LogError
+from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory import domains, frames
-from docindex_dagster.memory.message import Entry, Forgettable, Offsets, Position, Record, Tombstone, as_record
-from docindex_dagster.memory.segments import Segments
-from docindex_dagster.memory.writer import SEGMENT_BYTES, Writer
+from docindex_dagster.memory.message import (
+    Entry,
+    Forgettable,
+    Offsets,
+    Position,
+    Record,
+    Tombstone,
+    as_payload,
+    as_record,
+)
+from docindex_dagster.memory.segments import Segments, sync_data
 
 NOTHING = Offsets()
+SEGMENT_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class Segment:
+    """A segment that this process appends to, and no other."""
+
+    segments: Segments
+    name: str
+    descriptor: int
+    size: int = 0
+
+    @classmethod
+    def create(cls, segments: Segments) -> "Segment":
+        """Make one; its name is synced with the first write."""
+        return cls(segments, *segments.create())
+
+    def is_open(self) -> bool:
+        """Whether more may be appended: it was neither sealed nor removed."""
+        found = os.fstat(self.descriptor)
+        return found.st_nlink > 0 and bool(found.st_mode & stat.S_IWUSR)
+
+    def append(self, data: Sequence[bytes]) -> list[Position]:
+        """Write frames and sync them, or take back what was written of them."""
+        is_new = not self.size
+        try:
+            written = b"".join([frames.HEADER, *data] if is_new else data)
+            self._write(written)
+            sync_data(self.descriptor)
+            if is_new:
+                self.segments.sync_names(self.name.partition("/")[0])
+        except BaseException:
+            self._take_back()
+            raise
+        ends = list(accumulate(map(len, data), initial=self.size + len(written) - sum(map(len, data))))
+        self.size = ends[-1]
+        return [Position(self.name, *each) for each in pairwise(ends)]
+
+    def close(self) -> None:
+        """Let the segment be as it is."""
+        os.close(self.descriptor)
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self.descriptor, view) :]
+
+    def _take_back(self) -> None:
+        with suppress(OSError):
+            if self.size:
+                os.ftruncate(self.descriptor, self.size)
+            else:
+                self.segments.path(self.name).unlink()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What a thread waits for."""
+
+    records: list[Record]
+    data: list[bytes]
+    positions: list[Position] | None = None
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _State:
+    """What a process has of a log. A child that it forks begins with nothing."""
+
+    process: int = field(default_factory=os.getpid)
+    queue: threading.Lock = field(default_factory=threading.Lock)
+    commit: threading.Lock = field(default_factory=threading.Lock)
+    waiting: list[_Batch] = field(default_factory=list)
+    segment: Segment | None = None
+    last: int = 0  # microseconds; the time of the last record
+
+
+class Writer:
+    """Appends to a log, from any thread."""
+
+    def __init__(self, segments: Segments, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._segments = segments
+        self._segment_bytes = segment_bytes
+        self._state = _State()
+
+    def append(self, records: Sequence[Record]) -> list[Entry]:
+        """Write records, together; they are on the disk when it returns. Each without a time gets a later one.
+
+        Raises:
+            FullDiskError: there is no space for them.
+            LogError: they cannot be written.
+        """
+        state = self._own_state()
+        with state.queue:
+            batch = self._batch(state, records)
+            state.waiting.append(batch)
+        with state.commit:
+            if batch.positions is None and batch.error is None:
+                with state.queue:
+                    batches, state.waiting = state.waiting, []
+                if batches:
+                    self._commit(state, batches)
+        if batch.positions is None:
+            raise _for_this_thread(batch.error)
+        return [Entry(record, place) for record, place in zip(batch.records, batch.positions, strict=True)]
+
+    def close(self) -> None:
+        """Let the next record begin a segment."""
+        state = self._own_state()
+        with state.commit:
+            _leave(state)
+
+    def _own_state(self) -> _State:
+        if self._state.process != os.getpid():
+            self._state = _State()  # another process appends to the segment, and may hold the locks
+        return self._state
+
+    @staticmethod
+    def _batch(state: _State, records: Sequence[Record]) -> _Batch:
+        stamped: list[Record] = []
+        for record in records:
+            if not record.at:
+                state.last = max(time.time_ns() // 1000, state.last + 1)
+            stamped.append(record if record.at else replace(record, at=state.last))
+        return _Batch(stamped, [frames.encode(as_payload(record)) for record in stamped])
+
+    def _commit(self, state: _State, batches: Sequence[_Batch]) -> None:
+        """Write what threads wait for, and give each its positions, or all of them the error."""
+        try:
+            with reporting_full_disk(self._segments.home.home), self._segments.appending():
+                positions = iter(self._open(state).append([frame for batch in batches for frame in batch.data]))
+        except BaseException as error:
+            _leave(state)
+            for batch in batches:
+                batch.error = error
+            if not isinstance(error, Exception):  # this thread is to end
+                raise
+            return
+        for batch in batches:
+            batch.positions = [next(positions) for _ in batch.data]
+
+    def _open(self, state: _State) -> Segment:
+        """The segment to append to; under the lock that keeps removals out."""
+        segment = state.segment
+        if segment is not None and (segment.size >= self._segment_bytes or not segment.is_open()):
+            _leave(state)
+        if state.segment is None:
+            state.segment = Segment.create(self._segments)
+        return state.segment
+
+
+def _leave(state: _State) -> None:
+    segment, state.segment = state.segment, None
+    if segment is not None:
+        segment.close()
+
+
+def _for_this_thread(error: BaseException | None) -> Exception:
+    """An error of its own: several threads may wait for one write."""
+    if isinstance(error, DocindexError):
+        return type(error)(*error.args)
+    return LogError(
+        f"the log could not be written, and nothing is acknowledged: {error or 'the write was interrupted'}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,12 @@
 """What a program may remember: it is bound to one domain, which it writes, and may read those that it was started with.
 
-Arguments only narrow: nothing that a caller says opens another domain.
+Arguments only narrow: nothing that a caller says opens another domain. How much may be written is limited: bytes of a
+message, messages a second, bytes of the domain.
 """
 
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from threading import Lock
@@ -13,10 +15,10 @@ import orjson
 
 from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import DomainError, MessageError, QueryError
+from docindex_dagster.core.errors import DomainError, LongMessageError, MessageError, QueryError, QuotaError, RateError
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.settings import Settings, check_home
+from docindex_dagster.core.settings import MemorySettings, Settings, check_home
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
@@ -24,10 +26,8 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.anchors import anchors_in, code_found, looked_at
 from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.concepts import FirstStage
-from docindex_dagster.memory.contents import Written
-from docindex_dagster.memory.limits import Limits
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, compose
+from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, Written, compose
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
@@ -36,6 +36,9 @@ from docindex_dagster.search.live import Live
 from docindex_dagster.search.model import Scored
 
 _MICROSECONDS = 1_000_000  # of a second
+Clock = Callable[[], float]
+_ROUNDING = 1e-6  # of a token: who waits as long as is asked for gets it
+_MEASURED_FOR_S = 30.0  # how long the measured size of a domain counts, with what this process added
 
 
 class Memory:
@@ -324,3 +327,63 @@ def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> 
         tuple((signal.name, signal.contribution) for signal in found.signals if signal.contribution),
     )
     return remembered, message.anchors
+
+
+class Limits:
+    """Those of one process for one domain."""
+
+    def __init__(self, settings: MemorySettings, home: Layout, clock: Clock = time.monotonic) -> None:
+        """Limits for the domain whose home this is."""
+        self._settings = settings
+        self._home = home
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._tokens, self._filled_at = float(settings.per_second), clock()  # so many messages may come at once
+        self._measured_at = -_MEASURED_FOR_S
+        self._bytes = 0
+
+    def admit(self, text: str) -> None:
+        """Let a message be written that has this text.
+
+        Raises:
+            LongMessageError: the text is too long.
+            RateError: this process writes too many messages.
+            QuotaError: the domain is as large as it may be.
+        """
+        size = len(text.encode("utf-8", "replace"))
+        if size > self._settings.message_bytes:
+            raise LongMessageError(
+                f"the text has {size:,} bytes, and a message at most {self._settings.message_bytes:,}: split it, or "
+                "raise memory.message_bytes"
+            )
+        wait_s = self._wait_s()
+        if wait_s:
+            raise RateError(
+                f"more than {self._settings.per_second} messages a second come from this process: try again after "
+                f"{wait_s:g} s, or raise memory.per_second",
+                wait_s,
+            )
+        if self._used() + size > self._settings.quota_bytes:
+            raise QuotaError(
+                f"{self._home.home} holds {self._bytes:,} bytes, and may hold {self._settings.quota_bytes:,}: forget "
+                "sessions of the domain, or raise memory.quota_bytes"
+            )
+        self._bytes += size
+
+    def _wait_s(self) -> float:
+        """Take a token; 0, or in how many seconds there will be one."""
+        rate = self._settings.per_second
+        with self._lock:
+            now = self._clock()
+            self._tokens = min(rate, self._tokens + (now - self._filled_at) * rate)
+            self._filled_at = now
+            if self._tokens < 1 - _ROUNDING:
+                return (1 - self._tokens) / rate
+            self._tokens -= 1
+            return 0.0
+
+    def _used(self) -> int:
+        now = self._clock()
+        if now - self._measured_at >= _MEASURED_FOR_S:
+            self._bytes, self._measured_at = folder_bytes(self._home.home), now
+        return self._bytes

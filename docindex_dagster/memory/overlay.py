@@ -14,10 +14,9 @@ from docindex_dagster.core.files import stamp
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.memory.chunks import all_rows
-from docindex_dagster.memory.contents import Written, contents, count, oldest
 from docindex_dagster.memory.folded import Folded, read_folded
 from docindex_dagster.memory.log import NOTHING, Flaw, Log
-from docindex_dagster.memory.message import Entry, Message
+from docindex_dagster.memory.message import Entry, Message, Written, contents, count, oldest
 
 _ATTEMPTS = 5  # a fold may publish while another generation is read; more often than this, something else is wrong
 

@@ -12,11 +12,10 @@ from docindex_dagster.chunking.chunkers import load_chunker
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.core.traces import span
-from docindex_dagster.embedding.build import build_embeddings
+from docindex_dagster.embedding.build import build_embeddings, matrix
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.memory.chunks import all_rows, chunk_rows, message_of
-from docindex_dagster.memory.contents import Written
-from docindex_dagster.memory.message import Message
+from docindex_dagster.memory.message import Message, Written
 from docindex_dagster.memory.overlay import Overlay
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.search.model import Scored
@@ -154,9 +153,7 @@ class Searcher:
         except EmbeddingError as error:
             self._problem = f"{error}; what was written since is found by its words alone"
             return None
-        values = table["vector"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        found: NDArray[np.float32] = values.reshape(-1, embedder.dimension).astype(np.float32)
-        return found
+        return matrix(table["vector"]).astype(np.float32)
 
 
 def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:

@@ -62,29 +62,18 @@ class Bucket:
     url: str
     _store: "ObjectStore"
 
-    def get(self, name: str) -> Found | None:
-        """An object; None where there is none.
+    def get(self, name: str, unless: str | None = None) -> Found | None:
+        """An object; None where there is none, or its tag is `unless`.
 
         Raises:
             ObjectStoreError: the store does not answer.
         """
-        return self._get(name, None)
-
-    def get_if_changed(self, name: str, tag: str | None) -> Found | None:
-        """An object whose tag is another one than this; None where it is the same, or there is none.
-
-        Raises:
-            ObjectStoreError: the store does not answer.
-        """
-        return self._get(name, tag)
-
-    def _get(self, name: str, tag: str | None) -> Found | None:
         import obstore
         from obstore.exceptions import NotModifiedError
 
         try:
             with self._reporting(f"reading {name}"):
-                got = obstore.get(self._store, name, options={"if_none_match": tag} if tag else None)
+                got = obstore.get(self._store, name, options={"if_none_match": unless} if unless else None)
                 return Found(bytes(got.bytes()), got.meta["e_tag"] or "")
         except (FileNotFoundError, NotModifiedError):
             return None

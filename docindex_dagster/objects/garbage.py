@@ -1,16 +1,17 @@
-"""Removing objects that neither the manifest nor a pointer names: of older publications, and of runs that were stopped.
+"""Objects that are named and missing, and objects that neither the manifest nor a pointer names, which are removed.
 
-An object is named for the first time some time after it was uploaded, so what is younger than that may take stays. How
-old it is, the clock of the object store alone decides.
+These are of older publications, and of runs that were stopped. An object is named for the first time some time after
+it was uploaded, so what is younger than that may take stays. How old it is, the clock of the object store decides.
 """
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, Listed, in_parallel
-from docindex_dagster.objects.contents import FOLDER, LONGEST
+from docindex_dagster.objects.contents import FOLDER, LONGEST, Content
 
 _LAST = "garbage/last"  # when objects were removed last
 _CLOCKS = "garbage/clocks/"
@@ -83,3 +84,32 @@ def _now(bucket: Bucket) -> datetime:
         raise ObjectStoreError(f"{bucket.url} does not list {name}, which was written a moment ago: nothing is removed")
     finally:
         bucket.delete([name])
+
+
+def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
+    """What is wrong in the object store: the source that is concerned (None: the index as a whole), and what.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+    """
+    sizes = {found.name: found.size for found in bucket.list(FOLDER)}
+    try:
+        manifest = snapshots.read(bucket)
+    except ObjectStoreError as error:
+        yield None, str(error)
+    else:
+        lost = _lost(manifest.files.values(), sizes) if manifest else []
+        if lost:
+            yield None, f"{len(lost)} objects of the stores are missing or cut, as {lost[0].name}"
+    for name in prepared.listing(bucket):
+        try:
+            pointer = prepared.read(bucket, name)
+        except ObjectStoreError as error:
+            yield None, str(error)
+            continue
+        if pointer is not None and (lost := _lost(pointer.files.values(), sizes)):
+            yield pointer.source, f"{len(lost)} of its tables are missing or cut: index it in full"
+
+
+def _lost(named: Iterable[Content], sizes: dict[str, int]) -> list[Content]:
+    return [content for content in named if sizes.get(content.name) != content.size]

@@ -1,8 +1,14 @@
-"""The stores that machines share, open for publishing: in a home of this machine, with their manifest."""
+"""The stores that machines share, open for publishing: in a home of this machine, with their manifest.
 
+`read_published` and `known_published` are for those who need no stores: sensors, and reports on how sources stand.
+"""
+
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError
@@ -13,6 +19,8 @@ from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, open_bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.snapshots import Manifest
+
+_FOLDER = "published"
 
 
 @dataclass(slots=True)
@@ -126,3 +134,45 @@ def bucket_of(settings: Settings) -> Bucket:
     if settings.storage.url is None:
         raise SettingsError(f"{settings.config_file}: storage.url is not set")
     return open_bucket(settings.storage.url)
+
+
+def read_published(settings: Settings) -> SharedStores:
+    """Return the shared stores as they are published, not open for publishing.
+
+    Raises:
+        SettingsError: no object store is set, or it cannot be used.
+        ObjectStoreError: the store does not answer.
+    """
+    bucket = bucket_of(settings)
+    return SharedStores(bucket, Layout(settings.home), snapshots.read(bucket) or Manifest())
+
+
+def known_published(settings: Settings) -> Settings:
+    """The settings with a home that says what is published, and that holds no stores.
+
+    A source that is about to be taken out counts as gone.
+
+    Raises:
+        SettingsError: no object store is set, or it cannot be used.
+        ObjectStoreError: the store does not answer.
+    """
+    stores = read_published(settings)
+    pointers = stores.manifest.pointers
+    leaving = {pointer.source for pointer in stores.pending() if pointer.is_withdrawn}
+    layout = Layout(settings.home).inner(_FOLDER)
+    with writing(settings), exclusive(layout.publication_lock, "who asks what is published", lambda _: None):
+        for file in (layout.current, layout.next):
+            generation = json.loads(pointers.get(file.name, "{}"))
+            if generation:
+                generation["sources"] = {key: one for key, one in generation["sources"].items() if key not in leaving}
+            _write(file, generation)
+        _write(layout.catalog, json.loads(pointers.get(layout.catalog.name, "[]")))
+    return settings.model_copy(update={"home": layout.home})
+
+
+def _write(file: Path, value: Any) -> None:
+    """Let a file hold a value; no file for an empty one."""
+    if value:
+        snapshots.write_if_other(file, json.dumps(value))
+    else:
+        file.unlink(missing_ok=True)

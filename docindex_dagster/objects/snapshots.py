@@ -56,7 +56,7 @@ def read(bucket: Bucket, unless: str | None = None) -> Manifest | None:
     Raises:
         ObjectStoreError: the store does not answer, or the object is no manifest.
     """
-    found = bucket.get_if_changed(MANIFEST, unless)
+    found = bucket.get(MANIFEST, unless)
     if found is None:
         return None
     try:
@@ -155,13 +155,14 @@ def _follow(bucket: Bucket, layout: Layout, manifest: Manifest) -> None:
     _remember(layout, manifest)
     for name, text in manifest.pointers.items():
         if name != layout.current.name:
-            _write(_place(layout, name), text)
+            write_if_other(_place(layout, name), text)
     if text := manifest.pointers.get(layout.current.name, ""):
-        _write(layout.current, text)
+        write_if_other(layout.current, text)
     _remove_others(layout, manifest)
 
 
-def _write(path: Path, text: str) -> None:
+def write_if_other(path: Path, text: str) -> None:
+    """Let a file hold a text; one that does stays as it is."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

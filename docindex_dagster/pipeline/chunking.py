@@ -6,11 +6,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
-from docindex_dagster.chunking.fallbacks import are_many, fallbacks, left_out_warning, phrase, warning
-from docindex_dagster.chunking.inputs import ChunkInputs, gather
+from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather
 from docindex_dagster.chunking.summaries import SummaryCounts
-from docindex_dagster.chunking.verify import CHUNK_RULES
-from docindex_dagster.chunking.versions import EXTRACTOR_VERSION
+from docindex_dagster.chunking.verify import CHUNK_RULES, are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.pipeline import references
 from docindex_dagster.pipeline.breakdown import counts, texts

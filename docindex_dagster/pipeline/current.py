@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.chunking.fallbacks import are_many
 from docindex_dagster.chunking.inputs import MADE_FROM
 from docindex_dagster.chunking.inputs import fingerprint as chunking_fingerprint
 from docindex_dagster.chunking.summaries import summariser_of
+from docindex_dagster.chunking.verify import are_many
 from docindex_dagster.core import locks, tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.hashing import digest_parts

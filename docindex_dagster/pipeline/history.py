@@ -4,8 +4,8 @@ from docindex_dagster.pipeline.breakdown import changes
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
 from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
+from docindex_dagster.sources.history import RepositoryFigures
 from docindex_dagster.sources.memory import head_of
-from docindex_dagster.sources.repository import RepositoryFigures
 
 _NAME = "commits"
 _STORAGE = table_storage(_NAME)

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.schema import REFERENCES, REFERENCES_VERSION
 from docindex_dagster.callgraph.table_reading import as_table, is_settled, usable
-from docindex_dagster.chunking.references import ReferencesResult, build_references
-from docindex_dagster.chunking.versions import references_fingerprint
+from docindex_dagster.chunking.build import ReferencesResult, build_references
+from docindex_dagster.chunking.inputs import references_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.breakdown import counts

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from docindex_dagster.chunking.embed_text import readable
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.documents.attribute_lists import readable
-from docindex_dagster.documents.pointers import page_at
+from docindex_dagster.documents.model import page_at
 from docindex_dagster.search import snippets
 from docindex_dagster.search.model import Hit, Scored
 from docindex_dagster.stores import tantivy_index

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.documents.pointers import page_at
+from docindex_dagster.documents.model import page_at
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.patience import Patience

@@ -10,7 +10,7 @@ from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from docindex_dagster.core.printable import in_line, visible
-from docindex_dagster.documents.pointers import page_range
+from docindex_dagster.documents.model import page_range
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.opened import OpenGraph

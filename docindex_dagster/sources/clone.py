@@ -18,7 +18,7 @@ from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import guard, mirror, submodules, transfer
-from docindex_dagster.sources.disposal import dispose, dispose_locks
+from docindex_dagster.sources.mirror import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
 
 # What another clone would not change: a full disk, and objects that the remote itself has lost.

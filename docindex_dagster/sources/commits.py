@@ -16,17 +16,12 @@ import pyarrow.compute as pc
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.tables import column_version, stamp
-from docindex_dagster.sources import git, noise
+from docindex_dagster.sources import git, history, noise
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.sources.heads import MOST_FILES_READ, Change, Head, heads
-from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.hunks import FileHunks, read_hunks
 from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
-from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json, read_figures, to_json
-from docindex_dagster.sources.secret_names import secret_reason
-from docindex_dagster.sources.secrets import find_secrets, mask
+from docindex_dagster.sources.secrets import find_secrets, mask, secret_reason
 from docindex_dagster.sources.text import decode
 
 # Raise it when the same commit gives another row.
@@ -48,7 +43,7 @@ class History:
     """The commits of a source, stamped with their data version, and the figures of its repository, if it has one."""
 
     commits: pa.Table
-    figures: RepositoryFigures | None
+    figures: history.RepositoryFigures | None
 
 
 def read_history(source: Source, head: str | None, previous: pa.Table | None, limit: int) -> History:
@@ -58,10 +53,12 @@ def read_history(source: Source, head: str | None, previous: pa.Table | None, li
         SourceError: git cannot read the history.
     """
     table = read_commits(source, head, previous, limit)
-    before = from_json((previous.schema.metadata or {}).get(REPOSITORY)) if previous is not None else None
-    figures = read_figures(source, head, before) if source.kind == "git" else None
-    encoded = to_json(figures) if figures else ""
-    about = {REPOSITORY: encoded.encode(), _ASKED: _asked(source, head, limit)}
+    before = (
+        history.from_json((previous.schema.metadata or {}).get(history.REPOSITORY)) if previous is not None else None
+    )
+    figures = history.read_figures(source, head, before) if source.kind == "git" else None
+    encoded = history.to_json(figures) if figures else ""
+    about = {history.REPOSITORY: encoded.encode(), _ASKED: _asked(source, head, limit)}
     described = table.replace_schema_metadata({**(table.schema.metadata or {}), **about})
     return History(stamp(described, digest_parts(column_version(table, "row_hash"), encoded)), figures)
 
@@ -92,7 +89,7 @@ def read_commits(source: Source, head: str | None, previous: pa.Table | None, li
         return COMMITS.empty_table()
     root = os.fsencode(source.path)
     # Where a shallow clone ends, commits look otherwise than they are.
-    end = shallow_end(root).decode("ascii", "replace")
+    end = history.shallow_end(root).decode("ascii", "replace")
     version = digest_parts(HISTORY_VERSION, rules_version(source.secrets).decode(), end).encode()
     wanted = pa.array(git.run(root, "rev-list", f"--max-count={limit}", head, "--").decode().split(), pa.string())
     known = _reusable(previous, version)
@@ -114,13 +111,13 @@ def _reusable(previous: pa.Table | None, version: bytes) -> pa.Table:
 def _read(source: Source, root: bytes, commits: Sequence[str]) -> pa.Table:
     if not commits:
         return COMMITS.empty_table()
-    found = list(heads(root, commits))
-    counted = [head.commit for head in found if 0 < head.file_count <= MOST_FILES_READ]
-    hunks = dict(read_hunks(root, counted))
+    found = list(history.heads(root, commits))
+    counted = [head.commit for head in found if 0 < head.file_count <= history.MOST_FILES_READ]
+    hunks = dict(history.read_hunks(root, counted))
     return pa.Table.from_pylist([_row(source, head, hunks.get(head.commit)) for head in found], COMMITS)
 
 
-def _row(source: Source, head: Head, hunks: list[FileHunks] | None) -> dict[str, Any]:
+def _row(source: Source, head: history.Head, hunks: list[history.FileHunks] | None) -> dict[str, Any]:
     _, parents, author, email, authored, committed, message = head.fields
     masked = _masked if source.secrets == "skip" else str
     text = masked(_text(message, _LONGEST_MESSAGE))
@@ -144,7 +141,7 @@ def _row(source: Source, head: Head, hunks: list[FileHunks] | None) -> dict[str,
 
 
 def _files(
-    changes: Sequence[Change], hunks: list[FileHunks] | None, masked: Callable[[str], str]
+    changes: Sequence[history.Change], hunks: list[history.FileHunks] | None, masked: Callable[[str], str]
 ) -> Iterator[dict[str, Any]]:
     patches = iter(hunks or ())
     for change in changes:

@@ -1,14 +1,25 @@
-"""The last commit that changed each file, by as little of the log as is needed."""
+"""What git's log says, by as little of it as is needed: commits, the files that they changed, and how.
 
+Commits with their files come from one pass over git's trees, which reads no content. How many lines a commit changed in
+its files, and in which functions, is read off git's patches as they stream by. Figures describe a whole repository.
+"""
+
+import json
 import os
-from collections.abc import Collection, Generator
+import re
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from docindex_dagster.core.errors import NoAnswerError, SourceError
 from docindex_dagster.core.git_folders import common_folder
 from docindex_dagster.sources import git
+from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import read_regular
+from docindex_dagster.sources.text import decode
 
 # Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
 # What to do with submodules is said here, or a wrong .gitmodules would be an error.
@@ -17,6 +28,149 @@ _LOG = (
     *("--encoding=UTF-8", "--ignore-submodules=dirty"),
 )
 _LONGEST_END = 16 << 20  # bytes, 41 a commit
+_SETTINGS = (
+    *("-c", f"core.attributesFile={Path(__file__).with_name('functions.gitattributes')}"),
+    *("-c", "core.bigFileThreshold=1m"),  # larger files count as binary: git would hold both versions to compare them
+)
+_PATCHES = (
+    *("diff-tree", "--stdin", "--root", "-r", "--patch", "--unified=0", "--find-renames=100%", "--format=/%H"),
+    *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--diff-algorithm=myers"),
+    "--encoding=UTF-8",  # of the ids, too
+    "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
+)
+# Only these lines begin so: those of a file's content have a sign in front.
+_LINE = re.compile(
+    rb"^(?:/(?P<commit>[0-9a-f]{40,64})$|(?P<file>diff --git )|(?P<binary>Binary files )"
+    rb"|@@ -\d+(?:,(?P<deletions>\d+))? \+\d+(?:,(?P<insertions>\d+))? @@ ?(?P<function>.*))",
+    re.MULTILINE,
+)
+_MOST_FUNCTIONS = 8  # of one file
+# Commits whose files cannot be read: after so many the repository is taken for one that lacks its old files.
+_MOST_FAILURES = 20
+MOST_FILES_READ = 1000  # of a commit; a larger one brings in other people's work
+
+_FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
+_HEADS = (
+    *("diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw", "--find-renames=100%"),
+    *("--encoding=UTF-8", "--no-relative", "--ignore-submodules=dirty", f"--format={_FIELDS}"),
+)
+# The key under which the figures stand in the metadata of a `commits` table.
+REPOSITORY = b"docindex.repository"
+_LONGEST_SUBJECT = 200
+_BRANCHES, _REMOTES, _TAGS = b"refs/heads/", b"refs/remotes/", b"refs/tags/"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file of a commit, before its lines are counted."""
+
+    status: str
+    path: bytes
+    renamed_from: bytes | None
+
+    @property
+    def patches(self) -> int:
+        """How many patches git makes of it: a file that becomes a link is deleted and made anew."""
+        return 2 if self.status == "T" else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A commit without its patches."""
+
+    fields: list[bytes]  # id, parents, author, e-mail address, authored at, committed at, message
+    changes: list[Change]  # the first ones
+    file_count: int
+
+    @property
+    def commit(self) -> str:
+        """Its id."""
+        return self.fields[0].decode()
+
+
+def heads(root: bytes, commits: Sequence[str]) -> Iterator[Head]:
+    """Yield commits by their ids, as git reads them; of a merge, no file.
+
+    Raises:
+        SourceError: git cannot read them.
+    """
+    shallow = _is_shallow(root)
+    # Where a shallow clone ends, a commit seems to add every file.
+    options = [option for option in _HEADS if not (shallow and option == "--root")]
+    records = git.records(root, *options, lines=commits)
+    record = next(records, None)
+    while record is not None:
+        fields = [record[1:], *islice(records, _FIELDS.count("%x00"))]
+        changes: list[Change] = []
+        number = 0
+        while (record := next(records, None)) is not None and not record.startswith(b"/"):
+            status = record.rpartition(b" ")[2][:1].decode()
+            paths = list(islice(records, 2 if status == "R" else 1))
+            if number < MOST_FILES_READ:
+                changes.append(Change(status, paths[-1], paths[0] if len(paths) > 1 else None))
+            number += 1
+        yield Head(fields, changes, number)
+
+
+@dataclass(slots=True)
+class FileHunks:
+    """What one patch changes: lines, None where git does not compare them, and the functions around them."""
+
+    insertions: int | None = 0
+    deletions: int | None = 0
+    functions: list[bytes] = field(default_factory=list)
+
+
+def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[FileHunks]]]:
+    """Yield the patches of each commit, in git's order of files; nothing of one that lacks a file.
+
+    Raises:
+        NoAnswerError: git does not answer.
+    """
+    left, failures = list(commits), 0
+    while left and failures < _MOST_FAILURES:
+        begun: str | None = None
+        patches: list[FileHunks] = []
+        try:
+            with closing(_lines(root, left)) as lines:
+                for line in lines:
+                    if line["commit"]:
+                        if begun:
+                            yield begun, patches
+                        begun, patches = line["commit"].decode(), []
+                    elif line["file"]:
+                        patches.append(FileHunks())
+                    else:
+                        _add(patches[-1], line)
+            if begun:
+                yield begun, patches
+            left = []
+        except NoAnswerError:
+            raise
+        except SourceError:  # git stops at a file that is missing: go on after that commit
+            failures += 1
+            left = left[left.index(begun) + 1 if begun in left else 1 :]
+
+
+def _lines(root: bytes, commits: Sequence[str]) -> Generator[re.Match[bytes], None, None]:
+    """Yield the lines that matter. Of a patch, however large, only a block and its last line are held."""
+    rest = b""
+    with closing(git.stream(root, *_SETTINGS, *_PATCHES, lines=commits)) as blocks:
+        for block in blocks:
+            whole, newline, rest = (rest + block).rpartition(b"\n")
+            yield from _LINE.finditer(whole + newline)
+    yield from _LINE.finditer(rest)
+
+
+def _add(patch: FileHunks, line: re.Match[bytes]) -> None:
+    if line["binary"]:
+        patch.insertions = patch.deletions = None
+    elif patch.insertions is not None and patch.deletions is not None:
+        patch.insertions += int(line["insertions"] or 1)
+        patch.deletions += int(line["deletions"] or 1)
+        function = line["function"].strip()
+        if function and function not in patch.functions and len(patch.functions) < _MOST_FUNCTIONS:
+            patch.functions.append(function)
 
 
 def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes, str]:
@@ -61,6 +215,10 @@ def shallow_end(root: bytes) -> bytes:
         return b""
 
 
+def _is_shallow(root: bytes) -> bool:
+    return git.run(root, "rev-parse", "--is-shallow-repository").strip() == b"true"
+
+
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:
     """Yield (commit, path), newest first.
 
@@ -75,3 +233,84 @@ def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, 
         if record:
             yield commit, record[1:] if is_first else record
         is_first = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryFigures:
+    """How large a repository is and where it stands. The latest commit is None before the first."""
+
+    commits: int  # that the latest one builds on, itself included
+    branches: int  # by name, here or in a remote
+    tags: int
+    latest_commit: str | None
+    latest_date: str | None  # UTC, ISO 8601
+    latest_subject: str | None
+    is_shallow: bool
+
+
+def to_json(figures: RepositoryFigures) -> str:
+    """The figures as they stand in the metadata of a table."""
+    return json.dumps(asdict(figures))
+
+
+def from_json(text: str | bytes | None) -> RepositoryFigures | None:
+    """The inverse of `to_json`; None where there are none, or those of another version of docindex."""
+    try:
+        return RepositoryFigures(**json.loads(text)) if text else None
+    except (TypeError, ValueError):
+        return None
+
+
+def read_figures(source: Source, head: str | None, before: RepositoryFigures | None = None) -> RepositoryFigures:
+    """Return the figures of a git source at `head`; with those of an earlier run, only what changed is counted.
+
+    Raises:
+        SourceError: git cannot read the repository.
+    """
+    root = os.fsencode(source.path)
+    shallow = _is_shallow(root)
+    branches, tags = _count_refs(root)
+    if head is None:
+        return RepositoryFigures(0, branches, tags, None, None, None, shallow)
+    known = before if before and not (shallow or before.is_shallow) else None
+    latest = git.run(root, "log", "-1", "--no-patch", "--encoding=UTF-8", "--format=%ct%x00%s", head)
+    date, _, subject = latest.partition(b"\0")
+    return RepositoryFigures(
+        commits=_count_commits(root, head, known),
+        branches=branches,
+        tags=tags,
+        latest_commit=head,
+        latest_date=_iso(date),
+        latest_subject=decode(subject[: 4 * _LONGEST_SUBJECT]).text.strip()[:_LONGEST_SUBJECT],
+        is_shallow=shallow,
+    )
+
+
+def _count_refs(root: bytes) -> tuple[int, int]:
+    """How many branches and tags there are; a branch counts once, however many remotes have it."""
+    branches, tags = set(), 0
+    for name in git.run(root, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes", "refs/tags").split():
+        tags += name.startswith(_TAGS)
+        if name.startswith(_BRANCHES):
+            branches.add(name.removeprefix(_BRANCHES))
+        elif name.startswith(_REMOTES) and not name.endswith(b"/HEAD"):
+            branches.add(name.removeprefix(_REMOTES).partition(b"/")[2])
+    return len(branches), tags
+
+
+def _count_commits(root: bytes, head: str, known: RepositoryFigures | None) -> int:
+    """Count the commits that `head` builds on: those of the known commit, less what went and with what came."""
+    if known is not None and known.latest_commit is not None:
+        both = f"{known.latest_commit}...{head}"
+        sides = git.attempt(root, "rev-list", "--count", "--left-right", both, "--")
+        if sides is not None:
+            gone, new = map(int, sides.split())
+            return known.commits - gone + new
+    return int(git.run(root, "rev-list", "--count", head, "--"))
+
+
+def _iso(seconds: bytes) -> str | None:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat()
+    except (ValueError, OverflowError, OSError):  # what stands there is no date
+        return None

@@ -1,14 +1,21 @@
-"""The bare clone of a repository: making it, fetching what is new, and finding what is followed in it."""
+"""The bare clone of a repository: making it, fetching what is new, finding what is followed in it, and removing it.
 
+Where the remotes of followed repositories stand now is asked without fetching anything.
+"""
+
+import os
 import re
 import shutil
 import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.sources import transfer
-from docindex_dagster.sources.disposal import dispose
-from docindex_dagster.sources.model import Remote
+from docindex_dagster.core.urls import scrub
+from docindex_dagster.sources import git, transfer
+from docindex_dagster.sources.model import Remote, Source
 
 _HEAD = "refs/docindex/HEAD"  # where the remote's own HEAD leads
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
@@ -18,6 +25,63 @@ _NO_HEAD = "couldn't find remote ref HEAD"
 _UNFINISHED = ".new"
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _FULL_LENGTHS = {40, 64}
+_WORKERS = 8  # remotes that are asked at once
+_PATIENCE_S = 600  # longer than git takes to write what it holds a lock for
+_PROCESSES = Path("/proc")
+
+
+def remote_heads(remotes: Mapping[str, Remote], timeout_s: float) -> dict[str, str | SourceError | None]:
+    """Return the ids of the commits that are followed, as the remotes have them now: several are asked at once.
+
+    None stands for a branch or tag that a remote does not have, and an error for a remote that cannot be reached, or
+    took longer than the time-out. A commit that is followed by its id never moves: no remote is asked.
+    """
+    ids = {key: pinned(remote) for key, remote in remotes.items()}
+    refs: dict[str, list[str | None]] = {}
+    for key, remote in remotes.items():
+        if ids[key] is None:
+            refs.setdefault(remote.url, []).append(remote.ref)
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        answers = {url: pool.submit(_ask, url, asked, timeout_s) for url, asked in refs.items()}
+    return {key: ids[key] or _answer(answers[remote.url], remote.ref) for key, remote in remotes.items()}
+
+
+def checked_out(source: Source) -> str | None:
+    """Return the id of the commit that the checkout of a followed repository is at; None where there is none yet.
+
+    Raises:
+        SourceError: git is not installed.
+    """
+    if not (source.path / ".git").exists():
+        return None
+    found = git.attempt(os.fsencode(source.path), "rev-parse", "--verify", "--quiet", "HEAD")
+    return found.decode().strip() if found else None
+
+
+def _answer(asked: Future[dict[str, str]], ref: str | None) -> str | SourceError | None:
+    try:
+        return _followed(asked.result(), ref)
+    except SourceError as error:
+        return error
+
+
+def _ask(url: str, refs: Iterable[str | None], timeout_s: float) -> dict[str, str]:
+    """Return the ids that a remote has under the names of what is followed."""
+    names = dict.fromkeys(name for ref in refs for name in _names_of(ref))
+    with tempfile.TemporaryDirectory() as folder:  # where no repository's settings count
+        command = ("ls-remote", "--quiet", "--", url, *names)
+        output = transfer.run(Path(folder), *command, purpose=f"ask {scrub(url)} for news", timeout_s=timeout_s)
+    lines = (line.split("\t", 1) for line in output.decode("utf-8", "replace").splitlines())
+    return {name: identity for identity, name in lines}
+
+
+def _followed(ids: Mapping[str, str], ref: str | None) -> str | None:
+    return next((ids[name] for name in _names_of(ref) if name in ids), None)
+
+
+def _names_of(ref: str | None) -> tuple[str, ...]:
+    """What may be followed under a name, the first that is there: a branch, what a tag stands for, a plain tag."""
+    return ("HEAD",) if ref is None else (f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}")
 
 
 def make(remote: Remote) -> None:
@@ -144,3 +208,46 @@ def _commit(repository: Path, revision: str) -> str | None:
     arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     found = transfer.attempt(repository, *arguments)
     return found.decode().strip() if found else None
+
+
+def dispose(place: Path) -> None:
+    """Remove a folder, a file or a link, if it is there. Nothing that a link leads to is touched."""
+    if place.is_dir() and not place.is_symlink():
+        shutil.rmtree(place)
+    else:
+        place.unlink(missing_ok=True)
+
+
+def dispose_locks(repository: Path, checkout: Path) -> None:
+    """Remove the lock files of a clone and its checkouts once no git that outlived docindex works there.
+
+    The caller holds the lock that keeps other processes of docindex away.
+    """
+    locks = list(_locks(repository))
+    until = time.monotonic() + _PATIENCE_S
+    while locks and _git_works_in((repository, checkout)) and time.monotonic() < until:
+        time.sleep(0.1)
+    for lock in locks:
+        lock.unlink(missing_ok=True)
+
+
+def _locks(repository: Path) -> Iterator[Path]:
+    for folder, folders, files in os.walk(repository):
+        if "objects" in folders:
+            folders.remove("objects")
+        yield from (Path(folder, name) for name in files if name.endswith(".lock"))
+
+
+def _git_works_in(places: tuple[Path, ...]) -> bool:
+    """Whether a git process has its working directory there; where the system does not say, none has."""
+    roots = [place.resolve() for place in places]
+    return any(any(folder.is_relative_to(root) for root in roots) for folder in _folders_of_git())
+
+
+def _folders_of_git() -> Iterator[Path]:
+    for process in _PROCESSES.glob("[0-9]*"):
+        try:
+            if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith("git"):
+                yield (process / "cwd").readlink()
+        except OSError:  # it has ended, or is another user's
+            continue

@@ -18,7 +18,7 @@ from docindex_dagster.sources import guard, ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
-from docindex_dagster.sources.secret_names import secret_reason
+from docindex_dagster.sources.secrets import secret_reason
 
 _OWN_FILE = b".docindexignore"
 _MAX_IGNORE_FILE = 1 << 20  # bytes

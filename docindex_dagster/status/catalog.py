@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.chunking.fallbacks import are_many, phrase
+from docindex_dagster.chunking.verify import are_many, phrase
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest
@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import failures
-from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, from_json
+from docindex_dagster.sources.history import REPOSITORY, RepositoryFigures, from_json
 from docindex_dagster.stores.generation import read_generation
 
 

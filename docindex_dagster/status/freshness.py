@@ -12,8 +12,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.work import Work
 from docindex_dagster.sources import git, registry
+from docindex_dagster.sources.history import RepositoryFigures
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.repository import RepositoryFigures
 from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import Outcome, Runs, RunsOf, SourceState, State
 from docindex_dagster.stores.takeover import Takeover

@@ -126,7 +126,7 @@ def _project(settings: Settings) -> dict[str, Any]:
 
 
 def _index(layout: Layout) -> dict[str, Any]:
-    from docindex_dagster.embedding.weights import NAME
+    from docindex_dagster.embedding.static import NAME
     from docindex_dagster.stores.generation import read_generation, read_next
 
     generation, candidate = read_generation(layout), read_next(layout)
@@ -256,7 +256,7 @@ def versions(docindex: str) -> dict[str, Any]:
 def schemas() -> dict[str, str]:
     """The versions of what is stored: where one differs, an index is made anew, or the part of it that it decides."""
     from docindex_dagster.callgraph.schema import REFERENCES_VERSION
-    from docindex_dagster.chunking.versions import EXTRACTOR_VERSION
+    from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
     from docindex_dagster.graph.version import GRAPH_VERSION
     from docindex_dagster.stores.schema_version import SCHEMA_VERSION
@@ -272,7 +272,7 @@ def schemas() -> dict[str, str]:
 
 def _model() -> dict[str, str]:
     """The static model, which lies in the package."""
-    from docindex_dagster.embedding.weights import NAME, SHA256
+    from docindex_dagster.embedding.static import NAME, SHA256
 
     return {"name": NAME, "sha256": SHA256}
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.documents.convert import is_converted
+from docindex_dagster.documents.model import is_converted
 from docindex_dagster.stores import matrix
 from docindex_dagster.stores.signs import BITS, BYTES, signs, singles
 

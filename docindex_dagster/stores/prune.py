@@ -11,7 +11,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.residue import Erased
 from docindex_dagster.sources import mirror
-from docindex_dagster.sources.disposal import dispose
+from docindex_dagster.sources.mirror import dispose
 from docindex_dagster.stores import clean_up, doctor, erasure, takeover
 from docindex_dagster.stores.generation import read_generation
 

@@ -10,8 +10,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.fallbacks import fallbacks
 from docindex_dagster.chunking.inputs import was_made_from
+from docindex_dagster.chunking.verify import fallbacks
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.core.events import ignore, reporter

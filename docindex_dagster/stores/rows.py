@@ -14,7 +14,7 @@ from docindex_dagster.core.errors import VerificationError, first_line
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
-from docindex_dagster.embedding.verify import verify_embeddings
+from docindex_dagster.embedding.build import verify_embeddings
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.plan import GraphPlan

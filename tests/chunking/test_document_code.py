@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.chunker import ChunkOptions, Sizes, SourceFile
+from docindex_dagster.chunking.chunker import ChunkOptions, Draft, Sizes, SourceFile
 from docindex_dagster.chunking.chunkers import load_chunker
-from docindex_dagster.chunking.draft import Draft
 
 OPTIONS = ChunkOptions(Sizes(512, 64, 1024, 64), 200)
 

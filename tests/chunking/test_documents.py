@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docindex_dagster.chunking.chunker import Draft, FileDrafts, Sizes
 from docindex_dagster.chunking.documents import chunk_document
-from docindex_dagster.chunking.draft import Draft, FileDrafts
-from docindex_dagster.chunking.split import Sizes
 from docindex_dagster.core.tokenizer import TokenCounter, count_tokens
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "documents"

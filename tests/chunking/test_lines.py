@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
-from docindex_dagster.chunking.lines import chunk_lines
+from docindex_dagster.chunking.packing import chunk_lines
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

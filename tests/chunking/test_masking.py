@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.inputs import gather
-from docindex_dagster.chunking.jobs import FileJob
+from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover

@@ -16,8 +16,8 @@ import pytest
 
 from docindex_dagster.chunking import pool, worker
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.jobs import FileJob
 from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.sources.classify import classify

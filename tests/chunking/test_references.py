@@ -10,13 +10,11 @@ from docindex_dagster.callgraph.ir import CallSite, Name
 from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_reading import References, as_table
 from docindex_dagster.chunking import names, worker
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks
+from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.inputs import gather
-from docindex_dagster.chunking.jobs import FileJob
+from docindex_dagster.chunking.inputs import gather, references_fingerprint
 from docindex_dagster.chunking.pool import chunk_in_workers
-from docindex_dagster.chunking.references import ReferencesResult, build_references
-from docindex_dagster.chunking.versions import references_fingerprint
+from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

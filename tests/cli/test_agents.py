@@ -10,9 +10,9 @@ import pytest
 import tomlkit
 
 from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.entries import own_command
+from docindex_dagster.agents.changes import own_command
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.sources.choice import choose
+from docindex_dagster.sources.projects import choose
 from tests.privileges import as_ordinary_user
 
 ARGUMENTS = ["mcp", "--watch"]
@@ -67,7 +67,7 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
 @pytest.mark.parametrize("scope", [[], ["--user"]])
 def test_what_is_added_to_all_agents_is_taken_out_of_all(project, home, tmp_path, scope):
     (tmp_path / "CLAUDE.md").write_text("Ours.")
-    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"other": {"command": "x"}}}\n')
+    (tmp_path / ".mcp.json").write_text('{\n  "mcpServers": {\n    "other": {\n      "command": "x"\n    }\n  }\n}\n')
     before = files(tmp_path, home)
 
     assert project("agents", "add", *ALL, *scope).code == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
-from docindex_dagster.llm.http import Http
+from docindex_dagster.llm.http import HttpChat
 from tests.llm.chats import ALL, MODEL, OPENAI, ChatServer, Protocol, Reply, serving
 from tests.llm.server import KEY, unused_url
 from tests.terminals import Terminal
@@ -67,9 +67,7 @@ def test_below_the_answer_are_its_sources_with_what_their_checks_say(ask):
 def test_lines_that_changed_since_are_marked(ask):
     Path("manual/pump.py").write_text("def prime_pump(): ...\n")
 
-    assert (
-        "manual/pump.py:1-3  prime_pump  changed since it was indexed" in ask("prime_pump", "-l", "python").out
-    )
+    assert "manual/pump.py:1-3  prime_pump  changed since it was indexed" in ask("prime_pump", "-l", "python").out
 
 
 def test_json_has_all_of_it(ask):
@@ -116,13 +114,13 @@ def test_without_a_model_the_best_passages_are_shown(run_indexed, monkeypatch, s
 
 
 def test_the_model_is_loaded_while_the_search_is_under_way(ask, monkeypatch):
-    threads, load = [], Http.prepare
+    threads, load = [], HttpChat.prepare
 
-    def noted(http: Http) -> None:
+    def noted(model: HttpChat) -> None:
         threads.append(threading.current_thread())
-        load(http)
+        load(model)
 
-    monkeypatch.setattr(Http, "prepare", noted)
+    monkeypatch.setattr(HttpChat, "prepare", noted)
     ask("how does prime_pump work?")
 
     assert threads[0] is not threading.main_thread()

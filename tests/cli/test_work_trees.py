@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.tools import Tools
-from docindex_dagster.sources.choice import choose
+from docindex_dagster.sources.projects import choose
 from tests.cli.conftest import Run
 
 NAME = "def prime_pump():\n    return {}\n\n\ndef start_{}():\n    return prime_pump()\n"

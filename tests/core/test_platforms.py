@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from docindex_dagster.core import platforms
-from docindex_dagster.documents import convert
+from docindex_dagster.documents import pdf
 
 # As on Windows: these modules are not there. The platform is named last, since the standard library reads it as well.
 _ON_WINDOWS = """
@@ -50,6 +50,6 @@ def test_where_the_system_does_not_say_which_processors_may_be_used_all_are_coun
 
 
 def test_a_file_is_converted_where_the_system_says_nothing_of_processes(monkeypatch, tmp_path):
-    monkeypatch.setattr(convert, "_STATUS", tmp_path / "status")
-    with convert._limited_memory(1):
+    monkeypatch.setattr(pdf, "_STATUS", tmp_path / "status")
+    with pdf._limited_memory(1):
         assert len(bytearray(1 << 20)) == 1 << 20

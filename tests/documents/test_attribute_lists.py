@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.documents.attribute_lists import blanked
+from docindex_dagster.chunking.embed_text import blanked
 
 
 @pytest.mark.parametrize(

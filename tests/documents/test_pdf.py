@@ -4,9 +4,9 @@ import resource
 import subprocess
 import sys
 
-from docindex_dagster.documents.convert import convert
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Converted
+from docindex_dagster.documents.pdf import convert
 from tests.pdfs import BODY, GOOD, HOSTILE, page, pdf, stream, text_page
 
 
@@ -98,7 +98,7 @@ def test_encrypted_files_are_not_read():
 READ = """
 import resource
 from tests.pdfs import HOSTILE
-from docindex_dagster.documents.convert import convert
+from docindex_dagster.documents.pdf import convert
 convert(HOSTILE["cut"], "pdf")
 for name, data in HOSTILE.items():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

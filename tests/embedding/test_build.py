@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core.errors import VerificationError
-from docindex_dagster.embedding.build import EmbeddingResult, build_embeddings
+from docindex_dagster.embedding.build import EmbeddingResult, build_embeddings, verify_embeddings
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.embedding.verify import verify_embeddings
 from tests.conftest import chunks_of
 
 CHUNKS = chunks_of({"a.py": ["alpha reads a file", "beta writes a file"], "b.py": ["gamma sorts numbers"]})

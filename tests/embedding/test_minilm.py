@@ -12,9 +12,9 @@ import pytest
 
 from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.core.settings import EmbeddingSettings
-from docindex_dagster.embedding.minilm import MiniLMEmbedder
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.embedding.sentence_transformers import MiniLMEmbedder
 from tests.embedding.model_folders import write_model
 
 IS_INSTALLED = find_spec("sentence_transformers") is not None

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from docindex_dagster.core.errors import EmbeddingError
-from docindex_dagster.embedding import static, weights
-from docindex_dagster.embedding.static import StaticEmbedder, StaticModel
-from docindex_dagster.embedding.weights import as_bytes, load_weights
+from docindex_dagster.embedding import static
+from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, as_bytes, load_weights
 
 VOCABULARY = ["parse", "header", "s", "##s", "##er"]
 ROWS = np.eye(5, dtype=np.float32)
@@ -104,16 +103,16 @@ def test_weights_that_were_changed_are_refused(tmp_path, monkeypatch):
     data = bytearray(as_bytes(VOCABULARY, ROWS))
     install(bytes(data), tmp_path, monkeypatch)
     data[len(data) // 2] ^= 1
-    (tmp_path / weights.FILE).write_bytes(data)
+    (tmp_path / static.FILE).write_bytes(data)
 
     with pytest.raises(EmbeddingError, match="is damaged: install docindex again"):
         load_weights.__wrapped__()
 
 
 def install(data: bytes, folder, monkeypatch) -> None:
-    (folder / weights.FILE).write_bytes(data)
-    monkeypatch.setattr(weights, "files", lambda _package: folder)
-    monkeypatch.setattr(weights, "SHA256", hashlib.sha256(data).hexdigest())
+    (folder / static.FILE).write_bytes(data)
+    monkeypatch.setattr(static, "files", lambda _package: folder)
+    monkeypatch.setattr(static, "SHA256", hashlib.sha256(data).hexdigest())
 
 
 def test_the_model_is_loaded_without_a_library_for_models():

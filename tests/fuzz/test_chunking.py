@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.jobs import FileJob
 from docindex_dagster.chunking.pool import chunk_in_workers
+from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.code.languages import LANGUAGES, has_symbols
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens

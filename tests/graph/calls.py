@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.extract.file import symbol_ids
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
-from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob
+from docindex_dagster.chunking.rows import ChunkedFiles, FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.graph.source_graph import Graph

@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes, SourceFile
 from docindex_dagster.chunking.chunkers import load_chunker
-from docindex_dagster.chunking.jobs import FileIdentity
-from docindex_dagster.chunking.rows import CutFile, rows
+from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.graph.build import Content

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.split import Sizes
+from docindex_dagster.chunking.chunker import Sizes
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from docindex_dagster.graph.prose import read_prose
 from docindex_dagster.graph.referred import anchor_of

@@ -40,7 +40,7 @@ def ask(
                 async with aclosing(model.stream(messages, tools, max_tokens=max_tokens)) as stream:
                     found = [item async for item in stream]
         finally:
-            await model.aclose()
+            await model.model.aclose()
         return found
 
     return asyncio.run(items())

@@ -1,8 +1,7 @@
 """What tests write into logs, and see in them."""
 
-from docindex_dagster.memory.contents import Written, contents
 from docindex_dagster.memory.log import Log
-from docindex_dagster.memory.message import Message, compose
+from docindex_dagster.memory.message import Message, Written, compose, contents
 
 DOMAIN = "memory/main"
 

@@ -16,11 +16,11 @@ from typing import Any
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.memory import log as log_module
-from docindex_dagster.memory import segments, writer
+from docindex_dagster.memory import segments
 from docindex_dagster.memory.log import Log, open_log
 from tests.memory.logs import DOMAIN, files, message, texts, write
 
-_FILES = {module.__file__ for module in (log_module, segments, writer)}
+_FILES = {module.__file__ for module in (log_module, segments)}
 _SECRET = "the secret"
 
 

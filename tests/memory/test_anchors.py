@@ -13,8 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look, looked_at
-from docindex_dagster.memory.mentions import mentions_in
+from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look, looked_at, mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.live import Live

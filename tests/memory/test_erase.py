@@ -149,7 +149,7 @@ def test_an_older_version_that_still_writes_keeps_an_erasure_unfinished(talk, mo
         erased(home)
 
     with monkeypatch.context() as patch:
-        patch.setattr("docindex_dagster.memory.writer.Segment.is_open", lambda _: True)
+        patch.setattr("docindex_dagster.memory.log.Segment.is_open", lambda _: True)
         patch.setattr("docindex_dagster.stores.erasure.erase", write_and_erase)
         with pytest.raises(ErasureError, match="older docindex still writes"):
             fold(talk, DOMAIN)

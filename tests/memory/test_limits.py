@@ -4,7 +4,7 @@ import pytest
 
 from docindex_dagster.core.errors import MessageError, QuotaError, RateError
 from docindex_dagster.core.settings import MemorySettings
-from docindex_dagster.memory.limits import Limits
+from docindex_dagster.memory.memory import Limits
 from tests.memory.logs import write
 
 

@@ -13,9 +13,8 @@ import pytest
 from docindex_dagster.core import locks
 from docindex_dagster.core.errors import LogError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory.contents import contents
 from docindex_dagster.memory.log import Log, open_log
-from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, compose
+from docindex_dagster.memory.message import Anchor, Offsets, Tombstone, compose, contents
 from docindex_dagster.memory.segments import Segments
 from tests.memory.logs import DOMAIN, another, message, texts, write, written
 
@@ -122,7 +121,7 @@ def test_tool_results_with_the_same_first_characters_are_two(log):
 def test_a_clock_that_goes_back_loses_and_reorders_nothing(log, monkeypatch):
     now = time.time_ns()
     clock = iter([now, now - 3600 * 10**9, now - 7200 * 10**9, now - 7200 * 10**9])
-    monkeypatch.setattr("docindex_dagster.memory.writer.time.time_ns", lambda: next(clock, now))
+    monkeypatch.setattr("docindex_dagster.memory.log.time.time_ns", lambda: next(clock, now))
     reader = another(log)
     offsets = Offsets()
     seen = []
@@ -180,7 +179,7 @@ def test_threads_that_wait_together_share_a_sync(log, monkeypatch):
             assert others_wait.wait(10)
         os.fsync(descriptor)
 
-    monkeypatch.setattr("docindex_dagster.memory.writer.sync_data", slow_sync)
+    monkeypatch.setattr("docindex_dagster.memory.log.sync_data", slow_sync)
     threads = [threading.Thread(target=write, args=(log, name)) for name in "abcdefgh"]
     threads[0].start()
     assert started.wait(10)
@@ -226,7 +225,7 @@ def test_a_whole_domain_can_be_forgotten(log):
 def test_what_is_forgotten_is_hidden_although_the_clock_went_back(log, monkeypatch):
     write(log, "a")
     other = another(log)
-    monkeypatch.setattr("docindex_dagster.memory.writer.time.time_ns", lambda: 10**9)
+    monkeypatch.setattr("docindex_dagster.memory.log.time.time_ns", lambda: 10**9)
     other.forget("session", "s")
     write(other, "b")
 

@@ -35,9 +35,9 @@ def test_what_was_put_is_read_back() -> None:
 def test_an_object_is_read_again_only_if_it_changed(server: s3.S3) -> None:
     bucket = open_bucket("s3://bucket/prefix")
     tag = bucket.replace("a", b"one", None)
-    assert bucket.get_if_changed("a", tag) is None
+    assert bucket.get("a", tag) is None
     bucket.replace("a", b"two", tag)
-    assert bucket.get_if_changed("a", tag).data == b"two"
+    assert bucket.get("a", tag).data == b"two"
 
 
 def test_objects_are_listed_below_a_prefix_and_deleted(server: s3.S3) -> None:

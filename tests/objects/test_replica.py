@@ -116,7 +116,7 @@ def test_a_server_that_was_killed_as_it_went_over_to_a_generation_does_so_later(
     replicas.follow(settings, pytest.fail)
     publish(bucket, publisher, "gamma")
     with monkeypatch.context() as patch:
-        patch.setattr(snapshots, "_write", kill)
+        patch.setattr(snapshots, "write_if_other", kill)
         with pytest.raises(KilledError):
             replicas.follow(settings, pytest.fail)
     assert number(settings) == 1

@@ -9,7 +9,7 @@ import pytest
 
 from docindex_dagster.callgraph.schema import MADE_WITH, REFERENCES
 from docindex_dagster.callgraph.table_reading import as_table
-from docindex_dagster.chunking import versions
+from docindex_dagster.chunking import inputs
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
@@ -125,7 +125,7 @@ def test_a_table_that_is_lost_is_made_again_from_the_files(project, damage):
 
 def test_another_extraction_parses_files_again_cuts_none_and_makes_the_graph_anew(project, monkeypatch):
     project.run()
-    monkeypatch.setattr(versions, "REFERENCES_VERSION", "another")
+    monkeypatch.setattr(inputs, "REFERENCES_VERSION", "another")
     resolved: list[str] = []
     collect = FileEdges.collect
 

@@ -11,7 +11,7 @@ import pytest
 from docindex_dagster.core import tables
 from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.repository import read_figures
+from docindex_dagster.sources.history import read_figures
 from tests.sources.conftest import LONG_AGO_NS, Tree
 
 KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n"

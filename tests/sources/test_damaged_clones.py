@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.sources.disposal import dispose
+from docindex_dagster.sources.mirror import dispose
 from tests.sources.conftest import Tree
 from tests.sources.remotes import Followed, serving
 

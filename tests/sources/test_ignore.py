@@ -8,11 +8,10 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from docindex_dagster.sources.ignore import parse
+from docindex_dagster.sources.ignore import parse, translate
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.wildmatch import translate
 
 
 @pytest.mark.parametrize(

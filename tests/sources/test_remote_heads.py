@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.sources.mirror import checked_out, remote_heads
 from docindex_dagster.sources.model import Remote
-from docindex_dagster.sources.remote_heads import checked_out, head, heads
 from tests.sources.conftest import Tree
 from tests.sources.remotes import Followed, serving
 
@@ -66,6 +66,13 @@ class Mute:
 def mute() -> Iterator[Mute]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield Mute(listener)
+
+
+def head(remote: Remote, timeout_s: float) -> str | None:
+    answer = remote_heads({"one": remote}, timeout_s)["one"]
+    if isinstance(answer, SourceError):
+        raise answer
+    return answer
 
 
 def followed_head(followed: Followed) -> str | None:
@@ -157,7 +164,7 @@ def test_several_are_asked_concurrently_and_one_that_fails_fails_alone(remote, b
     asked = {f"mute {number}": remote(url=f"{mute.url}{number}") for number in range(4)}
     asked |= {"main": remote(), "old": remote("old"), "gone": remote("gone"), "id": remote("a" * 40, mute.url)}
     started = time.monotonic()
-    found = heads(asked, 2)
+    found = remote_heads(asked, 2)
     assert time.monotonic() - started < 6
     assert list(found) == list(asked)
     assert all(isinstance(found.pop(f"mute {number}"), SourceError) for number in range(4))
@@ -170,6 +177,8 @@ def test_a_repository_of_which_several_branches_are_followed_is_asked_once(remot
         url = f"{server.url}/bare.git"
         head(remote(url=url), PATIENCE_S)
         once, server.requests = server.requests, []
-        found = heads({"main": remote(url=url), "old": remote("old", url), "tag": remote("heavy", url)}, PATIENCE_S)
+        found = remote_heads(
+            {"main": remote(url=url), "old": remote("old", url), "tag": remote("heavy", url)}, PATIENCE_S
+        )
     assert server.requests == once
     assert set(found.values()) == set(bare.git("rev-parse", "main", "old").split())

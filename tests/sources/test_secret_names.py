@@ -4,7 +4,7 @@ import pytest
 
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.fingerprint import fingerprint
-from docindex_dagster.sources.secret_names import secret_reason
+from docindex_dagster.sources.secrets import secret_reason
 
 
 def reason_of(path):

@@ -12,7 +12,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.schemas import COMMITS
-from docindex_dagster.sources.repository import REPOSITORY, RepositoryFigures, to_json
+from docindex_dagster.sources.history import REPOSITORY, RepositoryFigures, to_json
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import generation
 from docindex_dagster.stores.generation import Generation, PublishedSource, write_generation

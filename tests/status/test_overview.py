@@ -5,7 +5,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from docindex_dagster.sources.repository import RepositoryFigures
+from docindex_dagster.sources.history import RepositoryFigures
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.overview import as_markdown, contents, human_size
 from docindex_dagster.status.source_status import Runs, SourceState, State

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster.chunking.summary_cache import SummaryCache
+from docindex_dagster.chunking.summaries import SummaryCache
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreError
 from docindex_dagster.core.layout import Layout

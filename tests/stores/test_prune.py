@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.chunking.summary_cache import SummaryCache
+from docindex_dagster.chunking.summaries import SummaryCache
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.files import folder_bytes

@@ -24,8 +24,8 @@ from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, 
 from docindex_dagster.pipeline.current import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint, of_commit
+from docindex_dagster.sources.mirror import checked_out, remote_heads
 from docindex_dagster.sources.model import Remote, Source
-from docindex_dagster.sources.remote_heads import checked_out, heads
 
 # A tick may take 60 s; what is not looked at within the budget is first in the next tick.
 _BUDGET_S = 40
@@ -126,7 +126,7 @@ def _ask_remotes(
     due = [key for key, seen in remotes.items() if now >= seen.asked_at + max(interval_s, delay_s(seen.failures))]
     due = sorted(due, key=lambda key: remotes[key].asked_at)[:_REMOTES_A_TICK]
     wanted = {key: remote for key in due if (remote := repositories[key].remote) is not None}
-    for key, answer in heads(wanted, _REMOTE_TIMEOUT_S).items():
+    for key, answer in remote_heads(wanted, _REMOTE_TIMEOUT_S).items():
         before = remotes[key]
         if isinstance(answer, SourceError):
             context.log.warning(f"{key}: {answer}")
@@ -319,7 +319,7 @@ def state_now(source: Source) -> str:
     """
     commit = None
     if source.remote is not None:
-        answer = heads({source.key: source.remote}, _REMOTE_TIMEOUT_S)[source.key]
+        answer = remote_heads({source.key: source.remote}, _REMOTE_TIMEOUT_S)[source.key]
         if isinstance(answer, SourceError):
             raise answer
         commit = answer or ""
