@@ -13,7 +13,7 @@ from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import Findings
 from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.version import GRAPH_VERSION
+from docindex_dagster.graph.source_graph import GRAPH_VERSION
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.build import Content

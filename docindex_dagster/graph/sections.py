@@ -10,7 +10,7 @@ from typing import Any
 
 from docindex_dagster.documents.pointers import PlacedPointer, read_pointers
 from docindex_dagster.graph.prose import Prose, link_targets, read_prose
-from docindex_dagster.graph.triple import ANCHOR, ANCHORS, Node, Triple
+from docindex_dagster.graph.source_graph import ANCHOR, ANCHORS, Node, Triple
 
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]

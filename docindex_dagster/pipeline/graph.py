@@ -12,9 +12,7 @@ from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
-from docindex_dagster.graph.verify import GRAPH_RULES
-from docindex_dagster.graph.version import GRAPH_VERSION
+from docindex_dagster.graph.source_graph import GRAPH_RULES, GRAPH_VERSION, NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, Storage, previous
@@ -56,7 +54,7 @@ def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: E
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
     """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
-    from docindex_dagster.graph.file_rows import without_code  # it loads what resolves calls
+    from docindex_dagster.graph.build import without_code  # it loads what resolves calls
 
     plan = run.graph_plan
     sent = chunks if plan.precise else without_code(chunks)

@@ -12,7 +12,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.source_graph import stray_edges
 from docindex_dagster.stores import graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement

@@ -21,7 +21,7 @@ from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.prose import read_prose
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.source_graph import stray_edges
 from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.publish import Publication
