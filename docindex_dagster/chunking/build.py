@@ -14,10 +14,9 @@ from docindex_dagster.chunking.rows import with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.core.tables import column_version, stamp
+from docindex_dagster.core.tables import column_version, joined_by_path, replaced, stamp
 from docindex_dagster.sources.model import Source
 
 _FINGERPRINT = b"docindex.chunking"

@@ -34,8 +34,8 @@ from docindex_dagster.code.languages import HOSTS, holds_symbols
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
-from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
+from docindex_dagster.core.tables import joined_by_path, replaced
 from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, concept_edges
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
@@ -54,6 +54,30 @@ from docindex_dagster.graph.source_graph import (
     triple_table,
 )
 
+_CODE_TYPES = frozenset({"code", "test"})
+_MOST_TRIPLES = 20_000  # that wait for their table
+_recent = RecentUnits()
+# What a unit is made of, beside what its file says.
+_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
+_NEEDED = (
+    "chunk_id",
+    "source",
+    "source_type",
+    "path",
+    "start_line",
+    "end_line",
+    "text",
+    "embed_text_hash",
+    "imports",
+    "heading_path",
+    "chunk_type",
+    "has_code",
+    "part_number",
+    "pointers",
+    "row_hash",
+)
+_MOST_ROWS = 4096  # that are dictionaries
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -67,9 +91,6 @@ class Content:
 
 
 _ALL_BUT_CONCEPTS = Content()
-_CODE_TYPES = frozenset({"code", "test"})
-_MOST_TRIPLES = 20_000  # that wait for their table
-_recent = RecentUnits()
 
 
 @gc_disabled()
@@ -130,10 +151,6 @@ def update_graph(
     out = sorted({*again, *gone})
     nodes = replaced(inside, out, new.nodes)
     return _with_outside(nodes, replaced(previous.triples, out, new.triples))
-
-
-# What a unit is made of, beside what its file says.
-_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
 
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
@@ -361,26 +378,6 @@ def _why_unread(language: str, source_type: str, *, has_structure: bool) -> str 
 def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:
     """The graph of all files, which are sorted by path, with the nodes that lie outside the source."""
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
-
-
-_NEEDED = (
-    "chunk_id",
-    "source",
-    "source_type",
-    "path",
-    "start_line",
-    "end_line",
-    "text",
-    "embed_text_hash",
-    "imports",
-    "heading_path",
-    "chunk_type",
-    "has_code",
-    "part_number",
-    "pointers",
-    "row_hash",
-)
-_MOST_ROWS = 4096  # that are dictionaries
 
 
 def spans_of(files: pa.Table) -> dict[str, tuple[int, int]]:

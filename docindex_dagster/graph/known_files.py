@@ -23,6 +23,10 @@ from docindex_dagster.callgraph.program import Index, Units
 from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph.source_graph import UNREADABLE, Graph
 
+_KEY = "I"  # 32 bits, as hashes and fingerprints have
+# Of all units together: an object a statement, of which each takes some hundred bytes.
+_MOST_STATEMENTS = 200_000
+
 
 @dataclass(frozen=True, slots=True)
 class News:
@@ -90,9 +94,6 @@ def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: Abst
     return News(frozenset(keys), frozenset({*seen, *gone}))
 
 
-_KEY = "I"  # 32 bits, as hashes and fingerprints have
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered(Mapping[str, Mapping[int, int]]):
     """By path, the keys that a file offers, each with a fingerprint of what is found there."""
@@ -133,10 +134,6 @@ class Offered(Mapping[str, Mapping[int, int]]):
 
     def __len__(self) -> int:
         return len(self._rows)
-
-
-# Of all units together: an object a statement, of which each takes some hundred bytes.
-_MOST_STATEMENTS = 200_000
 
 
 class _Made(NamedTuple):

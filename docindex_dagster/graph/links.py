@@ -39,6 +39,8 @@ LINKS_VERSION = digest_parts("2", repr((_BINDS, _BACK, _MOST_SHARING)))
 
 Numbers = NDArray[np.int64]  # of chunks, or of places in an array: shape (n,)
 Weights = NDArray[np.float64]  # shape (n,)
+_GOES_ON = 0.5  # else the walk begins anew
+_STEPS = 12  # after which what still moves is less than a thousandth
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +164,6 @@ def _numbers(names: pa.Array, among: pa.Array) -> tuple[Numbers, NDArray[np.bool
     """The position of each name, 0 for one that is missing, and which are not: both of shape (names,)."""
     found = pc.index_in(names, among)
     return pc.fill_null(found, 0).to_numpy().astype(np.int64), np.asarray(pc.is_valid(names))
-
-
-_GOES_ON = 0.5  # else the walk begins anew
-_STEPS = 12  # after which what still moves is less than a thousandth
 
 
 def walk(linked: Links, seeds: Mapping[str, float]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.layout import is_branch
 from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.source_graph import ANCHORS, EXTERNAL, LABEL, LINK, MENTION, UNRESOLVED
 from docindex_dagster.sources.classify import classify_name

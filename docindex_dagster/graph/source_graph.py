@@ -33,6 +33,14 @@ SHARED = (EXTERNAL, CONCEPT)
 
 OUTSIDE = (EXTERNAL, UNRESOLVED, PACKAGE, MENTION, LINK, CONCEPT)
 """The types of nodes that no file of the source defines."""
+NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
+"""The names of the tables that hold the two halves of a graph."""
+UNREADABLE = "configuration: "
+"""How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
+CHUNKS_DIGITS = 32
+"""The length of the part of `made_from` that identifies the chunks of a file."""
+PROVED = "edges_have_their_chunk"
+GRAPH_RULES = {PROVED: "No edge of the graph is without the chunk that proves it."}
 
 
 class Node(NamedTuple):
@@ -100,16 +108,6 @@ def _table(rows: Sequence[Node] | Sequence[Triple], schema: pa.Schema) -> pa.Tab
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
-"""The names of the tables that hold the two halves of a graph."""
-
-UNREADABLE = "configuration: "
-"""How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
-
-CHUNKS_DIGITS = 32
-"""The length of the part of `made_from` that identifies the chunks of a file."""
-
-
 def made_from(row_hashes: Iterable[str], references: str) -> str:
     """Identify what the rows of a file are made from: its chunks, then the version of its references."""
     return digest_parts(*row_hashes) + references
@@ -149,10 +147,6 @@ class Graph:
     def files(self) -> int:
         """How many files it is of."""
         return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
-
-
-PROVED = "edges_have_their_chunk"
-GRAPH_RULES = {PROVED: "No edge of the graph is without the chunk that proves it."}
 
 
 def verify_graph(graph: Graph, chunks: pa.Table) -> None:

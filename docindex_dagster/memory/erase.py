@@ -19,7 +19,7 @@ from docindex_dagster.memory.folded import read_folded, remove_unused
 from docindex_dagster.memory.log import Log
 from docindex_dagster.memory.message import Message, Offsets
 from docindex_dagster.memory.results import Receipt
-from docindex_dagster.stores import erasure
+from docindex_dagster.stores import prune
 from docindex_dagster.stores.generation import read_generation
 
 
@@ -51,7 +51,7 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
         FullDiskError: there is no space for a second copy of the stores.
     """
     _save_erased(home, domain, log)
-    erasure.erase(home)
+    prune.erase_stores(home)
     remove_unused(home, domain)
     log.remove(folded)
     left = log.read()
@@ -59,7 +59,7 @@ def finish(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
         raise ErasureError(f"an older docindex still writes into {home.log}: end that process, then erase again")
     written_again = {entry.record.id for entry in left.entries if isinstance(entry.record, Message)}
     gone = set(_begun(home)) - written_again
-    files, size = erasure.verify(home, _load_erased(home, log, gone))
+    files, size = prune.verify(home, _load_erased(home, log, gone))
     generation = read_generation(home)
     receipt = Receipt(
         domain,

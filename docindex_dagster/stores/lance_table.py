@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.confinement import check_path
-from docindex_dagster.core.deferred import defer
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp, sync
 from docindex_dagster.core.hashing import digest
@@ -419,3 +420,26 @@ def _equals(column: str, value: str) -> str:
 def among(column: str, values: Iterable[str]) -> str:
     """A condition: one of some values stands in a column."""
     return f"{column} IN ({', '.join(map(quoted, values))})"
+
+
+def defer(package: str) -> None:
+    """Let a package's modules be imported while its own `__init__` waits until something of it is asked for.
+
+    One that is imported already, or missing, is left alone. `importlib.util.LazyLoader` would not do: it runs the
+    package for the first of its modules.
+
+    Args:
+        package: its name, without dots.
+    """
+    spec = find_spec(package) if package not in sys.modules else None
+    if spec is None or spec.loader is None:
+        return
+    loader, module = spec.loader, module_from_spec(spec)
+
+    def load(name: str) -> Any:
+        del vars(module)["__getattr__"]
+        loader.exec_module(module)
+        return getattr(module, name)
+
+    vars(module)["__getattr__"] = load  # as PEP 562 has it
+    sys.modules[package] = module

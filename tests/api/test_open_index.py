@@ -29,7 +29,7 @@ from docindex_dagster import (
 )
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.model import GranularityName, ModeName
-from docindex_dagster.stores.erasure import erase
+from docindex_dagster.stores.prune import erase
 from tests.api.conftest import DECLARED, index_all
 
 UNREACHABLE = '\n[rerank]\nprovider = "remote"\nurl = "http://127.0.0.1:9/rerank"\n'

@@ -14,7 +14,7 @@ from docindex_dagster.defs.resources import REASON_TAG
 from docindex_dagster.defs.sensors import stores
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run
-from docindex_dagster.stores import compaction, maintenance
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import KEY, QUIET, Project, new_project
 from tests.defs.daemon import Daemon
@@ -25,7 +25,7 @@ TAGS = {MAINTENANCE_TAG: "true"}
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Iterator[Project]:
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     with new_project(tmp_path) as project:
         yield project
 

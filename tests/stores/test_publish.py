@@ -33,11 +33,10 @@ from docindex_dagster.stores import (
     tantivy_index,
 )
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, extracted, publish_rows, references_of, vectors_of
 

@@ -26,7 +26,7 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.sources import registry, withdrawn
-from docindex_dagster.stores import compaction, maintenance
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.watching import loop, watched
 from docindex_dagster.watching.loop import Watch
@@ -161,7 +161,7 @@ def test_the_links_of_the_graph_are_written_once_nothing_happened_for_a_while(pr
 
 
 def test_the_stores_are_maintained_once_nothing_happened_for_a_while(project, monkeypatch):
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     monkeypatch.setattr(loop, "_QUIET_S", 0.0)
     layout = Layout(load_settings(project.root).home)
     with project.watched() as watch:

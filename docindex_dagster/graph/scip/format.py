@@ -68,6 +68,16 @@ UTF8_TEXT = 1
 
 UTF8, UTF16, UTF32 = 1, 2, 3
 """What columns count: bytes, units of UTF-16, or characters (`position_encoding`)."""
+TYPE, METHOD, TERM, NAMESPACE, MACRO = "#", "().", ".", "/", "!"
+_PARTS = 4  # before the descriptors
+_WRITTEN_NAME = r"(?:[\w+$-]+|`(?:[^`]|``)+`)"
+_DESCRIPTOR = re.compile(
+    rf"(?P<name>{_WRITTEN_NAME})(?:\([\w+$-]*\)(?P<method>\.)|(?P<suffix>[/#.:!]))|\[(?P<generic>{_WRITTEN_NAME})\]|\((?P<parameter>{_WRITTEN_NAME})\)"
+)
+_PLAIN = re.compile(r"[\w+$-]+", re.ASCII)
+MOST_BYTES = 256 << 20
+_UNTIDY = re.compile(r"[^\w.+-]+", re.ASCII)
+_LONGEST_NAME = 40  # characters of a tool's name
 
 
 @cache
@@ -92,15 +102,6 @@ def index_message() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("scip.Index"))
-
-
-TYPE, METHOD, TERM, NAMESPACE, MACRO = "#", "().", ".", "/", "!"
-_PARTS = 4  # before the descriptors
-_WRITTEN_NAME = r"(?:[\w+$-]+|`(?:[^`]|``)+`)"
-_DESCRIPTOR = re.compile(
-    rf"(?P<name>{_WRITTEN_NAME})(?:\([\w+$-]*\)(?P<method>\.)|(?P<suffix>[/#.:!]))|\[(?P<generic>{_WRITTEN_NAME})\]|\((?P<parameter>{_WRITTEN_NAME})\)"
-)
-_PLAIN = re.compile(r"[\w+$-]+", re.ASCII)
 
 
 class Descriptor(NamedTuple):
@@ -172,11 +173,6 @@ def _written_descriptor(descriptor: Descriptor) -> str:
 
 def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
-
-
-MOST_BYTES = 256 << 20
-_UNTIDY = re.compile(r"[^\w.+-]+", re.ASCII)
-_LONGEST_NAME = 40  # characters of a tool's name
 
 
 class Occurrence(NamedTuple):

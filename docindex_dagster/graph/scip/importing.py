@@ -45,6 +45,11 @@ _WORD = re.compile(r"\w")
 _PLAIN = re.compile(r"\w+")
 _SIGNS = ":'\"`@"  # around names, in strings and the like
 _NAMED_AS_WRITTEN = frozenset({TYPE, METHOD, MACRO})
+_MOST_NAMED = 3
+_CONSTRUCTORS = frozenset({"<constructor>", "<init>", "__init__", "constructor"})
+_OF_ITSELF = _CONSTRUCTORS | {"super", "this", "self"}  # which call a constructor as such
+_BUILTINS = "builtins"
+_FILE_ENDINGS = (".ts", ".js", ".tsx", ".jsx", ".mts", ".cts")
 
 
 class Name(NamedTuple):
@@ -182,13 +187,6 @@ def _misses(written: str, symbol: str) -> bool:
     if found is None or found.descriptors[-1].suffix not in _NAMED_AS_WRITTEN or not _PLAIN.fullmatch(found.name):
         return False
     return written.strip(_SIGNS) != found.name
-
-
-_MOST_NAMED = 3
-_CONSTRUCTORS = frozenset({"<constructor>", "<init>", "__init__", "constructor"})
-_OF_ITSELF = _CONSTRUCTORS | {"super", "this", "self"}  # which call a constructor as such
-_BUILTINS = "builtins"
-_FILE_ENDINGS = (".ts", ".js", ".tsx", ".jsx", ".mts", ".cts")
 
 
 class _Target(NamedTuple):

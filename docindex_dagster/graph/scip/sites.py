@@ -21,6 +21,9 @@ from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.schemas import COMMIT
 
 _CALLABLE = CLASSES | FUNCTIONS
+RESULT = "()"
+"""What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
+_LAST_WORD = re.compile(r"\w+$")
 
 
 class Defined(NamedTuple):
@@ -92,12 +95,6 @@ def files_of(chunks: pa.Table, paths: Collection[str]) -> dict[str, File]:
 def _defined(identifier: str, symbol: dict[str, Any]) -> Defined:
     names = symbol["name"], symbol["qualified_name"], symbol["parent"] or ""
     return Defined(identifier, symbol["kind"], *names, symbol["start_line"], symbol["end_line"])
-
-
-RESULT = "()"
-"""What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
-
-_LAST_WORD = re.compile(r"\w+$")
 
 
 def last_of(node: str) -> str:
