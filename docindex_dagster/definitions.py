@@ -21,14 +21,14 @@ from docindex_dagster.defs.jobs import (
     index_source,
     maintain_stores,
     remove_source,
+    schedules,
+    stores_due,
 )
 from docindex_dagster.defs.recorder import journal_recorded
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
-from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
-from docindex_dagster.defs.sensors.stores import stores_due
 
 # Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
 _EMBEDDING_POOL = "docindex_embedding"

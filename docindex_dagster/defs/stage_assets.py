@@ -10,7 +10,7 @@ import dagster as dg
 
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.tags import SOURCES
 from docindex_dagster.pipeline.stage import CheckResult, Product, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner.entries import ProductEntry, StageEntry
@@ -77,7 +77,7 @@ def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
     for product in stage.products:
         yield from metadata.rule_specs(product.name, stage.rules)
     for name, description in stage.warnings.items():
-        yield metadata.source_warning_spec(name, stage.products[0].name, description)
+        yield metadata.check_spec(name, stage.products[0].name, description, SOURCES)
 
 
 def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
@@ -95,14 +95,14 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_E
 def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[None]]:
     for product in stage.products:
         reported = entry.products[product.name]
-        is_first = product is stage.products[0]
+        results = entry.checks.items() if product is stage.products[0] else ()
         yield dg.MaterializeResult(
             asset_key=product.name,
             data_version=dg.DataVersion(reported.version),
             metadata=event_metadata(reported, entry),
             check_results=[
                 *metadata.verified(product.name, stage.rules),
-                *(_check_results(product.name, entry) if is_first else []),
+                *(check_result(product.name, *one) for one in results),
             ],
         )
 
@@ -120,10 +120,6 @@ def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
         **{name: metadata.table_value(table) for name, table in product.breakdowns.items()},
         **({} if sample is None else {"sample": metadata.sample_rows(sample)}),
     }
-
-
-def _check_results(asset: str, entry: StageEntry) -> list[dg.AssetCheckResult]:
-    return [check_result(asset, name, result) for name, result in entry.checks.items()]
 
 
 def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:

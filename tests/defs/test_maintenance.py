@@ -9,9 +9,8 @@ import pytest
 from docindex_dagster.cli import job
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.jobs import MAINTENANCE_TAG
-from docindex_dagster.defs.resources import REASON_TAG
-from docindex_dagster.defs.sensors import stores
+from docindex_dagster.defs import jobs
+from docindex_dagster.defs.tags import MAINTENANCE_TAG, REASON_TAG
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run
 from docindex_dagster.stores import maintenance
@@ -90,7 +89,7 @@ def test_while_publications_go_on_it_rests_between_two(project, daemon, monkeypa
     quick_run(project.instance, key=None, job="maintain_stores", tags=TAGS)
     assert asked(daemon) == []
 
-    now = time.time() + stores._REST_S + 1
+    now = time.time() + jobs._REST_S + 1
     monkeypatch.setattr(time, "time", lambda: now)
 
     assert len(asked(daemon)) == 1

@@ -23,7 +23,7 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import recorded_runs
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
-from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
+from docindex_dagster.defs.tags import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs.model import Job, JobRequest
 from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY, Project
