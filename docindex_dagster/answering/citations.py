@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from docindex_dagster.answering.marks import Claim, Mark, MarkReader
+from docindex_dagster.answering.markdown import Claim, Mark, MarkReader
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.support import Evidence, Searched, evidence_of, lines_of, shares
 

@@ -205,7 +205,7 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     """
     from docindex_dagster.defs import requests
     from docindex_dagster.defs.failures import reason
-    from docindex_dagster.pipeline.visibility import wait_until_published
+    from docindex_dagster.objects.published import wait_until_published
     from docindex_dagster.runner.runs import RunOutcome
 
     with interrupts.noted() as check_interrupt:

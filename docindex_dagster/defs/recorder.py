@@ -23,7 +23,7 @@ from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import ENDED_AT_TAG, LAUNCHER_TAG, LOST_TAG, PARTITION_TAG, SOURCES_NAME, tags_of
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, StageEntry, State
-from docindex_dagster.runner.stepped import NOT_RUN
+from docindex_dagster.runner.run import NOT_RUN
 
 _INDEX_SOURCE = "index_source"
 _INTERVAL_S = 15

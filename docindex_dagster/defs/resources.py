@@ -22,7 +22,7 @@ from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner.entries import StageEntry
-from docindex_dagster.runner.stepped import SteppedRun
+from docindex_dagster.runner.run import SteppedRun
 from docindex_dagster.sources import registry
 
 

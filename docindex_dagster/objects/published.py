@@ -1,6 +1,8 @@
 """What is published, for those who need no stores: sensors, and reports on how sources stand."""
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,12 @@ from docindex_dagster.core.files import replacing
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.objects import shared_stores, snapshots
+from docindex_dagster.objects import prepared, shared_stores, snapshots
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.objects.snapshots import Manifest
 
 _FOLDER = "published"
+_POLL_S = 1.0
 
 
 def read(settings: Settings) -> SharedStores:
@@ -56,3 +59,26 @@ def _write(file: Path, value: Any) -> None:
     elif not file.is_file() or file.read_text(encoding="utf-8") != text:
         with replacing(file) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def wait_until_published(settings: Settings, key: str, check: Callable[[], None]) -> bool:
+    """Wait until searches find the tables that the pointer of a source names now; False where they were refused.
+
+    Args:
+        settings: they have a `storage.url`.
+        key: of the source.
+        check: called now and then; what it raises ends the wait.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+    """
+    bucket, name = shared_stores.bucket_of(settings), prepared.object_of(key)
+    while True:
+        pointer = prepared.read(bucket, name)  # also what a later run prepared
+        manifest = snapshots.read(bucket) or Manifest()
+        if pointer is None or manifest.published.get(name) == pointer.tag:
+            return True
+        if manifest.refused.get(name) == pointer.tag:
+            return False
+        check()
+        time.sleep(_POLL_S)

@@ -13,9 +13,18 @@ from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.source_graph import GRAPH_RULES, GRAPH_VERSION, NODES_TABLE, TRIPLES_TABLE, Graph
-from docindex_dagster.pipeline.breakdown import counts
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, Storage, previous
+from docindex_dagster.pipeline.stage import (
+    CheckResult,
+    Inputs,
+    Outcome,
+    Product,
+    Report,
+    Stage,
+    Storage,
+    counts,
+    previous,
+)
 
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"

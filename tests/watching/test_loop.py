@@ -28,7 +28,7 @@ from docindex_dagster.search.model import Mode
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.watching import loop, watched
+from docindex_dagster.watching import folders, loop
 from docindex_dagster.watching.loop import Watch
 
 LIBRARY = '[[source]]\nkind = "library"\npath = "{}"\n'
@@ -281,7 +281,7 @@ def test_edits_are_noticed_after_a_folder_around_the_source_was_replaced(project
 
 def test_an_edit_of_a_file_does_not_list_the_folders(project, monkeypatch):
     with project.watched() as watch:
-        monkeypatch.setattr(watched, "folders_of", NotImplemented)
+        monkeypatch.setattr(folders, "folders_of", NotImplemented)
         project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
         until(watch, lambda: project.finds("Marmots"))
 
