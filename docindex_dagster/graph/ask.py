@@ -127,16 +127,12 @@ def impact(graph: OpenGraph, name: str, depth: int = _FAR) -> list[Step]:
     return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), IMPACT, depth, backward=True))
 
 
-def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = None) -> list[Step]:
+def neighbors(graph: OpenGraph, name: str) -> list[Step]:
     """The edges that leave and reach a node."""
-    wanted = None if predicates is None else frozenset(predicates)
 
     def near(nodes: Sequence[int]) -> Iterator[Step]:
-        leaving = [edge for node in nodes for edge in graph.leaving(node).tolist()]
-        reaching = [edge for node in nodes for edge in graph.reaching(node).tolist()]
-        for step, _ in _steps(graph, [*leaving, *(edge for edge in reaching if edge not in set(leaving))], 1):
-            if wanted is None or step.predicate in wanted:
-                yield step
+        edges = [edge for edges in (graph.leaving, graph.reaching) for node in nodes for edge in edges(node).tolist()]
+        return (step for step, _ in _steps(graph, [*dict.fromkeys(edges)], 1))
 
     return _of_each(graph, name, near)
 
@@ -173,25 +169,21 @@ def answer(graph: OpenGraph, question: str, symbol: str, to: str = "", depth: in
         QueryError: there is no such question, or what it asks about is not there.
     """
     with span("graph question", question=question):
-        return _answer(graph, question, symbol, to, depth)
-
-
-def _answer(graph: OpenGraph, question: str, symbol: str, to: str, depth: int | None) -> list[Step]:
-    if not symbol or (question == "path" and not to):
-        raise QueryError(f"{question} needs {'two symbols' if question == 'path' else 'a symbol'}")
-    match question:
-        case "callers":
-            return callers(graph, symbol, depth or 1)
-        case "callees":
-            return callees(graph, symbol, depth or 1)
-        case "impact":
-            return impact(graph, symbol, depth or _FAR)
-        case "neighbors":
-            return neighbors(graph, symbol)
-        case "path":
-            return path(graph, symbol, to, depth or _FARTHEST)
-        case _:
-            raise QueryError(f"{question!r} is no question to the graph")
+        if not symbol or (question == "path" and not to):
+            raise QueryError(f"{question} needs {'two symbols' if question == 'path' else 'a symbol'}")
+        match question:
+            case "callers":
+                return callers(graph, symbol, depth or 1)
+            case "callees":
+                return callees(graph, symbol, depth or 1)
+            case "impact":
+                return impact(graph, symbol, depth or _FAR)
+            case "neighbors":
+                return neighbors(graph, symbol)
+            case "path":
+                return path(graph, symbol, to, depth or _FARTHEST)
+            case _:
+                raise QueryError(f"{question!r} is no question to the graph")
 
 
 def _cheapest(

@@ -5,25 +5,33 @@ published is not here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_reading import lacking
+from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NODES, TRIPLES
+from docindex_dagster.core.settings import GraphSettings, LLMSettings
+from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
+from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.failures import sentence, sentence_unreadable
-from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise
+from docindex_dagster.graph.scip.table import version as precise_version
 from docindex_dagster.graph.source_graph import (
     CHUNKS_DIGITS,
+    GRAPH_VERSION,
     NODES_TABLE,
     OUTSIDE,
     TRIPLES_TABLE,
@@ -34,6 +42,8 @@ from docindex_dagster.graph.source_graph import (
     verify_graph,
 )
 
+if TYPE_CHECKING:
+    from docindex_dagster.graph.build import Content
 _CONCEPTS = "concepts"
 # In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
 # references, why it is not complete, if it is not, and whether the plan wanted one.
@@ -43,6 +53,52 @@ _REFERENCES = b"docindex.references_version"
 _IS_WANTED = b"docindex.is_wanted"
 _NO_METADATA: Mapping[bytes, bytes] = {}
 _NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """Whether there is a graph, and what is in it."""
+
+    settings: GraphSettings = field(default_factory=GraphSettings)
+    llm: LLMSettings = field(default_factory=LLMSettings)
+    precise: str = ""  # the version of the precise index of the source; "" for none
+
+    def of(self, layout: Layout, key: str) -> "GraphPlan":
+        """The same for another source, which may have a precise index of its own."""
+        precise = precise_version(layout, key)
+        return self if precise == self.precise else replace(self, precise=precise)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is a graph at all."""
+        return self.settings.enabled
+
+    @cached_property
+    def extractor(self) -> Extractor | None:
+        """Who finds concepts."""
+        return load_extractor(self.settings, self.llm) if self.settings.enabled else None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the graph of given chunks, and of their files."""
+        if not self.settings.enabled:
+            return digest_parts(GRAPH_VERSION, "none")
+        found_by = self.extractor.name if self.extractor else "none"
+        most = self.settings.max_triples_per_chunk
+        read = extraction_fingerprint() if self.settings.code else "none"
+        return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
+
+    def content(self, concepts: Findings) -> "Content":
+        """What goes into the graph, with these concepts."""
+        from docindex_dagster.graph.build import Content  # it loads what resolves calls
+
+        found_by = self.settings.concepts if self.extractor else "none"
+        limits = Limits(file_s=self.settings.file_timeout_s, source_s=self.settings.timeout_s)
+        return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by, limits)
+
+
+EVERYTHING = GraphPlan()
+"""What the defaults say."""
 
 
 @dataclass(frozen=True, slots=True)

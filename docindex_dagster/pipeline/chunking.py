@@ -109,10 +109,6 @@ def _report_references(found: ReferencesResult) -> Report:
     )
 
 
-def _wanted(run: SourceRun) -> str:
-    return str(run.wants_references)
-
-
 REFERENCES_OF_FILES = Stage(
     name=_REFERENCES,
     products=(
@@ -128,7 +124,7 @@ REFERENCES_OF_FILES = Stage(
     inputs=("discovered_files", "chunks"),
     run=_extract,
     storage=_REFERENCES_STORAGE,
-    depends_on=_wanted,
+    depends_on=lambda run: str(run.wants_references),
     decided_by=("chunks",),
 )
 

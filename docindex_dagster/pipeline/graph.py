@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -34,11 +35,7 @@ CHUNKS_WORTH_A_PROCESS = 2000
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
 
-def _version_of(extracted: Extraction) -> str:
-    return extracted.version
-
-
-_STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, _version_of)
+_STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, attrgetter("version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +125,6 @@ def _breakdowns(graph: Graph, found: Statistics) -> Mapping[str, pa.Table]:
     }
 
 
-def _plan(run: SourceRun) -> str:
-    return run.graph_plan.fingerprint
-
-
 KNOWLEDGE_GRAPH = Stage(
     name=_NAME,
     products=(
@@ -151,5 +144,5 @@ KNOWLEDGE_GRAPH = Stage(
     warnings={
         _COMPLETE: "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless."
     },
-    depends_on=_plan,
+    depends_on=lambda run: run.graph_plan.fingerprint,
 )

@@ -148,10 +148,6 @@ def _version_of(table: pa.Table) -> str:
     return tables.stamped_version(table.schema.metadata) or tables.data_version(table)
 
 
-def _nothing_else(_run: SourceRun) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One step from files to stores.
@@ -181,7 +177,7 @@ class Stage:
     storage: Storage | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
-    depends_on: Callable[[SourceRun], str] = _nothing_else
+    depends_on: Callable[[SourceRun], str] = lambda _run: ""
     decided_by: tuple[str, ...] | None = None
     late: tuple[str, ...] = ()
 

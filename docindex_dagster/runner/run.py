@@ -23,9 +23,8 @@ from docindex_dagster.core.events import Searchable, Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.garbage import give_back
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import exclusive, step_noted
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.core.work import noted
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder, load_model
 from docindex_dagster.pipeline.current import unchanged
@@ -45,10 +44,6 @@ _PATIENCE_S = 0.5  # for late inputs
 _MUCH = 1000  # chunks
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 NOT_RUN = "the run ended before this stage"
-
-
-def _keep_no_journal(_entry: StageEntry) -> None:
-    """Keep no journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +122,7 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
 
 def run_stages(
     run: SourceRun,
-    report: Report = _keep_no_journal,
+    report: Report = lambda _entry: None,
     *,
     is_complete: bool = False,
     selected: Collection[str] | None = None,
@@ -148,7 +143,7 @@ def run_stages(
 
 def steps(
     run: SourceRun,
-    report: Report = _keep_no_journal,
+    report: Report = lambda _entry: None,
     *,
     is_complete: bool = False,
     selected: Collection[str] | None = None,
@@ -339,7 +334,7 @@ def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome
         DocindexError: it failed.
     """
     started = time.monotonic()
-    with timed(run.key, stage.name), noted(run.note, stage.name):
+    with timed(run.key, stage.name), step_noted(run.note, stage.name):
         outcome = stage.run(run, inputs)
     if time.monotonic() - started > _LONG_S:
         give_back()

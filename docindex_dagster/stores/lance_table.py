@@ -92,21 +92,18 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
 
 
 def has_version(layout: Layout, name: str, version: int) -> bool:
-    """Whether the table has the file that names the data of a version; asking loads no library.
-
-    Lance counts its files downwards, so that a listing begins with the newest; it once counted upwards.
-    """
-    return any(file.is_file() and file.stat().st_size for file in _manifests(_folder(layout, name), version))
+    """Whether the table has the file that names the data of a version; asking loads no library."""
+    file = _manifest(_folder(layout, name), version)
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _folder(layout: Layout, name: str) -> Path:
     return layout.lance / f"{name}{_SUFFIX}"
 
 
-def _manifests(folder: Path, version: int) -> tuple[Path, Path]:
-    """Where the manifest of a version may lie in the folder of a table."""
-    versions = folder / _VERSIONS
-    return versions / f"{_LAST_VERSION - version:020}.manifest", versions / f"{version}.manifest"
+def _manifest(folder: Path, version: int) -> Path:
+    """The manifest of a version in the folder of a table. Lance counts down, so that the newest is listed first."""
+    return folder / _VERSIONS / f"{_LAST_VERSION - version:020}.manifest"
 
 
 def load_library() -> ModuleType:
@@ -236,9 +233,9 @@ def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) 
     the table cannot be opened. Raises ValueError, OSError or RuntimeError in that case.
     """
     folder, new = _folder(layout, name), aside / f"{new_name}{_SUFFIX}"
-    named = _manifests(folder, version)
+    named = _manifest(folder, version)
     for file in folder.rglob("*"):
-        is_of_it = file.parent.name != _VERSIONS or file in named
+        is_of_it = file.parent.name != _VERSIONS or file == named
         if is_of_it and file.is_file() and not file.match(_UNNAMED):
             place = new / file.relative_to(folder)
             place.parent.mkdir(parents=True, exist_ok=True)

@@ -227,10 +227,6 @@ def naming(current: Generation, base: Generation, packed: Mapping[str, str]) -> 
     return replace(current, sources={**current.sources, **named})
 
 
-def _say_nothing(_owner: str) -> None:
-    """Nobody wants to know who is waited for."""
-
-
 @dataclass(frozen=True, slots=True)
 class Maintained:
     """What was done to the stores of a generation."""
@@ -252,11 +248,6 @@ class _Pointer:
 
 
 _POINTERS = (_Pointer(read_generation, replace_generation), _Pointer(takeover.pending, replace_next))
-
-
-def is_due(layout: Layout) -> bool:
-    """Whether publications have left so much behind that searches, or the disk, gain by maintenance."""
-    return why_due(layout) is not None
 
 
 def why_due(layout: Layout) -> str | None:
@@ -288,7 +279,7 @@ def bring_up_to_date(layout: Layout) -> bool:
 def maintain(
     layout: Layout,
     *,
-    on_wait: Callable[[str], None] = _say_nothing,
+    on_wait: Callable[[str], None] = lambda _owner: None,
     publishing: AbstractContextManager[object] | None = None,
 ) -> list[Maintained]:
     """Compact and index the tables for which it is due, and publish them; nothing where another process is at it.

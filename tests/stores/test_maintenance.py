@@ -154,16 +154,16 @@ def test_it_compacts_and_indexes_and_all_else_stays(due):
 
 
 def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
-    assert not maintenance.is_due(layout)
+    assert not maintenance.why_due(layout)
     edit(layout, -1)
-    assert not maintenance.is_due(layout)
+    assert not maintenance.why_due(layout)
 
     for number in range(maintenance._MOST_VERSIONS):
         edit(layout, number)
     assert "versions of the table" in maintenance.why_due(layout)
     assert maintenance.bring_up_to_date(layout)
 
-    assert not maintenance.is_due(layout)
+    assert not maintenance.why_due(layout)
     assert not maintenance.bring_up_to_date(layout)
 
 
@@ -172,7 +172,7 @@ def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
     publish_files(layout, FILES)
     assert maintenance.bring_up_to_date(layout)
     edit(layout, 1)
-    assert not maintenance.is_due(layout)
+    assert not maintenance.why_due(layout)
 
     publish_files(layout, {"1.py": FILES["1.py"]})
 
@@ -182,7 +182,7 @@ def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
 def test_it_is_not_due_where_nothing_can_be_read(due):
     due.current.write_text("{")
 
-    assert not maintenance.is_due(due)
+    assert not maintenance.why_due(due)
 
 
 CHANGES: dict[str, Change] = {
@@ -469,7 +469,7 @@ def test_the_index_that_is_to_take_over_is_maintained_as_well(due):
     assert done.generation == other.number
     assert read_next(due).table.startswith("chunks-another-")
     assert read_generation(due).table == table
-    assert not maintenance.is_due(due)
+    assert not maintenance.why_due(due)
 
 
 def test_one_at_a_time(due):

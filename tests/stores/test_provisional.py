@@ -13,8 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction, provisional
-from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
+from docindex_dagster.graph.extraction import EVERYTHING, Extraction, GraphPlan, provisional
 from docindex_dagster.pipeline import publication as stage
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search

@@ -267,19 +267,6 @@ def test_who_is_killed_before_current_is_replaced_loses_no_way_back(layout, monk
     assert [file.name for file in layout.all_previous] == [read_generation(layout).previous]
 
 
-def test_a_generation_of_an_earlier_version_can_be_rolled_back_to(layout):
-    publish_files(layout, FILES)
-    publish_files(layout, {"a.py": ["regretted"]})
-    previous_file(layout).replace(layout.previous("PREVIOUS"))
-    current = json.loads(layout.current.read_text())
-    del current["previous"]
-    layout.current.write_text(json.dumps(current))
-
-    roll_back(layout)
-
-    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
-
-
 def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout):
     publish_files(layout, FILES)
     reader = open_reader(layout)

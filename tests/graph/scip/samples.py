@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.extraction import Extraction, GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.format import index_message, read_index
 from docindex_dagster.graph.scip.importing import Imported, imported

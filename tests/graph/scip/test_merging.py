@@ -7,9 +7,8 @@ import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.core import tables
+from docindex_dagster.graph.extraction import GraphPlan, write
 from docindex_dagster.graph.extraction import read as read_graph
-from docindex_dagster.graph.extraction import write
-from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.merge import merged, stale_files, stale_sentence
 from docindex_dagster.graph.source_graph import Graph, outside_nodes, stray_edges
