@@ -74,6 +74,7 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
         StoreError: what is published cannot be read, or is damaged while the generation before it, which may not be, is
             to go; nothing was removed.
         ErasureError: with `erase`, a file still holds text that is not published any more.
+        FullDiskError: there is no space for a second copy of the stores; nothing was removed.
     """
     generation = read_generation(layout)
     if generation is not None and not keep_previous and not erase:
