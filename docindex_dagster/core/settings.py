@@ -467,6 +467,8 @@ class StorageSettings(_Section):
     """Where machines share tables and stores; without a URL there is one machine, and its disk holds everything."""
 
     url: Annotated[str, AfterValidator(_bucket)] | None = None
+    # Earlier versions could split the index; files that set the number to 1 still load.
+    cells: int = Field(default=1, ge=1, le=1)
 
 
 class Settings(BaseSettings):

@@ -127,12 +127,15 @@ def impact(graph: OpenGraph, name: str, depth: int = _FAR) -> list[Step]:
     return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), IMPACT, depth, backward=True))
 
 
-def neighbors(graph: OpenGraph, name: str) -> list[Step]:
+def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = None) -> list[Step]:
     """The edges that leave and reach a node."""
+    wanted = None if predicates is None else frozenset(predicates)
 
     def near(nodes: Sequence[int]) -> Iterator[Step]:
         edges = [edge for edges in (graph.leaving, graph.reaching) for node in nodes for edge in edges(node).tolist()]
-        return (step for step, _ in _steps(graph, [*dict.fromkeys(edges)], 1))
+        for step, _ in _steps(graph, [*dict.fromkeys(edges)], 1):
+            if wanted is None or step.predicate in wanted:
+                yield step
 
     return _of_each(graph, name, near)
 

@@ -42,7 +42,7 @@ from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.failures import CUT_AS_TEXT, OTHER_LANGUAGE
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.known_files import KnownFiles, Offered, RecentUnits, news_of
-from docindex_dagster.graph.sections import anchors, read_document, section_edges
+from docindex_dagster.graph.prose import anchors, read_document, section_edges
 from docindex_dagster.graph.source_graph import (
     UNREADABLE,
     Graph,

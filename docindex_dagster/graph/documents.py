@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.documents.pointers import PlacedPointer
 from docindex_dagster.documents.words import words
-from docindex_dagster.graph.sections import ReadChunk
+from docindex_dagster.graph.prose import ReadChunk
 from docindex_dagster.graph.source_graph import EXTERNAL, LINK, MENTION, Triple
 
 DOCUMENT = "doc"

@@ -111,4 +111,4 @@ def test_a_job_of_a_server_does_it_itself_since_no_daemon_need_be_there(project)
     with journal.writing(project.layout, Run("5d0f0ae0-6b5c-4a7e-8a8f-0d3f4d0a7c11", KEY, "serve", 0.0)) as writer:
         assert job._indexed(load_settings(project.root), writer)["succeeded"]
 
-    assert not maintenance.is_due(project.layout)
+    assert not maintenance.why_due(project.layout)

@@ -114,7 +114,7 @@ def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
     assert published(loose).graph_files() == before.graph_files()
     assert link_files.read(loose, published(loose)) is not None
     assert list(examine(loose)) == []
-    assert not maintenance.is_due(loose)
+    assert not maintenance.why_due(loose)
 
 
 def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(packed):
@@ -214,7 +214,7 @@ def test_a_pack_holds_so_many_sources(loose, monkeypatch):
 def test_a_large_source_has_files_of_its_own(loose, monkeypatch):
     monkeypatch.setattr(packs, "_SMALL", 1)
 
-    assert not maintenance.is_due(loose)
+    assert not maintenance.why_due(loose)
 
 
 @pytest.mark.parametrize("change", [lambda layout: publish_files(layout, KEYS[1], files_of(KEYS[1], "is new"))])

@@ -167,7 +167,7 @@ def test_the_stores_are_maintained_once_nothing_happened_for_a_while(project, mo
     with project.watched() as watch:
         until(watch, layout.links.exists)
     with project.watched() as watch:
-        until(watch, lambda: not maintenance.is_due(layout))
+        until(watch, lambda: not maintenance.why_due(layout))
 
 
 def test_what_changes_while_a_run_goes_on_is_indexed_by_the_next(project: Project):

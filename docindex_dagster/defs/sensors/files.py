@@ -14,11 +14,11 @@ from docindex_dagster.core.background import Attempts
 from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
 from docindex_dagster.defs.jobs import index_source
 from docindex_dagster.defs.outcomes import MOST_REQUESTS, LastRuns, delay_s, last_runs
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.sensors import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
+from docindex_dagster.defs.stage_assets import REMOTES_ANSWER, source_evaluation
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME
 from docindex_dagster.pipeline.current import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
@@ -98,7 +98,7 @@ def git_head_changed(context: dg.SensorEvaluationContext, project: Project) -> d
     result = tick.look_at(repositories, remotes)
     if _silent(remotes).keys() == _silent(memory.remotes).keys() and context.cursor:
         return result
-    return result._replace(asset_events=[*result.asset_events, evaluation(REMOTES_ANSWER, _silent(remotes))])
+    return result._replace(asset_events=[*result.asset_events, source_evaluation(REMOTES_ANSWER, _silent(remotes))])
 
 
 def _silent(remotes: Mapping[str, RemoteSeen]) -> dict[str, str]:

@@ -9,12 +9,12 @@ from pydantic import Field
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.defs import shared
-from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
 from docindex_dagster.defs.dead_runs import report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
 from docindex_dagster.defs.outcomes import MOST_REQUESTS, last_runs
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S, Remembered
+from docindex_dagster.defs.stage_assets import FOLDERS_ARE_THERE, missing, source_evaluation
 from docindex_dagster.defs.tags import PARTITION_TAG, REASON_TAG, SOURCE_TAG, SOURCES, SOURCES_NAME
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
@@ -132,7 +132,7 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
         run_requests=requests,
         skip_reason=None if requests else dg.SkipReason(idle),
         dynamic_partitions_requests=[SOURCES.build_add_request(list(todo.add))] if todo.add else [],
-        asset_events=[evaluation(FOLDERS_ARE_THERE, is_missing)] if is_news else [],
+        asset_events=[source_evaluation(FOLDERS_ARE_THERE, is_missing)] if is_news else [],
         cursor=memory.model_dump_json(),
     )
 

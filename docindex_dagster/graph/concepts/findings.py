@@ -24,8 +24,7 @@ from docindex_dagster.graph.concepts.extractor import (
     normal,
 )
 from docindex_dagster.graph.documents import DOCUMENT
-from docindex_dagster.graph.prose import read_prose
-from docindex_dagster.graph.sections import ReadChunk, goes_on
+from docindex_dagster.graph.prose import ReadChunk, goes_on, read_prose
 from docindex_dagster.graph.source_graph import CONCEPT, Triple
 
 _CONCEPT = pa.struct([("name", pa.string()), ("confidence", pa.float32()), ("line", pa.int32())])
