@@ -24,8 +24,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks.pipeline import index
-from docindex_dagster.answering.citations import LEAST_OF_BEST, is_supported
-from docindex_dagster.answering.support import Evidence, Searched, evidence_of, shares
+from docindex_dagster.answering.citations import LEAST_OF_BEST, Evidence, Searched, evidence_of, is_supported, shares
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.context import pack

@@ -35,8 +35,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, load_settings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.graph.extraction import extract
-from docindex_dagster.graph.plan import EVERYTHING
+from docindex_dagster.graph.extraction import EVERYTHING, extract
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode

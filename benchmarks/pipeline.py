@@ -13,8 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.graph.extraction import extract
-from docindex_dagster.graph.plan import EVERYTHING
+from docindex_dagster.graph.extraction import EVERYTHING, extract
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import publish

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.graph.scip.format import read_index
 from docindex_dagster.graph.scip.importing import imported
-from docindex_dagster.graph.scip.index import read
-from docindex_dagster.graph.triple import OUTSIDE
+from docindex_dagster.graph.source_graph import OUTSIDE
 from tests.graph.built import build_graph
 from tests.graph.calls import chunks_of
 
@@ -71,7 +71,7 @@ def compared(index: Path, folder: Path) -> Agreement:
         ScipError: the index cannot be read, or does not fit the folder.
     """
     chunks = chunks_of(folder)
-    found = imported(read(index), folder, chunks)
+    found = imported(read_index(index), folder, chunks)
     for sentence in found.refusals():
         print(sentence)
     files = set(found.files)

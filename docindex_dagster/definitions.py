@@ -13,7 +13,6 @@ from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
 from docindex_dagster.defs import catalog_asset, memory_asset, quality_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
-from docindex_dagster.defs.checks import every_folder_is_there, every_remote_answers
 from docindex_dagster.defs.jobs import (
     clean_up_dagster,
     evaluate_retrieval,
@@ -21,14 +20,15 @@ from docindex_dagster.defs.jobs import (
     index_source,
     maintain_stores,
     remove_source,
+    schedules,
+    stores_due,
 )
 from docindex_dagster.defs.recorder import journal_recorded
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
-from docindex_dagster.defs.schedules import schedules
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
 from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
-from docindex_dagster.defs.sensors.stores import stores_due
+from docindex_dagster.defs.stage_assets import every_folder_is_there, every_remote_answers
 
 # Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
 _EMBEDDING_POOL = "docindex_embedding"

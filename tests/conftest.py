@@ -28,8 +28,7 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
+from docindex_dagster.graph.extraction import EVERYTHING, Extraction, GraphPlan
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model

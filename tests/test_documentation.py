@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 ROOT = Path(__file__).parent.parent

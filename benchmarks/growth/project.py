@@ -19,8 +19,7 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, GraphSettings, Settings, load_settings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.graph.extraction import extract
-from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.extraction import GraphPlan, extract
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner.run import index, run_stages

@@ -10,14 +10,13 @@ from functools import cache
 from typing import TypeAlias
 
 from docindex_dagster.answering.agent import Toolbox, investigate
-from docindex_dagster.answering.citations import Changes, check
+from docindex_dagster.answering.citations import Changes, check, flat
 from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.events import Answer, Events, Found, Spent, Step
-from docindex_dagster.answering.extractive import extractive
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
-from docindex_dagster.answering.support import flat
+from docindex_dagster.answering.rendering import extractive
 from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError, SourceError
 from docindex_dagster.core.printable import visible
 from docindex_dagster.core.settings import Settings

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from docindex_dagster.answering.citations import Citation
+from docindex_dagster.answering.citations import Citation, evidence_of
 from docindex_dagster.answering.passages import Passage, Passages
-from docindex_dagster.answering.support import evidence_of
 from docindex_dagster.core.printable import visible
 from docindex_dagster.search.context import Context, ContextPassage
 from docindex_dagster.search.query import FUNCTION_WORDS

@@ -31,10 +31,9 @@ from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summa
 from docindex_dagster.chunking.verify import verify_chunks
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.core.tables import column_version, stamp
+from docindex_dagster.core.tables import column_version, joined_by_path, replaced, stamp
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import secrets_of

@@ -79,7 +79,7 @@ def topics(incomplete: str) -> list[str]:
     from typer.main import get_group
 
     from docindex_dagster.cli.app import app
-    from docindex_dagster.core import pages
+    from docindex_dagster.core import installation
 
     commands = [*get_group(app).list_commands(None)]  # type: ignore[arg-type]  # it looks at no context
-    return sorted({name for name in (*commands, *pages.pages()) if name.startswith(incomplete)})
+    return sorted({name for name in (*commands, *installation.pages()) if name.startswith(incomplete)})

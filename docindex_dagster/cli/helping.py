@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from docindex_dagster.cli import completion, console
-from docindex_dagster.core import pages
+from docindex_dagster.core import installation
 from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.printable import command
 
@@ -44,7 +44,7 @@ def help_(
     explained = None if page else _command(context, topic)
     if explained is not None:
         console.plain(explained)
-        if len(topic) == 1 and topic[0] in pages.pages():
+        if len(topic) == 1 and topic[0] in installation.pages():
             console.err.print(f"{command('docindex', 'help', '--page', topic[0])} shows the page of that name")
     else:
         _show(topic[0], topic[1:])
@@ -59,7 +59,7 @@ def _list(context: typer.Context) -> None:
     console.out.print("Commands: `docindex help COMMAND`")
     _columns(commands)
     console.out.print("\nTopics: `docindex help TOPIC [WORDS]`")
-    _columns(pages.titles())
+    _columns(installation.titles())
 
 
 def _columns(rows: dict[str, str]) -> None:
@@ -77,7 +77,7 @@ def _command(context: typer.Context, words: Sequence[str]) -> str | None:
     at: Any = context.parent
     for position, word in enumerate(words):
         found = at.command.get_command(at, word) if hasattr(at.command, "get_command") else None
-        if found is None and position and words[0] not in pages.pages():
+        if found is None and position and words[0] not in installation.pages():
             raise QuestionError(f"{command('docindex', *words[:position])} has no command {word!r}")
         if found is None:
             return None
@@ -93,7 +93,7 @@ def _show(topic: str, words: Sequence[str]) -> None:
     Raises:
         QuestionError: there is no such page, or no such section.
     """
-    there = pages.pages()
+    there = installation.pages()
     file = there.get(topic) or there.get(_ALSO.get(topic, ""))
     if file is None:
         raise QuestionError(f"there is no command or topic {topic!r}; `docindex help` lists them")
@@ -120,7 +120,7 @@ def _for_terminals(page: str) -> str:
 def _named(link: "re.Match[str]") -> str:
     place = link[2].partition("#")[0]
     name = place.removesuffix(".md")
-    is_page = place.endswith(".md") and name in pages.pages()
+    is_page = place.endswith(".md") and name in installation.pages()
     return f"{link[1]} ({command('docindex', 'help', '--page', name)})" if is_page else link[1]
 
 

@@ -80,7 +80,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
     with loading("dagster"):
         from dagster import DagsterInstance, DagsterInvalidConfigError
 
-        from docindex_dagster.defs import connections
+        from docindex_dagster.defs import dead_runs
 
     lock = Layout(settings.home).instance_lock
     with reporting_full_disk(settings.home), writing(settings):
@@ -92,7 +92,7 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
                 problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
                 raise SettingsError(f"{home / INSTANCE_FILE}: {problems}") from error
         with opened:
-            connections.hold(opened)
+            dead_runs.hold(opened)
             yield opened
 
 
@@ -155,9 +155,8 @@ def ask_for_index(
 ) -> "Request":
     """Ask for a run of `index_source` on whichever machine has time; the arguments are those of `index`."""
     from docindex_dagster.defs import shared
-    from docindex_dagster.defs.partitions import SOURCES_NAME
     from docindex_dagster.defs.requests import Request, ask
-    from docindex_dagster.defs.resources import LAUNCHER_TAG, tags_of
+    from docindex_dagster.defs.tags import LAUNCHER_TAG, SOURCES_NAME, tags_of
 
     shared.forget_taken_out(opened, settings, key)
     opened.add_dynamic_partitions(SOURCES_NAME, [key])
@@ -206,7 +205,7 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
     """
     from docindex_dagster.defs import requests
     from docindex_dagster.defs.failures import reason
-    from docindex_dagster.pipeline.visibility import wait_until_published
+    from docindex_dagster.objects.shared_stores import wait_until_published
     from docindex_dagster.runner.runs import RunOutcome
 
     with interrupts.noted() as check_interrupt:
@@ -244,7 +243,7 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
 def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
     """Ask for a run of `remove_source` on whichever machine has time."""
     from docindex_dagster.defs.requests import Request, ask
-    from docindex_dagster.defs.resources import LAUNCHER_TAG
+    from docindex_dagster.defs.tags import LAUNCHER_TAG
 
     return ask(opened, Request("remove_source", key, {LAUNCHER_TAG: launched_by}))
 

@@ -60,11 +60,12 @@ def _remove(settings: Settings, name: str | None) -> None:
 
 
 def _import(settings: Settings, file: Path, name: str | None) -> None:
-    from docindex_dagster.graph.scip import index, table
+    from docindex_dagster.graph.scip import table
+    from docindex_dagster.graph.scip.format import read_index
     from docindex_dagster.graph.scip.importing import imported
 
     source, layout = _chosen(settings, name), Layout(settings.home)
-    opened = index.read(file)
+    opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
         found = imported(opened, source.path.resolve(), _chunks(layout, source.key))
         table.add(layout, source.key, found.table)

@@ -9,8 +9,8 @@ from rich.table import Column
 
 from docindex_dagster.cli.console import count, err, warning
 from docindex_dagster.core import events
+from docindex_dagster.core.locks import Step
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.core.work import Step
 
 _INTERVAL_S = 5.0  # between two lines of a log that say how far a stage is
 _BAR = 12  # cells

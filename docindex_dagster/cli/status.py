@@ -9,10 +9,10 @@ from rich.text import Text
 from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import load_settings, up_to_date
-from docindex_dagster.core import work
+from docindex_dagster.core import locks
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import Holder
 from docindex_dagster.core.printable import command, in_line
-from docindex_dagster.core.work import Work
 from docindex_dagster.search.model import CHANGED
 from docindex_dagster.sources import registry
 
@@ -61,7 +61,7 @@ def status(
         if (change := source_status.change_of_model(settings)) is not None:
             console.out.print(overview.sentence(change))
         console.out.print(in_line(f"index: {layout.home}"), soft_wrap=True)
-    others = work.on_stores(layout)
+    others = locks.holder(layout.publication_lock)
     if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
         console.out.print(f"the stores: {_at_work(others)}")
 
@@ -100,7 +100,7 @@ def _show(found: "list[Present]", rows: "list[SourceStatus]") -> None:
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")
 
 
-def _at_work(one: Work) -> str:
+def _at_work(one: Holder) -> str:
     """Who is at work since when, and what is done now."""
     since = one.since[:19].replace("T", " ")
     return f"{one.owner} is at work since {since} (UTC)" + (f": {one.step}" if one.step else "")

@@ -213,7 +213,7 @@ def _published(layout: Layout) -> set[str]:
 def rollback() -> None:
     """Search the generation before the present one again; the next run publishes the present files again."""
     from docindex_dagster.status import catalog, source_status
-    from docindex_dagster.stores.rollback import roll_back
+    from docindex_dagster.stores.doctor import roll_back
 
     settings = load_project()
     with publication(settings, "rollback") as layout:

@@ -157,7 +157,7 @@ def _preload(settings: Settings) -> None:
 @contextmanager
 def _listening(settings: Settings, commands: "Commands") -> Iterator[None]:
     """Take the requests of `docindex index` for as long as the block runs, where the system lets us."""
-    from docindex_dagster.watching.listener import Listener
+    from docindex_dagster.watching.commands import Listener
 
     try:
         listener = Listener(Layout(settings.home).watch_socket, commands)

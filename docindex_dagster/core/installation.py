@@ -1,4 +1,7 @@
-"""How docindex was installed, in a clone or from a wheel, by pip or by uv, and so how an extra of it is installed."""
+"""How docindex was installed, in a clone or from a wheel, by pip or by uv: how to add an extra, where the pages lie.
+
+The wheel has the pages of the documentation beside the package's code, a clone in its `docs`.
+"""
 
 import json
 import re
@@ -19,6 +22,7 @@ _COMMANDS: dict[Way, str] = {
 }
 _IN_CACHE = re.compile(r"/(?:archive-v\d+/[^/]+|environments-v\d+/[0-9a-f]+/[0-9a-f]+)$")
 _MADE_BY_UV = re.compile(r"^uv *=", re.MULTILINE)
+_PACKAGE = Path(__file__).parents[1]
 
 
 def needs_extra(what: str, extra: str) -> str:
@@ -66,3 +70,23 @@ def is_clone() -> bool:
     except ValueError:  # written in half: an installation was broken off, and says nothing of a folder
         return False
     return isinstance(origin, dict) and "dir_info" in origin
+
+
+def pages_folder() -> Path | None:
+    """Where the pages lie; None where docindex was installed without them."""
+    return next((place for place in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if place.is_dir()), None)
+
+
+def pages() -> dict[str, Path]:
+    """The files of the pages by their names, sorted."""
+    place = pages_folder()
+    return {file.stem: file for file in sorted(place.rglob("*.md"))} if place is not None else {}
+
+
+def titles() -> dict[str, str]:
+    """The title of each page by its name."""
+    return {name: _title(file.read_text(encoding="utf-8"), name) for name, file in pages().items()}
+
+
+def _title(text: str, name: str) -> str:
+    return next((line[2:].strip() for line in text.split("\n") if line.startswith("# ")), name)

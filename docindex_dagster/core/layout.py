@@ -8,10 +8,19 @@ from urllib.parse import quote, unquote
 from docindex_dagster.core import confinement
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.core.keys import base_key
 
 _EVERYTHING = b"*\n"  # in a `.gitignore`
 _LONGEST_NAME = 120  # file systems allow 255 bytes, and suffixes follow
+
+
+def base_key(key: str) -> str:
+    """The key of the repository that a branch or work tree belongs to: `git/flask` of `git/flask@dev`."""
+    return key.partition("@")[0] if key.startswith("git/") else key
+
+
+def is_branch(key: str) -> bool:
+    """Whether a source is a further branch or work tree of a repository."""
+    return base_key(key) != key
 
 
 def file_name(key: str) -> str:

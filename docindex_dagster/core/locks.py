@@ -1,14 +1,19 @@
-"""Locks between processes. They are the kernel's (`flock`), so that a process that dies leaves none behind."""
+"""Locks between processes. They are the kernel's (`flock`), so that a process that dies leaves none behind.
 
+What a run does is noted in the locks that it holds, so that a process that died is not at work.
+"""
+
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
+from docindex_dagster.core import events
 from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.platforms import refusal
 
@@ -21,6 +26,7 @@ except ModuleNotFoundError as error:
 _POLL_S = 0.05
 _SHORT_POLL_S = 0.001  # of a lock that is held for the time of a write
 _MOST_BYTES = 4000
+_PAUSE_S = 0.5  # between two notes
 _LINES = 4  # of a lock's file: owner, process, since when it is held, what its owner is doing
 
 Note = Callable[[str], None]
@@ -70,13 +76,28 @@ class Locks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """What a run does now; `done` and `total` are None where it counts nothing."""
+
+    stage: str
+    done: int | None = None
+    total: int | None = None
+    unit: str = ""
+
+    def __str__(self) -> str:
+        """In words."""
+        stage = self.stage.replace("_", " ")
+        return stage if not self.total else f"{stage}, {self.done:,} of {self.total:,} {self.unit}"
+
+
+@dataclass(frozen=True, slots=True)
 class Holder:
     """A process that holds a lock, by what it wrote into its file."""
 
     owner: str
     pid: int
     since: str  # UTC in ISO 8601
-    note: str = ""  # what it is doing
+    step: Step | None = None
 
 
 @contextmanager
@@ -171,7 +192,7 @@ def holder(path: Path) -> Holder | None:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         owner, pid, since, note, *_ = (_text(descriptor) + "\n" * _LINES).split("\n")
-        return Holder(owner, int(pid) if pid.isdecimal() else 0, since, note)
+        return Holder(owner, int(pid) if pid.isdecimal() else 0, since, _step_of(note))
     except OSError:  # a file system that locks only what may be written
         return None
     else:
@@ -218,3 +239,26 @@ def _text(descriptor: int) -> str:
 
 def _first_line(descriptor: int) -> str:
     return _text(descriptor).partition("\n")[0]
+
+
+@contextmanager
+def step_noted(note: Note, stage: str) -> Iterator[None]:
+    """Note in a lock that the block does a stage, and how far it is."""
+    due = 0.0
+
+    def listen(event: events.Event) -> None:
+        nonlocal due
+        if isinstance(event, events.Progress) and time.monotonic() >= due:
+            due = time.monotonic() + _PAUSE_S
+            note(json.dumps(asdict(Step(stage, event.done, event.total, event.unit))))
+
+    note(json.dumps(asdict(Step(stage))))
+    with events.listening(listen):
+        yield
+
+
+def _step_of(note: str) -> Step | None:
+    try:
+        return Step(**json.loads(note))
+    except (ValueError, TypeError):  # none yet, or one that is being written
+        return None

@@ -1,11 +1,16 @@
 """The intermediate tables: one Parquet file per asset and source, replaced as a whole.
 
-A table's data version is a hash of its content; a file whose version stays the same is not written again.
+A table's data version is a hash of its content; a file whose version stays the same is not written again. Those of
+files are sorted by path, so that the rows of some files are replaced without a look at all others.
+
+Arrow IPC files, which readers map into memory, hold the values of their rows and no other byte.
 """
 
 import os
 import shutil
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 from uuid import uuid4
@@ -15,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from docindex_dagster.core import arrow_files, files
+from docindex_dagster.core import files
 from docindex_dagster.core.files import replacing, reporting_full_disk
 from docindex_dagster.core.hashing import digest, digest_parts
 
@@ -32,6 +37,32 @@ _MOST_RECENT = 64  # tables: an empty one of many columns takes memory, too
 # A table is read as a whole, for which neither dictionaries nor statistics are of use; they take a fifth of the time.
 _PLAIN = {"use_dictionary": False, "write_statistics": False}
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
+_LARGE = 16 << 20  # bytes of a column
+
+
+def write_arrow(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
+    """Write batches to a file, as compact copies.
+
+    Arrow pads each buffer to 64 bytes with whatever follows the values in memory. For a slice of a table, that is the
+    text of other rows, which may have been erased. Behind a compact copy, Arrow writes zeros.
+    """
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as out:
+        for batch in batches:
+            out.write_batch(pa.RecordBatch.from_arrays([_compact(column) for column in batch.columns], schema=schema))
+
+
+def read_arrow(path: Path) -> pa.Table:
+    """Map a file into memory.
+
+    Raises OSError or pa.ArrowException where it is missing or damaged.
+    """
+    with pa.memory_map(str(path)) as file:
+        return pa.ipc.open_file(file).read_all()
+
+
+def _compact(array: pa.Array) -> pa.Array:
+    """Return an array whose buffers hold its values alone. Vectors, which are large, are copied only if sliced."""
+    return array if array.nbytes == array.get_total_buffer_size() else pa.concat_arrays([array])
 
 
 class _Recent:
@@ -178,7 +209,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
     with reporting_full_disk(folder.parent):
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            arrow_files.write(temporary, table.to_batches(), table.schema)
+            write_arrow(temporary, table.to_batches(), table.schema)
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
@@ -187,7 +218,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
 def read_part(path: Path) -> pa.Table | None:
     """What `write_part` wrote; None where it is gone or damaged."""
     try:
-        table = arrow_files.read(path)
+        table = read_arrow(path)
         table.validate(full=True)
     except (OSError, pa.ArrowException):
         return None
@@ -218,3 +249,58 @@ def _metadata(path: Path) -> dict[bytes, bytes]:
 def _about(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
     """What the metadata say of a table's content."""
     return {key: value for key, value in (metadata or {}).items() if key.startswith(_OURS) and key != STARTED_NS}
+
+
+def joined_by_path(parts: list[pa.Table]) -> pa.Table:
+    """One table of all, sorted by path, the rows of a file in the order in which they were found.
+
+    The list is emptied, and each column is let go of when it is copied: large tables are not in memory twice.
+    """
+    table = pa.concat_tables(parts)
+    parts.clear()
+    order, schema, columns = _order(table["path"]), table.schema, []
+    while table.num_columns:
+        column = table.column(0)
+        table = table.remove_column(0)
+        columns.append(column.combine_chunks() if order is None else column.take(order).combine_chunks())
+        if column.nbytes > _LARGE:
+            del column
+            pa.default_memory_pool().release_unused()  # Arrow's allocator holds on to it
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _order(paths: pa.ChunkedArray) -> pa.Array | None:
+    """The rows of paths, sorted by these; None where they are sorted."""
+    encoded = paths.combine_chunks().dictionary_encode()
+    ranks = np.empty(len(encoded.dictionary), np.int64)
+    ranks[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(ranks))
+    places = ranks[encoded.indices.to_numpy()]
+    return None if np.all(places[1:] >= places[:-1]) else pa.array(np.argsort(places, kind="stable"))
+
+
+def replaced(table: pa.Table, paths: Sequence[str], new: pa.Table) -> pa.Table:
+    """A table with new rows of some files, of which it has the old ones, or none.
+
+    Args:
+        table: sorted by path.
+        paths: of these files, sorted.
+        new: their new rows, sorted by path; none of files that are gone.
+    """
+    parts: list[pa.Table] = []
+    end = 0
+    for path in paths:
+        first, last = _span(table, path, end)
+        parts += [table.slice(end, first - end), _rows_of(new, path)]
+        end = last
+    return pa.concat_tables([*parts, table.slice(end)])
+
+
+def _rows_of(table: pa.Table, path: str) -> pa.Table:
+    begin, end = _span(table, path, 0)
+    return table.slice(begin, end - begin)
+
+
+def _span(table: pa.Table, path: str, start: int) -> tuple[int, int]:
+    """Where the rows of a path begin and end, from some row on."""
+    begin = bisect_left(table["path"], path, start, key=pa.StringScalar.as_py)
+    return begin, bisect_right(table["path"], path, begin, key=pa.StringScalar.as_py)

@@ -22,7 +22,8 @@ from docindex_dagster.core.urls import scrub
 from docindex_dagster.core.webhook import as_text, post
 from docindex_dagster.defs import catalog_asset, failures, shared
 from docindex_dagster.defs.outcomes import is_partial_success
-from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG, Project
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.memory import domains
 
 # How far the alert of a failed run got: it is due, then posted, and over when the source works again. Other

@@ -11,8 +11,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata, outcomes
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import LAUNCHER_TAG, Project
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import DATA_VERSION_TAG, LAUNCHER_TAG, SOURCES_NAME
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog, overview, source_status
 from docindex_dagster.status.catalog import CatalogEntry
@@ -24,8 +24,6 @@ _NONE_FAILED = "no_source_is_left_failed"
 _CHECKED = "every_source_was_checked_lately"
 _MOST_URGENT = 200
 _FIGURES = ("files", "chunks", "text_bytes", "nodes", "edges", "commits")
-# Dagster's own tag for the data version of an event.
-_DATA_VERSION = "dagster/data_version"
 _WHAT_TO_DO = {
     _NONE_FAILED: "Do what the reasons say; then `docindex index SOURCE`, or materialise its partition here. What was "
     "searchable of these sources still is.",
@@ -40,13 +38,13 @@ _WHAT_TO_DO = {
     kinds={"json"},
     code_version="1",
     check_specs=[
-        metadata.warning_spec(
+        metadata.check_spec(
             _NONE_FAILED,
             CATALOG,
             "Warns while the newest run of a source is a failed one, and says why. It is evaluated in each run, and "
             "when one fails.",
         ),
-        metadata.warning_spec(
+        metadata.check_spec(
             _CHECKED,
             CATALOG,
             "Warns when no run has looked at all files of a source for schedule.max_age_hours. It is evaluated in each "
@@ -92,7 +90,7 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
         dg.AssetMaterialization(
             CATALOG,
             metadata=_metadata(settings, entries, statuses),
-            tags={**tags, _DATA_VERSION: catalog.version(entries)},
+            tags={**tags, DATA_VERSION_TAG: catalog.version(entries)},
         )
     )
     for check in _checks(statuses):

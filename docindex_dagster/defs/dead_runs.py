@@ -5,6 +5,9 @@ the name of a host. Whether a run elsewhere goes on is unknown here. Where machi
 of life: each holds a lock between machines that is named after it. It belongs to a session of the run's process, so it
 is free soon after that is gone, and after a lease where the machine was lost, or the process paused, without a word.
 Else it is left to those who know, and to Dagster's `run_monitoring`, which ends what takes too long.
+
+A run holds its connections to a database server, of which Dagster makes one for each statement, some 400 in a run,
+unless it is asked not to. A few are held instead, as its web server does.
 """
 
 import atexit
@@ -14,13 +17,15 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 
 from docindex_dagster.core.files import is_running
 from docindex_dagster.core.locks import Locks
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs import connections, shared
+from docindex_dagster.defs import shared
+from docindex_dagster.defs.tags import LOST_TAG
 
 _UNFINISHED = [
     dg.DagsterRunStatus.NOT_STARTED,
@@ -34,8 +39,6 @@ _MACHINE, _BOOT, _NAMESPACE = ".dagster/docindex/machine", ".dagster/docindex/bo
 _RUN = ".dagster/docindex/run"
 # Linux gives the PID namespace in which a machine starts this number, and those of containers others.
 _FIRST_NAMESPACE = "pid:[4026531836]"
-# Marks a run that failed because its process was gone.
-LOST_TAG = "docindex/lost"
 # A run that gives its sign bears this tag, with its own id: Dagster copies tags to a run that repeats another.
 _SIGN = ".dagster/docindex/sign"
 # A run that has been at work for so long, and never gave a sign, will not; clocks of machines differ by less.
@@ -44,6 +47,9 @@ _LONGEST_BEFORE_S = 300.0
 # What the newest run of this process holds until the next one begins: so a run that ends is never taken for lost.
 _held = ExitStack()
 atexit.register(_held.close)
+_STATEMENT_TIMEOUT_MS = 10 * 60 * 1000  # deleting a run with many events takes long
+_LONGEST_S = 60 * 60
+_MORE = 4  # than one a storage, where threads write at once
 
 
 def process_tags(run_id: str) -> dict[str, str]:
@@ -57,7 +63,7 @@ def process_tags(run_id: str) -> dict[str, str]:
 
 def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
     """Note in a run that it works in this process, and let that hold its connections until it ends."""
-    connections.hold(instance)
+    hold(instance)
     instance.add_run_tags(run_id, process_tags(run_id))
     _give_sign(instance, settings, run_id)
 
@@ -186,3 +192,25 @@ def _gives_no_sign(record: dg.RunRecord, locks: Locks) -> bool:
 
 def _sign_of(run_id: str) -> str:
     return f"run {run_id}"
+
+
+def hold(instance: dg.DagsterInstance) -> None:
+    """Let an instance hold the connections that it made until it is closed, or the server ends them."""
+    instance.optimize_for_webserver(_STATEMENT_TIMEOUT_MS, _LONGEST_S, _MORE)
+    for storage in (instance.run_storage, instance.event_log_storage, instance.schedule_storage):
+        if getattr(storage, "postgres_url", None) is not None:
+            _replace_ended(storage._engine)  # type: ignore[union-attr]  # noqa: SLF001 Dagster sets no `pool_pre_ping`
+
+
+def _replace_ended(engine: Any) -> None:
+    """Let each connection be tried before it is used: those that were held over a restart of the server are ended."""
+    from sqlalchemy import event
+    from sqlalchemy.exc import DisconnectionError
+
+    def check(connection: Any, *_: object) -> None:
+        try:
+            engine.dialect.do_ping(connection)
+        except engine.dialect.dbapi.Error as error:
+            raise DisconnectionError from error
+
+    event.listen(engine, "checkout", check)

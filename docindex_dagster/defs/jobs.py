@@ -1,28 +1,34 @@
-"""The jobs: index a source, remove one, fold the memory of a domain, maintain the stores, clean up after old runs."""
+"""The jobs: index a source, remove one, fold the memory of a domain, maintain the stores, clean up after old runs.
 
+What happens each night is asked for by schedules, at the time that the settings say; maintenance by a sensor, when
+publications have left much behind.
+"""
+
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, get_args
+from zoneinfo import ZoneInfo
 
 import dagster as dg
 
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import ScheduleSettings, Settings, Weekday
 from docindex_dagster.defs import catalog_asset, dead_runs, shared
 from docindex_dagster.defs.memory_asset import MEMORY
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.outcomes import FINISHED, last_runs
 from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
-from docindex_dagster.defs.resources import PARTITION_TAG, Project
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.sensors import STORES_INTERVAL_S
+from docindex_dagster.defs.tags import MAINTENANCE_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME, VERIFY_TAG
 from docindex_dagster.runner.runs import drop_caches, removing
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import maintenance
 
 REMOVE_SOURCE = "remove_source"
-MAINTENANCE_TAG = "docindex/maintenance"  # of the runs of `maintain_stores`
-FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 index_source = dg.define_asset_job(
     "index_source",
@@ -45,6 +51,7 @@ evaluate_retrieval = dg.define_asset_job(
     description="Ask questions of the repositories' own history and of the user's, see whether searches find what "
     "answers them, and compare with the last nights. See docs/evaluation.md.",
 )
+_REST_S = 300  # after a run: while hundreds of sources are indexed for the first time, it is due all the time
 
 
 def removal_config(key: str) -> dict[str, Any]:
@@ -158,3 +165,84 @@ def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
 def clean_up_dagster() -> None:
     """One step, which may be cut off anywhere: the next run goes on."""
     delete_old_runs()
+
+
+def schedules(settings: ScheduleSettings, *, is_evaluated: bool = True) -> list[dg.ScheduleDefinition]:
+    """All schedules; `is_evaluated`: whether `retrieval_quality` is one of the assets."""
+    evaluation = [_nightly_evaluation(settings)] if is_evaluated else []
+    return [_nightly_reindex(settings), _nightly_clean_up(settings), *evaluation]
+
+
+def _each_night(settings: ScheduleSettings) -> dict[str, Any]:
+    running = dg.DefaultScheduleStatus.RUNNING
+    return {"cron_schedule": settings.nightly, "execution_timezone": settings.timezone, "default_status": running}
+
+
+def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    @dg.schedule(
+        name="nightly_reindex",
+        job=index_source,
+        **_each_night(settings),
+        description="A run of every source. It makes up for what failed and for what no sensor saw; unchanged files "
+        "are reused. Once a week every file is read and every row of the stores compared (schedule.verify); see "
+        "docs/operations.md, “The night”.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
+        present = project.read_settings()
+        taken_out = shared.taken_out_of(context.instance, present)
+        declared = [key for key in registry.sources(present) if key not in taken_out]
+        at = context.scheduled_execution_time
+        weekday = get_args(Weekday)[at.astimezone(ZoneInfo(present.schedule.timezone)).weekday()]
+        verifies = weekday == present.schedule.verify
+        tags = {VERIFY_TAG: "true", REASON_TAG: "weekly verification"} if verifies else {REASON_TAG: "nightly"}
+        context.instance.add_dynamic_partitions(SOURCES_NAME, declared)
+        for key in declared:
+            yield dg.RunRequest(run_key=f"{at.isoformat()}:{key}", partition_key=key, tags=tags)
+
+    return schedule
+
+
+def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    return dg.ScheduleDefinition(
+        name="nightly_clean_up",
+        job=clean_up_dagster,
+        **_each_night(settings),
+        description="Deletes old runs and events from Dagster's record (retention.days); see docs/operations.md, "
+        "“Retention”.",
+    )
+
+
+def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
+    @dg.schedule(
+        name="nightly_evaluation",
+        job=evaluate_retrieval,
+        **_each_night(settings),
+        description="Measures how good searches are, by a sample of questions (evaluation.questions); see "
+        "docs/evaluation.md, “Each night”.",
+    )
+    def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> dg.RunRequest | dg.SkipReason:
+        if not project.read_settings().evaluation.questions:
+            return dg.SkipReason("evaluation.questions is 0")
+        return dg.RunRequest(run_key=context.scheduled_execution_time.isoformat(), tags={REASON_TAG: "nightly"})
+
+    return schedule
+
+
+@dg.sensor(
+    name="stores",
+    job_name=maintain_stores.name,  # the job itself would have to have its resources already
+    minimum_interval_seconds=STORES_INTERVAL_S,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Asks for maintenance of the stores when publications have left many versions of the LanceDB table, or "
+    "many rows that no index has. See docs/operations.md, “Disk space”.",
+)
+def stores_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
+    """Look at what is published, and at how the last maintenance ended."""
+    reason = maintenance.why_due(project.layout)
+    if reason is None:
+        return dg.SensorResult(skip_reason="no maintenance is due")
+    last = last_runs(context.instance, {MAINTENANCE_TAG: "true"})
+    is_resting = not last.failures and time.time() < last.ended + _REST_S
+    if is_resting or not last.may_ask():
+        return dg.SensorResult(skip_reason=f"{reason}; the last run is under way, or has ended a moment ago")
+    return dg.SensorResult(run_requests=[dg.RunRequest(tags={REASON_TAG: reason})])

@@ -14,8 +14,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import dead_runs, metadata
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import DOMAINS
 from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import DOMAINS
 from docindex_dagster.memory.fold import fold, is_wordless, reason
 from docindex_dagster.memory.log import open_log
 from docindex_dagster.memory.results import Folding
@@ -31,11 +31,12 @@ _NOTHING = "nothing"  # the data version of a domain in which nothing was said
     kinds={"lancedb", "tantivy"},
     code_version="1",
     check_specs=[
-        metadata.domain_warning_spec(
+        metadata.check_spec(
             _LOG_IS_WHOLE,
-            MEMORY.to_user_string(),
+            MEMORY,
             "Warns when bytes of the log of a domain are damaged, and names them; all other messages are folded. The "
             "damaged ones are lost unless a back-up has them.",
+            DOMAINS,
         )
     ],
 )

@@ -14,7 +14,7 @@ import dagster as dg
 import pyarrow as pa
 
 from docindex_dagster.core.schemas import DESCRIPTIONS
-from docindex_dagster.defs.partitions import DOMAINS, SOURCES
+from docindex_dagster.defs.tags import SOURCES
 
 _SAMPLE_ROWS = 5
 _CELL_CHARS = 200
@@ -77,35 +77,27 @@ def records(rows: list[dict[str, Any]], columns: list[str]) -> dg.TableMetadataV
 
 def rule_specs(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
     """Blocking checks for rules that are verified where the data is made; `rules` maps names to descriptions."""
-    ending = f"Where that is not so, nothing is published, and searches go on as before. {_WHERE_TO_READ}"
+    ending = "Where that is not so, nothing is published, and searches go on as before."
     return [
-        _spec_by_partition(name, asset, f"{description} {ending}", SOURCES, blocking=True)
+        check_spec(name, asset, f"{description} {ending}", SOURCES, blocking=True)
         for name, description in rules.items()
     ]
 
 
-def source_warning_spec(name: str, asset: str, description: str) -> dg.AssetCheckSpec:
-    """A check of each source that warns and blocks nothing; `description` says of what, and what to do."""
-    return _spec_by_partition(name, asset, f"{description} {_WHERE_TO_READ}", SOURCES, blocking=False)
-
-
-def domain_warning_spec(name: str, asset: str, description: str) -> dg.AssetCheckSpec:
-    """A check of each domain of memory that warns and blocks nothing; `description` says of what, and what to do."""
-    return _spec_by_partition(name, asset, f"{description} {_WHERE_TO_READ}", DOMAINS, blocking=False)
-
-
-def warning_spec(name: str, asset: dg.AssetKey | str, description: str) -> dg.AssetCheckSpec:
-    """A check over all sources that warns and blocks nothing; `description` says of what, and what to do."""
-    return dg.AssetCheckSpec(name, asset=asset, description=f"{description} {_WHERE_TO_READ}")
-
-
-def _spec_by_partition(
-    name: str, asset: str, description: str, partitions: dg.PartitionsDefinition[str], *, blocking: bool
+def check_spec(
+    name: str,
+    asset: dg.AssetKey | str,
+    description: str,
+    partitions: dg.PartitionsDefinition[str] | None = None,
+    *,
+    blocking: bool = False,
 ) -> dg.AssetCheckSpec:
-    """A check whose results belong to a partition each, so that a run of one source does not hide that another failed.
+    """A check, which warns unless it blocks; `description` says of what, and what to do.
 
-    Dagster calls the partitions of checks a preview; without them the newest result alone counts.
+    With `partitions`, its results belong to a partition each, so that a run of one source does not hide that another
+    failed. Dagster calls the partitions of checks a preview; without them the newest result alone counts.
     """
+    description = f"{description} {_WHERE_TO_READ}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         return dg.AssetCheckSpec(

@@ -1,13 +1,28 @@
-"""How the runs of each source ended, read from Dagster's record of runs: in bulk, since it holds tens of thousands."""
+"""How runs ended, read from Dagster's record of them, and whether the next one may be asked for.
 
-from collections.abc import Collection
-from dataclasses import replace
+Those of all sources are read in bulk, since the record holds tens of thousands. Of one kind, one run is asked for at a
+time, and later after each failure.
+"""
+
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 
 import dagster as dg
 
 from docindex_dagster.defs import failures
-from docindex_dagster.defs.resources import ENDED_AT_TAG, ONLY_TAG, PARTITION_TAG
+from docindex_dagster.defs.tags import (
+    DECLINED_TAG,
+    ENDED_AT_TAG,
+    FULL_TAG,
+    LOST_TAG,
+    ONLY_TAG,
+    PARTITION_TAG,
+    REFUSED_TAG,
+    VERIFY_TAG,
+)
 from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
@@ -17,7 +32,7 @@ _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
     dg.DagsterRunStatus.QUEUED: "queued",
     dg.DagsterRunStatus.NOT_STARTED: "queued",
 }
-_FINISHED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
+_ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _DISCOVERY = dg.AssetKey("discovered_files")
 _SMALLEST_PAGE = 50
 # So many of the newest runs mostly have those of all sources; to read more of them takes longer than to ask again.
@@ -25,6 +40,14 @@ _PAGE_A_SOURCE = 1.25
 _MOST_PAGES = 40
 # The log of each failed run is a file of its own, which takes some milliseconds to open.
 _MOST_REASONS = 100
+# Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
+MOST_REQUESTS = 25
+_FIRST_DELAY_S = 60
+_LONGEST_DELAY_S = 6 * 60 * 60
+# With the first delay doubled each time, the longest is reached before.
+_LOOKED_AT = 12
+CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
+FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 
 
 def of_sources(
@@ -64,7 +87,7 @@ def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.Dags
             is_ending = ending is not None and record.dagster_run.run_id == ending.run_id
             found[key] = _older(found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending)
             run = record.dagster_run
-            if is_ending or (run.status in _FINISHED and not is_partial_success(run)):
+            if is_ending or (run.status in _ENDED and not is_partial_success(run)):
                 is_settled.add(key)
             if found[key].checked_at is not None:
                 left.discard(key)
@@ -110,3 +133,68 @@ def is_partial_success(run: dg.DagsterRun) -> bool:
 def looked_at_all(run: dg.DagsterRun) -> bool:
     """Whether a run looked at all files of its source, not at some files, and did not begin with a later stage."""
     return ONLY_TAG not in run.tags and (not run.asset_selection or _DISCOVERY in run.asset_selection)
+
+
+def delay_s(failures: int) -> float:
+    """How long to wait after so many failures in a row: one minute, doubled each time, six hours at most."""
+    return float(min(_FIRST_DELAY_S * 2 ** (failures - 1), _LONGEST_DELAY_S)) if failures else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LastRuns:
+    """How the newest runs of one kind ended. Times are in seconds since 1970, 0 where there is no such run."""
+
+    status: dg.DagsterRunStatus | None = None  # of the newest
+    began: float = 0  # when the newest was asked for
+    ended: float = 0  # when the newest ended
+    failures: int = 0  # in a row, up to the newest
+    declined: str | None = None  # the state of the source for which a user cancelled the newest
+    is_lost: bool = False  # the newest failed because its process was gone
+    demands: Mapping[str, str] = field(
+        default_factory=dict
+    )  # tags of those that failed, which the next is to have, too
+
+    @property
+    def is_unfinished(self) -> bool:
+        """A run waits or works; another one at the same time would have nothing to do."""
+        return self.status is not None and self.status not in FINISHED
+
+    def may_ask(self, longest_s: float = _LONGEST_DELAY_S) -> bool:
+        """Whether another run may be asked for: none waits or works, and it is time after the last failure."""
+        return not self.is_unfinished and self.may_try_again(time.time(), longest_s)
+
+    def may_try_again(self, now: float, longest_s: float = _LONGEST_DELAY_S) -> bool:
+        """Whether it is time after the last failure, `longest_s` after it at the latest.
+
+        A run that was lost once is asked for again at once.
+        """
+        if self.is_lost and self.failures == 1:
+            return True
+        return now >= self.ended + min(delay_s(self.failures), longest_s)
+
+
+def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> LastRuns:
+    """Read the newest runs with some tags.
+
+    One that looked at a part of its source, and ended well, says nothing of the rest.
+    """
+    found = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
+    records = [record for record in found if not is_partial_success(record.dagster_run)]
+    if not records:
+        return LastRuns()
+    newest = records[0]
+    failed = list(takewhile(_has_failed, records))
+    return LastRuns(
+        status=newest.dagster_run.status,
+        began=newest.create_timestamp.timestamp(),
+        ended=newest.end_time or newest.update_timestamp.timestamp(),
+        failures=len(failed),
+        declined=newest.dagster_run.tags.get(DECLINED_TAG) if newest.dagster_run.status in CANCELED else None,
+        is_lost=LOST_TAG in newest.dagster_run.tags,
+        demands={tag: "true" for tag in (FULL_TAG, VERIFY_TAG) if any(tag in run.dagster_run.tags for run in failed)},
+    )
+
+
+def _has_failed(record: dg.RunRecord) -> bool:
+    run = record.dagster_run
+    return run.status is dg.DagsterRunStatus.FAILURE and REFUSED_TAG not in run.tags

@@ -17,8 +17,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Held
 from docindex_dagster.defs import metadata, shared
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import SOURCES
-from docindex_dagster.defs.resources import FULL_TAG, RunResource, report_event
+from docindex_dagster.defs.resources import RunResource, report_event
+from docindex_dagster.defs.tags import FULL_TAG, SOURCES
 from docindex_dagster.objects import prepared, shared_stores
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared

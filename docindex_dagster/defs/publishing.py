@@ -5,7 +5,6 @@ they are shown as made elsewhere, and each publication is an event of them.
 """
 
 import json
-import time
 from collections.abc import Iterator
 
 import dagster as dg
@@ -15,13 +14,12 @@ from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Waiting
 from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
 from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
-from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.outcomes import last_runs
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
-from docindex_dagster.defs.requests import DATA_VERSION_TAG, PREPARED_VERSION_TAG
-from docindex_dagster.defs.resources import REASON_TAG, REFUSED_TAG, EmbeddingModel, Project, report_event
-from docindex_dagster.defs.sensors.due import last_runs
+from docindex_dagster.defs.resources import EmbeddingModel, Project, report_event
 from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata, spec
+from docindex_dagster.defs.tags import DATA_VERSION_TAG, PREPARED_VERSION_TAG, REASON_TAG, REFUSED_TAG
 from docindex_dagster.objects import shared_stores
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
@@ -90,9 +88,9 @@ def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMateriali
         version = version_of(stores.layout, key)
         for product in STORES.products:
             yield _materialization(product.name, key, done.outcome, version)
-            is_first = product is STORES.products[0]
-            results = [check_result(product.name, *one) for one in done.outcome.checks.items()] if is_first else []
-            checks = [*metadata.verified(product.name, STORES.rules), *results]
+            results = done.outcome.checks.items() if product is STORES.products[0] else ()
+            checks = metadata.verified(product.name, STORES.rules)
+            checks += [check_result(product.name, *one) for one in results]
             yield from (metadata.evaluation(check, dg.AssetKey(product.name), key) for check in checks)
     elif isinstance(done.refusal, VerificationError):
         for product in STORES.products:
@@ -157,12 +155,7 @@ def store_checks() -> dg.AssetChecksDefinition:
 def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the pointers with what is published."""
     first = next(shared_stores.read_published(project.read_settings()).pending(), None)
-    if first is None or not _may_publish(context.instance):
+    if first is None or not last_runs(context.instance, {PUBLISHER_TAG: "true"}).may_ask(_LONGEST_DELAY_S):
         return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a run is at it"))
     tags = {**PUBLISHER_TAGS, REASON_TAG: f"{first.source} is prepared"}
     return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)])
-
-
-def _may_publish(instance: dg.DagsterInstance) -> bool:
-    last = last_runs(instance, {PUBLISHER_TAG: PUBLISHER_TAGS[PUBLISHER_TAG]}, LOST_TAG)
-    return not last.is_unfinished and last.may_try_again(time.time(), _LONGEST_DELAY_S)

@@ -37,7 +37,7 @@ _ADVICE = (
     kinds={"json"},
     code_version="1",
     check_specs=[
-        metadata.warning_spec(
+        metadata.check_spec(
             _AS_BEFORE,
             QUALITY,
             "Warns when NDCG@10 of all sources or of one fell: over the questions that the last nights asked as well, "

@@ -14,9 +14,16 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import failures
 from docindex_dagster.defs.dead_runs import live_process
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
-from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
-from docindex_dagster.defs.sensors.due import DECLINED_TAG
 from docindex_dagster.defs.sensors.files import state_now
+from docindex_dagster.defs.tags import (
+    DECLINED_TAG,
+    FULL_TAG,
+    LAUNCHER_TAG,
+    ONLY_TAG,
+    PARTITION_TAG,
+    SOURCE_TAG,
+    VERIFY_TAG,
+)
 from docindex_dagster.memory import domains
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs.model import DONE, Job, JobRequest, iso_time, position_of

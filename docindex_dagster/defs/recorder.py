@@ -17,13 +17,13 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.dead_runs import report_dead_runs
 from docindex_dagster.defs.recorded_runs import decline
-from docindex_dagster.defs.resources import ENDED_AT_TAG, LAUNCHER_TAG, PARTITION_TAG, Project, tags_of
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import ENDED_AT_TAG, LAUNCHER_TAG, LOST_TAG, PARTITION_TAG, SOURCES_NAME, tags_of
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, StageEntry, State
-from docindex_dagster.runner.stepped import NOT_RUN
+from docindex_dagster.runner.run import NOT_RUN
 
 _INDEX_SOURCE = "index_source"
 _INTERVAL_S = 15

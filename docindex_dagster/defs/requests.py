@@ -21,16 +21,17 @@ from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.events import Notice, StageBegan, Waiting, emit
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
-from docindex_dagster.defs.partitions import REQUESTS_NAME, SOURCES_NAME
-from docindex_dagster.defs.resources import SOURCE_TAG
-from docindex_dagster.defs.sensors.due import MOST_REQUESTS
+from docindex_dagster.defs.outcomes import MOST_REQUESTS
+from docindex_dagster.defs.tags import (
+    DATA_VERSION_TAG,
+    PREPARED_VERSION_TAG,
+    REQUEST_TAG,
+    REQUESTS_NAME,
+    SOURCE_TAG,
+    SOURCES_NAME,
+)
 from docindex_dagster.pipeline.publication import STORES
 
-# Which request a run is for.
-REQUEST_TAG = "docindex/request"
-# Dagster's own tags of an event: the version of what was made, and of what it was made from.
-DATA_VERSION_TAG = "dagster/data_version"
-PREPARED_VERSION_TAG = "dagster/input_data_version/prepared_tables"
 _INTERVAL_S = 5  # of the sensor
 _POLL_S = 0.5
 _LONGEST_REPORT_S = 10  # from the publication of a source to its events

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -16,39 +16,14 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings, load_settings, untrusted
 from docindex_dagster.defs import dead_runs
+from docindex_dagster.defs.tags import FULL_TAG, ONLY_TAG, PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
-from docindex_dagster.runner.entries import Mode, StageEntry
-from docindex_dagster.runner.stepped import SteppedRun
+from docindex_dagster.runner.entries import StageEntry
+from docindex_dagster.runner.run import SteppedRun
 from docindex_dagster.sources import registry
-
-# Dagster's own tag for the partition of a run.
-PARTITION_TAG = "dagster/partition"
-# A run with this tag reuses nothing: `docindex index --full`.
-FULL_TAG = "docindex/full"
-# A run with this tag trusts no time stamp and no store: every file is read, and every row compared.
-VERIFY_TAG = "docindex/verify"
-# Why a sensor or schedule asked for a run.
-REASON_TAG = "docindex/reason"
-# The source that a run of `remove_source` takes out.
-SOURCE_TAG = "docindex/source"
-# What started a run in a process of its own: "command line", "watch" or "serve".
-LAUNCHER_TAG = "docindex/launched_by"
-# A run with this tag looks at some files of its source alone: a JSON list of their paths, as tables name them.
-ONLY_TAG = "docindex/only"
-# When a run ended that was recorded later, UTC in ISO 8601.
-ENDED_AT_TAG = "docindex/ended_at"
-# Of a run that published all but the sources whose tables it refused: it has failed because of them alone.
-REFUSED_TAG = "docindex/refused"
-
-
-def tags_of(mode: Mode, only: Sequence[str]) -> dict[str, str]:
-    """The tags of a run that does more, or less, than look for changes."""
-    if mode != "changes":
-        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
-    return {ONLY_TAG: json.dumps(list(only))} if only else {}
 
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others

@@ -8,7 +8,7 @@ import dagster as dg
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Locks
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.partitions import WITHDRAWN_NAME
+from docindex_dagster.defs.tags import WITHDRAWN_NAME
 from docindex_dagster.sources import withdrawn
 
 

@@ -1,4 +1,4 @@
-"""The stages of the pipeline as assets: what they make, what they promise, and what is shown of it.
+"""The stages of the pipeline as assets, and the checks: what stages make and promise, and what is shown of it.
 
 What a stage does stands in `docindex_dagster.pipeline`.
 """
@@ -8,12 +8,17 @@ from typing import Any
 
 import dagster as dg
 
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata
 from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.partitions import SOURCES
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import SOURCES
 from docindex_dagster.pipeline.stage import CheckResult, Product, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
 from docindex_dagster.runner.entries import ProductEntry, StageEntry
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.mirror import remote_heads
 
 source = dg.AssetSpec(
     "source",
@@ -25,6 +30,10 @@ source = dg.AssetSpec(
 )
 
 _Event = dg.MaterializeResult[None] | dg.AssetCheckResult
+FOLDERS_ARE_THERE = "every_folder_is_there"
+REMOTES_ANSWER = "every_remote_answers"
+_ADVICE = "bring it back, mend docindex.toml, or say `docindex source remove`; what is indexed of it stays until then"
+_TIMEOUT_S = 10
 
 
 def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | None = None) -> list[dg.AssetsDefinition]:
@@ -77,7 +86,7 @@ def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
     for product in stage.products:
         yield from metadata.rule_specs(product.name, stage.rules)
     for name, description in stage.warnings.items():
-        yield metadata.source_warning_spec(name, stage.products[0].name, description)
+        yield metadata.check_spec(name, stage.products[0].name, description, SOURCES)
 
 
 def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
@@ -95,14 +104,14 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_E
 def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[None]]:
     for product in stage.products:
         reported = entry.products[product.name]
-        is_first = product is stage.products[0]
+        results = entry.checks.items() if product is stage.products[0] else ()
         yield dg.MaterializeResult(
             asset_key=product.name,
             data_version=dg.DataVersion(reported.version),
             metadata=event_metadata(reported, entry),
             check_results=[
                 *metadata.verified(product.name, stage.rules),
-                *(_check_results(product.name, entry) if is_first else []),
+                *(check_result(product.name, *one) for one in results),
             ],
         )
 
@@ -122,10 +131,6 @@ def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
     }
 
 
-def _check_results(asset: str, entry: StageEntry) -> list[dg.AssetCheckResult]:
-    return [check_result(asset, name, result) for name, result in entry.checks.items()]
-
-
 def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
     """How a check went that warns, as Dagster shows it."""
     details = {key: metadata.table_value(table, metadata.SHOWN_ROWS) for key, table in result.details.items()}
@@ -138,3 +143,48 @@ def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckRes
         description=result.reason or None,
         metadata={**reason, **details},
     )
+
+
+@dg.asset_check(
+    asset="source",
+    name=FOLDERS_ARE_THERE,
+    description="Warns while the folder of a declared source is missing, or a source that is indexed is declared no "
+    "more. Its index stays until it is removed. The sensor sources_changed reports it, too. See docs/operations.md, "
+    "“The life of a partition”.",
+)
+def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
+    """Look for the folder of each source."""
+    return metadata.warning(
+        FOLDERS_ARE_THERE, missing(project.read_settings(), context.instance.get_dynamic_partitions("source")), _ADVICE
+    )
+
+
+@dg.asset_check(
+    asset="source",
+    name=REMOTES_ANSWER,
+    description="Warns while a followed repository cannot be reached. Its index stays. The sensor git_head_changed "
+    "reports it, too. See docs/operations.md, “Repositories that are followed”.",
+)
+def every_remote_answers(project: Project) -> dg.AssetCheckResult:
+    """Ask each remote for its commit."""
+    remotes = {key: source.remote for key, source in registry.sources(project.read_settings()).items() if source.remote}
+    answers = remote_heads(remotes, _TIMEOUT_S).items()
+    silent = {key: str(answer) for key, answer in answers if isinstance(answer, SourceError)}
+    return metadata.warning(REMOTES_ANSWER, silent, _ADVICE)
+
+
+def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
+    """Why sources are missing, by key: their folders are gone, or `docindex.toml` does not declare them any more."""
+    declared = registry.sources(settings)
+    undeclared = {key: "docindex.toml declares it no more" for key in partitions if key not in declared}
+    gone = {
+        key: f"there is no folder {source.path}"
+        for key, source in declared.items()
+        if source.remote is None and not source.path.is_dir()
+    }
+    return dict(sorted({**undeclared, **gone}.items()))
+
+
+def source_evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:
+    """The outcome of a check on `source` that a sensor found out, as an event of its own."""
+    return metadata.evaluation(metadata.warning(check, problems, _ADVICE), dg.AssetKey("source"))

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.core.keys import base_key
-from docindex_dagster.core.layout import Layout, file_name
+from docindex_dagster.core.layout import Layout, base_key, file_name
 from docindex_dagster.core.schemas import embeddings_schema
 from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, matrix, usable
 from docindex_dagster.embedding.protocol import Embedder

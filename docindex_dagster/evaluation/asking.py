@@ -9,9 +9,8 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.evaluation.configuration import Configuration
-from docindex_dagster.evaluation.indexed_files import is_account
 from docindex_dagster.evaluation.metrics import DEPTH, Scores, scores
-from docindex_dagster.evaluation.questions import Place, Question, ranks
+from docindex_dagster.evaluation.questions import Place, Question, is_account, ranks
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode

@@ -19,8 +19,7 @@ from typing import Any, get_args
 from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.printable import well_formed
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.evaluation.indexed_files import IndexedFile
-from docindex_dagster.evaluation.questions import Origin, Question, Target, most_common
+from docindex_dagster.evaluation.questions import IndexedFile, Origin, Question, Target, most_common
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
 from docindex_dagster.stores.analysis import terms

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.graph.links import Numbers
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.graph.triple import EXTERNAL, UNRESOLVED
+from docindex_dagster.graph.source_graph import EXTERNAL, UNRESOLVED
 
 if TYPE_CHECKING:
     from networkx import MultiDiGraph

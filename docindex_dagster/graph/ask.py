@@ -132,9 +132,8 @@ def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = No
     wanted = None if predicates is None else frozenset(predicates)
 
     def near(nodes: Sequence[int]) -> Iterator[Step]:
-        leaving = [edge for node in nodes for edge in graph.leaving(node).tolist()]
-        reaching = [edge for node in nodes for edge in graph.reaching(node).tolist()]
-        for step, _ in _steps(graph, [*leaving, *(edge for edge in reaching if edge not in set(leaving))], 1):
+        edges = [edge for edges in (graph.leaving, graph.reaching) for node in nodes for edge in edges(node).tolist()]
+        for step, _ in _steps(graph, [*dict.fromkeys(edges)], 1):
             if wanted is None or step.predicate in wanted:
                 yield step
 

@@ -15,37 +15,68 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from docindex_dagster.callgraph.chunk_symbols import definitions_of
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
 from docindex_dagster.callgraph.ir import FileIR
-from docindex_dagster.callgraph.languages import has_calls, read_configurations
+from docindex_dagster.callgraph.languages import has_calls, read_configurations, rules_of
 from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
 from docindex_dagster.callgraph.table_reading import References
 from docindex_dagster.callgraph.units import Chunks, Unit
+from docindex_dagster.code.languages import HOSTS, holds_symbols
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.garbage import gc_disabled
-from docindex_dagster.core.replacing import joined_by_path, replaced
 from docindex_dagster.core.schemas import COMMIT
-from docindex_dagster.graph.concepts.edges import concept_edges
+from docindex_dagster.core.tables import joined_by_path, replaced
 from docindex_dagster.graph.concepts.extractor import Found
-from docindex_dagster.graph.concepts.findings import NOTHING, Findings
+from docindex_dagster.graph.concepts.findings import NOTHING, Findings, concept_edges
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
+from docindex_dagster.graph.failures import CUT_AS_TEXT, OTHER_LANGUAGE
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.file_rows import families, modules_of, needed, rows_of, spans_of
-from docindex_dagster.graph.known_files import KnownFiles, news_of
-from docindex_dagster.graph.offered import Offered
-from docindex_dagster.graph.recent_units import RecentUnits
-from docindex_dagster.graph.sections import anchors, read_document, section_edges
-from docindex_dagster.graph.source_graph import UNREADABLE, Graph, made_from
-from docindex_dagster.graph.triple import Node, Triple, node_table, outside_nodes, triple_table
-from docindex_dagster.graph.unread import why_unread
+from docindex_dagster.graph.known_files import KnownFiles, Offered, RecentUnits, news_of
+from docindex_dagster.graph.prose import anchors, read_document, section_edges
+from docindex_dagster.graph.source_graph import (
+    UNREADABLE,
+    Graph,
+    Node,
+    Triple,
+    made_from,
+    node_table,
+    outside_nodes,
+    triple_table,
+)
+
+_CODE_TYPES = frozenset({"code", "test"})
+_MOST_TRIPLES = 20_000  # that wait for their table
+_recent = RecentUnits()
+# What a unit is made of, beside what its file says.
+_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
+_NEEDED = (
+    "chunk_id",
+    "source",
+    "source_type",
+    "path",
+    "start_line",
+    "end_line",
+    "text",
+    "embed_text_hash",
+    "imports",
+    "heading_path",
+    "chunk_type",
+    "has_code",
+    "part_number",
+    "pointers",
+    "row_hash",
+)
+_MOST_ROWS = 4096  # that are dictionaries
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +91,6 @@ class Content:
 
 
 _ALL_BUT_CONCEPTS = Content()
-_MOST_TRIPLES = 20_000  # that wait for their table
-_recent = RecentUnits()
 
 
 @gc_disabled()
@@ -122,10 +151,6 @@ def update_graph(
     out = sorted({*again, *gone})
     nodes = replaced(inside, out, new.nodes)
     return _with_outside(nodes, replaced(previous.triples, out, new.triples))
-
-
-# What a unit is made of, beside what its file says.
-_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
 
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
@@ -332,9 +357,80 @@ class _File:
         if not self.source.content.code:
             return None
         unit, source_type = self.resolver.program.units[self.path], self.rows[0]["source_type"]
-        return why_unread(unit.language, source_type, has_structure=self.path in self.source.irs)
+        return _why_unread(unit.language, source_type, has_structure=self.path in self.source.irs)
+
+
+def _why_unread(language: str, source_type: str, *, has_structure: bool) -> str | None:
+    """Return why the calls in a file are not known; None where they are, and for a file that holds no code.
+
+    Args:
+        language: of the code in the file, or of the file where no code was found in it.
+        source_type: of the file.
+        has_structure: whether the file was parsed.
+    """
+    if source_type not in _CODE_TYPES and language not in HOSTS:
+        return None
+    if not has_structure:
+        return CUT_AS_TEXT if holds_symbols(language) else OTHER_LANGUAGE
+    return None if has_calls(language) or language in HOSTS else OTHER_LANGUAGE
 
 
 def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:
     """The graph of all files, which are sorted by path, with the nodes that lie outside the source."""
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
+
+
+def spans_of(files: pa.Table) -> dict[str, tuple[int, int]]:
+    """The first row and the end of each file in a table of chunks, which is sorted by path and position."""
+    paths = files["path"].combine_chunks().dictionary_encode()
+    codes = paths.indices.to_numpy(zero_copy_only=False)
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    ends = np.append(begins, len(codes))[1:]
+    names = paths.dictionary.take(pa.array(codes[begins])).to_pylist()
+    return dict(zip(names, zip(begins.tolist(), ends.tolist(), strict=True), strict=True))
+
+
+def families(chunks: pa.Table) -> list[NDArray[np.int64]]:
+    """The rows of a table, those of files together in whose languages names meet; each of shape (rows,), int64."""
+    spans = spans_of(chunks)
+    languages = chunks["language"].take(pa.array([begin for begin, _ in spans.values()], pa.int64())).to_pylist()
+    rows: dict[str, list[NDArray[np.int64]]] = {}
+    for (begin, end), language in zip(spans.values(), languages, strict=True):
+        rows.setdefault(rules_of(language or "").family, []).append(np.arange(begin, end))
+    return [np.concatenate(of_family) for of_family in rows.values()]
+
+
+def needed(chunks: pa.Table, is_document: pa.ChunkedArray) -> pa.Table:
+    """What of chunks is needed: the text and pointers of documents alone."""
+    columns = chunks.select(list(_NEEDED))
+    for name in ("text", "pointers"):
+        of_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
+        columns = columns.set_column(columns.schema.get_field_index(name), name, of_documents)
+    return columns
+
+
+def modules_of(chunks: pa.Table, spans: Mapping[str, tuple[int, int]]) -> Modules:
+    """The files of a table of chunks, of which `spans_of` gives the spans."""
+    texts = chunks["text"]
+
+    def text(path: str) -> str:
+        begin, end = spans[path]
+        return "".join(texts.slice(begin, end - begin).to_pylist())
+
+    return Modules(frozenset(spans), text)
+
+
+def without_code(chunks: pa.Table) -> pa.Table:
+    """The chunks with the text of documents and settings alone, which a graph is made from: code is most of it."""
+    modules = modules_of(chunks, spans_of(chunks))
+    settings = [*filter(is_configuration, modules.paths), *read_configurations(modules)]
+    is_setting = pc.is_in(chunks["path"], pa.array(settings, pa.string()))
+    is_read = pc.or_(pc.equal(chunks["source_type"], DOCUMENT), is_setting)
+    at = chunks.schema.get_field_index("text")
+    return chunks.set_column(at, chunks.field(at), pc.if_else(is_read, chunks["text"], ""))
+
+
+def rows_of(chunks: pa.Table, order: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
+    """Some chunks as dictionaries: those of rows of shape (rows,), int64, in this order."""
+    for begin in range(0, len(order), _MOST_ROWS):
+        yield from chunks.take(pa.array(order[begin : begin + _MOST_ROWS])).to_pylist()

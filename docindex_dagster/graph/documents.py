@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.documents.model import PlacedPointer
 from docindex_dagster.documents.words import words
-from docindex_dagster.graph.sections import ReadChunk
-from docindex_dagster.graph.triple import EXTERNAL, LINK, MENTION, Triple
+from docindex_dagster.graph.prose import ReadChunk
+from docindex_dagster.graph.source_graph import EXTERNAL, LINK, MENTION, Triple
 
 DOCUMENT = "doc"
 """The source_type of the chunks that are read."""

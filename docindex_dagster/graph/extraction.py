@@ -5,26 +5,45 @@ published is not here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.callgraph.schema import REFERENCES
 from docindex_dagster.callgraph.table_reading import lacking
+from docindex_dagster.chunking.inputs import extraction_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.schemas import NODES, TRIPLES
+from docindex_dagster.core.schemas import COMMIT, NODES, TRIPLES
+from docindex_dagster.core.settings import GraphSettings, LLMSettings
+from docindex_dagster.graph.concepts.extractor import Extractor
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
+from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.failures import sentence, sentence_unreadable
-from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise
-from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
-from docindex_dagster.graph.verify import verify_graph
+from docindex_dagster.graph.scip.table import version as precise_version
+from docindex_dagster.graph.source_graph import (
+    CHUNKS_DIGITS,
+    GRAPH_VERSION,
+    NODES_TABLE,
+    OUTSIDE,
+    TRIPLES_TABLE,
+    UNREADABLE,
+    Graph,
+    made_from,
+    outside_nodes,
+    verify_graph,
+)
 
+if TYPE_CHECKING:
+    from docindex_dagster.graph.build import Content
 _CONCEPTS = "concepts"
 # In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
 # references, why it is not complete, if it is not, and whether the plan wanted one.
@@ -34,6 +53,52 @@ _REFERENCES = b"docindex.references_version"
 _IS_WANTED = b"docindex.is_wanted"
 _NO_METADATA: Mapping[bytes, bytes] = {}
 _NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
+
+
+@dataclass(frozen=True)
+class GraphPlan:
+    """Whether there is a graph, and what is in it."""
+
+    settings: GraphSettings = field(default_factory=GraphSettings)
+    llm: LLMSettings = field(default_factory=LLMSettings)
+    precise: str = ""  # the version of the precise index of the source; "" for none
+
+    def of(self, layout: Layout, key: str) -> "GraphPlan":
+        """The same for another source, which may have a precise index of its own."""
+        precise = precise_version(layout, key)
+        return self if precise == self.precise else replace(self, precise=precise)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is a graph at all."""
+        return self.settings.enabled
+
+    @cached_property
+    def extractor(self) -> Extractor | None:
+        """Who finds concepts."""
+        return load_extractor(self.settings, self.llm) if self.settings.enabled else None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all that decides the graph of given chunks, and of their files."""
+        if not self.settings.enabled:
+            return digest_parts(GRAPH_VERSION, "none")
+        found_by = self.extractor.name if self.extractor else "none"
+        most = self.settings.max_triples_per_chunk
+        read = extraction_fingerprint() if self.settings.code else "none"
+        return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
+
+    def content(self, concepts: Findings) -> "Content":
+        """What goes into the graph, with these concepts."""
+        from docindex_dagster.graph.build import Content  # it loads what resolves calls
+
+        found_by = self.settings.concepts if self.extractor else "none"
+        limits = Limits(file_s=self.settings.file_timeout_s, source_s=self.settings.timeout_s)
+        return Content(self.settings.code, concepts, self.settings.max_triples_per_chunk, found_by, limits)
+
+
+EVERYTHING = GraphPlan()
+"""What the defaults say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +276,59 @@ def _concepts(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan) -> Fi
     marked = found.table.replace_schema_metadata({_FOUND_BY: plan.extractor.name.encode()})
     tables.write(path, tables.stamp(marked, tables.data_version(marked)))
     return found
+
+
+def provisional(previous: Extraction | None, chunks: pa.Table, plan: GraphPlan) -> Extraction:
+    """Return the rows of the previous graph that hold for new chunks, and how many files are yet to be linked.
+
+    These rows are of files whose chunks are the same. Their edges are those of the previous graph, but for edges to
+    nodes of other files that changed or are gone. A file that lost an edge counts as one to be linked.
+
+    Args:
+        previous: what an earlier run made; of another plan, nothing is taken over.
+        chunks: all of the source, as their stage gives them.
+        plan: what goes into the graph; one that wants no graph gives an extraction that is complete.
+    """
+    version = version_of(chunks)
+    if not plan.is_wanted:
+        return Extraction(None, plan.fingerprint, version)
+    files = _chunk_versions(chunks)
+    if previous is None or previous.graph is None or previous.plan != plan.fingerprint:
+        return Extraction(_NO_GRAPH, plan.fingerprint, version, unlinked=len(files))
+    same = _unchanged(previous.graph.nodes, files)
+    graph, cut = _restricted(previous.graph, same, chunks["chunk_id"])
+    unlinked = len(files) - len(same) + len(cut)
+    return Extraction(graph, plan.fingerprint, version, unlinked=unlinked, taken_from=previous.version)
+
+
+def _chunk_versions(chunks: pa.Table) -> dict[str, str]:
+    """By path, what identifies the chunks of a file in what its node was made from."""
+    columns = chunks.select(["path", "row_hash", "source_type"])
+    columns = columns.filter(pc.not_equal(columns["source_type"], COMMIT))
+    by_path: dict[str, list[str]] = {}
+    for path, row_hash in zip(columns["path"].to_pylist(), columns["row_hash"].to_pylist(), strict=True):
+        by_path.setdefault(path, []).append(row_hash)
+    return {path: made_from(hashes, "") for path, hashes in by_path.items()}
+
+
+def _unchanged(nodes: pa.Table, files: dict[str, str]) -> pa.Array:
+    """The paths of files that have the chunks that their nodes were made from, and all their edges."""
+    columns = nodes.select(["path", "made_from", "problem"]).filter(pc.equal(nodes["type"], "file"))
+    has_edges = pc.starts_with(pc.fill_null(columns["problem"], UNREADABLE), UNREADABLE)
+    columns = columns.filter(has_edges)
+    now = pa.array([files.get(path) for path in columns["path"].to_pylist()], pa.string())
+    is_same = pc.equal(pc.utf8_slice_codeunits(columns["made_from"], 0, CHUNKS_DIGITS), now)
+    return columns["path"].filter(is_same).combine_chunks()
+
+
+def _restricted(graph: Graph, paths: pa.Array, chunk_ids: pa.ChunkedArray) -> tuple[Graph, pa.Array]:
+    """The graph of some of its files alone, and those of them that have edges to other files."""
+    nodes = graph.nodes.filter(pc.is_in(graph.nodes["path"], paths))
+    triples = graph.triples.filter(pc.is_in(graph.triples["path"], paths))
+    is_whole = pc.is_in(triples["chunk_id"], chunk_ids)
+    for end in ("subject", "object"):
+        is_known = pc.or_(pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE)), pc.is_in(triples[end], nodes["node"]))
+        is_whole = pc.and_(is_whole, is_known)
+    cut = pc.unique(triples["path"].filter(pc.invert(is_whole)))
+    triples = triples.filter(is_whole)
+    return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks()), cut

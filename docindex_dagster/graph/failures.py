@@ -1,10 +1,16 @@
-"""How a graph reports files that are not linked yet, files without edges, and configurations that cannot be read."""
+"""How a graph reports files that are not linked or not read, and configurations that cannot be read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.core.printable import in_line
 
+OTHER_LANGUAGE, CUT_AS_TEXT = "in languages whose calls are not read", "cut as text"
+"""Why the calls in a file are not known."""
+_DEFINITIONS_ALONE = "with definitions alone"
 _NAMED = 3
 
 
@@ -45,3 +51,24 @@ def _with_names(text: str, files: Mapping[str, str]) -> str:
     more = len(files) - _NAMED
     which = f" and {more:,} more, which `docindex doctor --json` lists" if more > 0 else ""
     return f"{text}: {named}{which}"
+
+
+def unread_files(nodes: pa.Table) -> str:
+    """Return how many of the files among some nodes an answer does not cover, and why; "" for none."""
+    files = nodes.filter(pc.equal(nodes["type"], "file"))
+    counts = [*_counts(files)]
+    total = sum(count for _, count in counts)
+    if not total:
+        return ""
+    were = "was" if total == 1 else "were"
+    return f"{total:,} of {files.num_rows:,} files {were} not searched: " + ", ".join(
+        f"{n:,} {why}" for why, n in counts
+    )
+
+
+def _counts(files: pa.Table) -> Iterator[tuple[str, int]]:
+    for why in (OTHER_LANGUAGE, CUT_AS_TEXT):
+        if count := pc.sum(pc.equal(files["unread"], why), min_count=0).as_py():
+            yield why, count
+    if count := pc.sum(pc.and_(pc.is_valid(files["problem"]), pc.is_null(files["unread"]))).as_py():
+        yield _DEFINITIONS_ALONE, count

@@ -27,7 +27,7 @@ from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
 from docindex_dagster.callgraph.units import Unit
-from docindex_dagster.graph.triple import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
+from docindex_dagster.graph.source_graph import EXTERNAL, FROM_PARSE, PACKAGE, UNRESOLVED, Node, Triple
 
 _SYMBOLS = frozenset({"function", "class"})
 OVERRIDING = "overrides what is called"

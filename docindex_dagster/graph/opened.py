@@ -14,11 +14,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.schemas import NODES, TRIPLES
-from docindex_dagster.graph.elsewhere import linked
-from docindex_dagster.graph.referred import settled
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import SHARED
-from docindex_dagster.graph.unread import unread_files
+from docindex_dagster.graph.failures import unread_files
+from docindex_dagster.graph.referred import linked, settled
+from docindex_dagster.graph.source_graph import SHARED, Graph
 
 _Numbers = NDArray[np.int64]  # shape (n,)
 EVIDENCE = ("path", "chunk_id", "line", "confidence", "resolution")

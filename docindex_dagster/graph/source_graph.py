@@ -1,22 +1,111 @@
-"""The graph of one source as it is kept: what reads it need not load what builds it."""
+"""The graph of one source: its nodes and triples, the tables that they become, and the rules that these keep.
 
-from collections.abc import Iterable
+What reads a graph need not load what builds it.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
+from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import NODES, TRIPLES
 
+# Raise it when the same chunks and references give another graph.
+GRAPH_VERSION = "17"
+
+
+FROM_PARSE = "parse"
+"""How an edge was found that the source text says: nothing was guessed."""
+
+EXTERNAL, UNRESOLVED = "external", "unresolved"
+PACKAGE, MENTION, LINK = "package", "mention", "link"
+CONCEPT = "concept"
+ANCHOR, LABEL = ANCHORS = "anchor", "label"
+"""The types of nodes that stand for names of places, until graphs are opened: in one file, in all files of a source."""
+
+SHARED = (EXTERNAL, CONCEPT)
+"""The types of nodes that belong to no source."""
+
+OUTSIDE = (EXTERNAL, UNRESOLVED, PACKAGE, MENTION, LINK, CONCEPT)
+"""The types of nodes that no file of the source defines."""
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
 """The names of the tables that hold the two halves of a graph."""
-
 UNREADABLE = "configuration: "
 """How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
-
 CHUNKS_DIGITS = 32
 """The length of the part of `made_from` that identifies the chunks of a file."""
+PROVED = "edges_have_their_chunk"
+GRAPH_RULES = {PROVED: "No edge of the graph is without the chunk that proves it."}
+
+
+class Node(NamedTuple):
+    """A row of NODES."""
+
+    node: str
+    type: str
+    name: str
+    source: str
+    path: str | None = None
+    chunk_id: str | None = None
+    made_from: str | None = None
+    offers: Sequence[int] | None = None
+    fingerprints: Sequence[int] | None = None
+    depends: Sequence[int] | None = None
+    problem: str | None = None
+    unread: str | None = None
+
+
+class Triple(NamedTuple):
+    """A row of TRIPLES."""
+
+    subject: str
+    subject_type: str
+    predicate: str
+    object: str
+    object_type: str
+    source: str
+    path: str
+    chunk_id: str
+    line: int
+    confidence: float = 1.0
+    resolution: str = FROM_PARSE
+
+
+def node_table(nodes: Sequence[Node]) -> pa.Table:
+    """Nodes as a table."""
+    return _table(nodes, NODES)
+
+
+def triple_table(triples: Sequence[Triple]) -> pa.Table:
+    """Triples as a table."""
+    return _table(triples, TRIPLES)
+
+
+def outside_nodes(triples: pa.Table) -> pa.Table:
+    """The nodes to which triples of one source lead and that no file of it defines, sorted by name."""
+    ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
+    outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
+    outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
+    names = pc.replace_substring_regex(outside["node"], "^[^:]*:", "", max_replacements=1)
+    columns = {
+        "node": outside["node"],
+        "type": outside["type"],
+        "name": pc.if_else(pc.equal(names, ""), outside["node"], names),
+        "source": pa.repeat(triples["source"][0] if outside.num_rows else "", outside.num_rows),
+    }
+    filled = [columns.get(field.name, pa.nulls(outside.num_rows, field.type)) for field in NODES]
+    return pa.Table.from_arrays(filled, schema=NODES)
+
+
+def _table(rows: Sequence[Node] | Sequence[Triple], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    arrays = [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def made_from(row_hashes: Iterable[str], references: str) -> str:
@@ -58,3 +147,25 @@ class Graph:
     def files(self) -> int:
         """How many files it is of."""
         return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
+
+
+def verify_graph(graph: Graph, chunks: pa.Table) -> None:
+    """Check the graph of a source against its chunks.
+
+    Raises:
+        VerificationError: a rule is broken.
+    """
+    if strays := stray_edges(graph, chunks):
+        raise VerificationError("knowledge_graph", {PROVED: strays})
+
+
+def stray_edges(graph: Graph, chunks: pa.Table) -> str:
+    """An empty string when every edge is proved by a chunk and joins known nodes, else what is wrong."""
+    unproved = pc.invert(pc.is_in(graph.triples["chunk_id"], chunks["chunk_id"]))
+    for column in ("subject", "object"):
+        unproved = pc.or_(unproved, pc.invert(pc.is_in(graph.triples[column], graph.nodes["node"])))
+    strays = graph.triples.filter(unproved)
+    if not strays.num_rows:
+        return ""
+    first = strays.slice(0, 1).select(["subject", "predicate", "object"]).to_pylist()[0]
+    return f"{strays.num_rows} edges without their chunk or node, first {' '.join(first.values())}"

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal, TypeVar
 
 from docindex_dagster.core.errors import AccessError, DamagedStoreError, SourceError, StoreError
-from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.ask import Step, without_repeats

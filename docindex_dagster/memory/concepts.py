@@ -14,15 +14,12 @@ import pyarrow.compute as pc
 from docindex_dagster.chunking.chunker import Draft
 from docindex_dagster.chunking.documents import chunk_messages
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.graph.concepts.edges import concept_edges
 from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
-from docindex_dagster.graph.concepts.findings import find_concepts
+from docindex_dagster.graph.concepts.findings import concept_edges, find_concepts
 from docindex_dagster.graph.documents import document_edges
-from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.graph.prose import read_prose
-from docindex_dagster.graph.sections import ReadChunk
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import CONCEPT, Triple, triple_table
+from docindex_dagster.graph.extraction import GraphPlan
+from docindex_dagster.graph.prose import ReadChunk, read_prose
+from docindex_dagster.graph.source_graph import CONCEPT, Graph, Triple, triple_table
 from docindex_dagster.memory.chunks import chunk_rows, path_of
 from docindex_dagster.memory.message import Message, compose
 from docindex_dagster.memory.results import ExtractionState

@@ -43,9 +43,8 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.graph.triple import CONCEPT
+from docindex_dagster.graph.extraction import Extraction, GraphPlan
+from docindex_dagster.graph.source_graph import CONCEPT
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
@@ -54,7 +53,7 @@ from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, Written, contents, oldest
 from docindex_dagster.memory.results import Folding, Receipt
 from docindex_dagster.memory.segments import Segments
-from docindex_dagster.stores import erasure, maintenance
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows
@@ -281,7 +280,7 @@ def finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Rece
         FullDiskError: there is no space for a second copy of the stores.
     """
     _save_erased(home, domain, log)
-    erasure.erase(home)
+    prune.erase_stores(home)
     remove_unused(home, domain)
     log.remove(folded)
     left = log.read()
@@ -289,7 +288,7 @@ def finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Rece
         raise ErasureError(f"an older docindex still writes into {home.log}: end that process, then erase again")
     written_again = {entry.record.id for entry in left.entries if isinstance(entry.record, Message)}
     gone = set(_begun(home)) - written_again
-    files, size = erasure.verify(home, _load_erased(home, log, gone))
+    files, size = prune.verify(home, _load_erased(home, log, gone))
     generation = read_generation(home)
     receipt = Receipt(
         domain,

@@ -4,6 +4,7 @@
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.snapshots import Manifest
 
 _FOLDER = "published"
+_POLL_S = 1.0
 
 
 @dataclass(slots=True)
@@ -168,6 +170,29 @@ def known_published(settings: Settings) -> Settings:
             _write(file, generation)
         _write(layout.catalog, json.loads(pointers.get(layout.catalog.name, "[]")))
     return settings.model_copy(update={"home": layout.home})
+
+
+def wait_until_published(settings: Settings, key: str, check: Callable[[], None]) -> bool:
+    """Wait until searches find the tables that the pointer of a source names now; False where they were refused.
+
+    Args:
+        settings: they have a `storage.url`.
+        key: of the source.
+        check: called now and then; what it raises ends the wait.
+
+    Raises:
+        ObjectStoreError: the store does not answer.
+    """
+    bucket, name = bucket_of(settings), prepared.object_of(key)
+    while True:
+        pointer = prepared.read(bucket, name)  # also what a later run prepared
+        manifest = snapshots.read(bucket) or Manifest()
+        if pointer is None or manifest.published.get(name) == pointer.tag:
+            return True
+        if manifest.refused.get(name) == pointer.tag:
+            return False
+        check()
+        time.sleep(_POLL_S)
 
 
 def _write(file: Path, value: Any) -> None:

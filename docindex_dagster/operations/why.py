@@ -11,8 +11,7 @@ from pydantic import Field
 
 from docindex_dagster.chunking.chunkers import choice_of
 from docindex_dagster.core.errors import QueryError, SourceError, StoreError
-from docindex_dagster.core.keys import is_branch
-from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.layout import Layout, is_branch
 from docindex_dagster.core.references import Reference
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings

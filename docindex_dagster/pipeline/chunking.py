@@ -1,18 +1,24 @@
-"""The stage that cuts the files of a source into chunks."""
+"""The stages that cut the files of a source into chunks, and that keep what these files say about names, for the graph.
+
+The workers that cut a file extract its references from the same tree. The stage of the chunks leaves them in a table of
+its own, which is there until the stage of the references has written its table: so nothing is lost, and nothing parsed
+twice, where a run ends between the two, or each is a process.
+"""
 
 from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.build import ChunkingResult, build_chunks
-from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather
+from docindex_dagster.callgraph.schema import REFERENCES, REFERENCES_VERSION
+from docindex_dagster.callgraph.table_reading import as_table, is_settled, usable
+from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
+from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather, references_fingerprint
 from docindex_dagster.chunking.summaries import SummaryCounts
 from docindex_dagster.chunking.verify import CHUNK_RULES, are_many, fallbacks, left_out_warning, phrase, warning
+from docindex_dagster.core import tables
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT
-from docindex_dagster.pipeline import references
-from docindex_dagster.pipeline.breakdown import counts, texts
-from docindex_dagster.pipeline.samples import well_known
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import (
     CheckResult,
@@ -21,15 +27,103 @@ from docindex_dagster.pipeline.stage import (
     Product,
     Report,
     Stage,
+    Storage,
+    counts,
     previous,
     table_storage,
+    texts,
+    well_known,
 )
 
+_REFERENCES = "references"
+_LEFT = "fresh_references"
+_TABLE = table_storage(_REFERENCES)
 _NAME = "chunks"
 _STORAGE = table_storage(_NAME)
 _FEW_FALLBACKS = "few_fallbacks"
 _SUMMARIES_WRITTEN = "summaries_are_written"
 _SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name")
+
+
+def _write(layout: Layout, key: str, table: pa.Table, about: Mapping[bytes, bytes]) -> bool:
+    # A table that another try may better does not say what it was made of, so that the next run makes it again.
+    is_written = _TABLE.write(layout, key, table, about if is_settled(table) else {})
+    layout.table(_LEFT, key).unlink(missing_ok=True)
+    return is_written
+
+
+_REFERENCES_STORAGE = Storage((_REFERENCES,), _TABLE.read, _write, _TABLE.version_of)
+
+
+def leave(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
+    """Leave what was extracted from files as they were cut, beside what an earlier run left and nobody has taken.
+
+    Args:
+        run: of which these are.
+        files: the `discovered_files`.
+        rows: what was extracted now.
+    """
+    if not rows.num_rows:
+        return
+    made_with = references_fingerprint(files)
+    path = run.layout.table(_LEFT, run.key)
+    left = usable(None if run.is_full else tables.read(path), made_with)
+    others = left.filter(pc.invert(pc.is_in(left["path"], pc.unique(rows["path"]))))
+    tables.write(path, as_table(pa.concat_tables([others, rows]), made_with))
+
+
+def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
+    files, chunks = inputs["discovered_files"], inputs["chunks"]
+    if not run.wants_references:
+        nothing = as_table(REFERENCES.empty_table(), "")
+        return Outcome(
+            nothing, {_REFERENCES: Report(_REFERENCES_STORAGE.version_of(nothing), {"files": 0}, rows=nothing)}
+        )
+    found = build_references(
+        run.source,
+        files,
+        chunks,
+        fresh=tables.read(run.layout.table(_LEFT, run.key)),
+        previous=previous(run, _REFERENCES_STORAGE),
+        settings=run.settings.chunking,
+    )
+    return Outcome(found.table, {_REFERENCES: _report_references(found)})
+
+
+def _report_references(found: ReferencesResult) -> Report:
+    table = found.table
+    return Report(
+        version=_REFERENCES_STORAGE.version_of(table),
+        numbers={
+            "files": table.num_rows,
+            "reused": found.reused,
+            "parsed_again": found.parsed,
+            "without_structure": found.without_structure,
+        },
+        rows=table,
+        sample=table.select(["path", "language"]),
+        breakdowns={"languages": counts(table["language"], "language", "files")},
+    )
+
+
+REFERENCES_OF_FILES = Stage(
+    name=_REFERENCES,
+    products=(
+        Product(
+            _REFERENCES,
+            "What each file of code says about names: what it defines, imports, calls and assigns, one row each.\n\n"
+            "See docs/graph.md, “How it works”.",
+            frozenset({"treesitter", "parquet"}),
+        ),
+    ),
+    group="graph",
+    version=REFERENCES_VERSION,
+    inputs=("discovered_files", "chunks"),
+    run=_extract,
+    storage=_REFERENCES_STORAGE,
+    depends_on=lambda run: str(run.wants_references),
+    decided_by=("chunks",),
+)
 
 
 def inputs_of(run: SourceRun, files: pa.Table, commits: pa.Table) -> ChunkInputs:
@@ -48,7 +142,7 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
         run.summariser,
         wants_references=run.wants_references,
     )
-    references.leave(run, inputs["discovered_files"], result.references)
+    leave(run, inputs["discovered_files"], result.references)
     for problem in result.summaries.problems if result.summaries else ():
         run.notice(problem)
     of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))

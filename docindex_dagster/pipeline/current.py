@@ -15,7 +15,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.extraction import GraphPlan
 from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.publication import revision_of
 from docindex_dagster.pipeline.source_run import SourceRun

@@ -1,17 +1,32 @@
-"""The stage that finds the files of a source: what is there, and what will be indexed."""
+"""The stages that find what there is of a source: its files, its newest commits, the figures of its repository."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
-from docindex_dagster.pipeline.breakdown import changes, counts
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
+from docindex_dagster.pipeline.stage import (
+    Inputs,
+    Outcome,
+    Product,
+    Report,
+    Stage,
+    changes,
+    counts,
+    previous,
+    table_storage,
+)
 from docindex_dagster.sources import clone
+from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
 from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.history import RepositoryFigures
+from docindex_dagster.sources.memory import head_of
 
 _NAME = "discovered_files"
 _STORAGE = table_storage(_NAME)
+_COMMITS = "commits"
+_COMMITS_STORAGE = table_storage(_COMMITS)
+_COMMITS_SAMPLE = ("commit", "authored_at", "author", "file_count", "insertions", "deletions")
 
 
 def _discover(run: SourceRun, _inputs: Inputs) -> Outcome:
@@ -59,4 +74,43 @@ DISCOVERED_FILES = Stage(
     inputs=(),
     run=_discover,
     storage=_STORAGE,
+)
+
+
+def _read(run: SourceRun, inputs: Inputs) -> Outcome:
+    before = previous(run, _COMMITS_STORAGE)
+    # Of the commit that discovery saw, so that files and history are of one state.
+    head = head_of(inputs["discovered_files"])
+    history = read_history(run.source, head, before, run.settings.history.commits)
+    table = history.commits
+    report = Report(
+        version=_COMMITS_STORAGE.version_of(table),
+        numbers={**changes(table, before, "commit", "row_hash"), **_of_repository(history.figures)},
+        rows=table,
+        sample=table.select(list(_COMMITS_SAMPLE)),
+    )
+    return Outcome(table, {_COMMITS: report})
+
+
+def _of_repository(figures: RepositoryFigures | None) -> dict[str, int]:
+    if figures is None:
+        return {}
+    return {"all_commits": figures.commits, "branches": figures.branches, "tags": figures.tags}
+
+
+COMMITS = Stage(
+    name=_COMMITS,
+    products=(
+        Product(
+            _COMMITS,
+            "The newest commits of a git source, one row each: author, date, message, files and how they changed.\n\n"
+            "See docs/architecture.md, “History”.",
+            frozenset({"git", "parquet"}),
+        ),
+    ),
+    group="discovery",
+    version=HISTORY_VERSION,
+    inputs=("discovered_files",),
+    run=_read,
+    storage=_COMMITS_STORAGE,
 )

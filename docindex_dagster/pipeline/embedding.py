@@ -3,9 +3,18 @@
 from docindex_dagster.embedding.build import EMBEDDING_RULES
 from docindex_dagster.embedding.cache import embed
 from docindex_dagster.embedding.protocol import Embedder, Metered, cut_note
-from docindex_dagster.pipeline.breakdown import changes, counts
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import Inputs, Outcome, Product, Report, Stage, previous, table_storage
+from docindex_dagster.pipeline.stage import (
+    Inputs,
+    Outcome,
+    Product,
+    Report,
+    Stage,
+    changes,
+    counts,
+    previous,
+    table_storage,
+)
 
 _NAME = "embeddings"
 _STORAGE = table_storage(_NAME)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 
 import pyarrow as pa
 
@@ -12,12 +13,19 @@ from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE, Graph
-from docindex_dagster.graph.verify import GRAPH_RULES
-from docindex_dagster.graph.version import GRAPH_VERSION
-from docindex_dagster.pipeline.breakdown import counts
+from docindex_dagster.graph.source_graph import GRAPH_RULES, GRAPH_VERSION, NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, Storage, previous
+from docindex_dagster.pipeline.stage import (
+    CheckResult,
+    Inputs,
+    Outcome,
+    Product,
+    Report,
+    Stage,
+    Storage,
+    counts,
+    previous,
+)
 
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"
@@ -27,11 +35,7 @@ CHUNKS_WORTH_A_PROCESS = 2000
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
 
-def _version_of(extracted: Extraction) -> str:
-    return extracted.version
-
-
-_STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, _version_of)
+_STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.write, attrgetter("version"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: E
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
     """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
-    from docindex_dagster.graph.file_rows import without_code  # it loads what resolves calls
+    from docindex_dagster.graph.build import without_code  # it loads what resolves calls
 
     plan = run.graph_plan
     sent = chunks if plan.precise else without_code(chunks)
@@ -121,10 +125,6 @@ def _breakdowns(graph: Graph, found: Statistics) -> Mapping[str, pa.Table]:
     }
 
 
-def _plan(run: SourceRun) -> str:
-    return run.graph_plan.fingerprint
-
-
 KNOWLEDGE_GRAPH = Stage(
     name=_NAME,
     products=(
@@ -144,5 +144,5 @@ KNOWLEDGE_GRAPH = Stage(
     warnings={
         _COMPLETE: "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless."
     },
-    depends_on=_plan,
+    depends_on=lambda run: run.graph_plan.fingerprint,
 )

@@ -8,10 +8,9 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.embedding import cache
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.provisional import provisional
-from docindex_dagster.pipeline.samples import well_known
+from docindex_dagster.graph.extraction import provisional
 from docindex_dagster.pipeline.source_run import SourceRun
-from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage
+from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, well_known
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.publish import STORE_RULES, Publication, publish

@@ -11,16 +11,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.extraction import GraphPlan
 from docindex_dagster.sources.model import Source
-
-
-def _nothing_to_wait_for() -> None:
-    """All tables are written."""
-
-
-def _note_nothing(_text: str) -> None:
-    """There is no lock to note it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +39,8 @@ class SourceRun:
     is_verifying: bool = False
     only: tuple[str, ...] = ()
     report: Callable[[Event], None] = emit
-    wait_for_tables: Callable[[], None] = _nothing_to_wait_for
-    note: Note = _note_nothing
+    wait_for_tables: Callable[[], None] = lambda: None
+    note: Note = lambda _text: None
     is_publishing: bool = False
 
     @property

@@ -1,10 +1,12 @@
-"""What a stage is: what it reads, makes and promises, and how its result is kept until the next run."""
+"""What a stage is: what it reads, makes, promises and reports, and how its result is kept until the next run."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import LostTableError
@@ -14,9 +16,49 @@ from docindex_dagster.pipeline.source_run import SourceRun
 
 Inputs = Mapping[str, Any]
 """The values of earlier stages, by the names of these."""
-
 # The key under which the metadata of a table hold what it was made of.
 _MADE_OF = b"docindex.made_of"
+_MOST = 5
+_README = r"(?i)^readme(\.\w+)?$"
+
+
+def counts(column: pa.ChunkedArray, name: str, unit: str) -> pa.Table:
+    """How often each value of a column occurs, the most frequent first, in two columns of these names."""
+    found = pc.value_counts(pc.fill_null(column, "none")).to_pylist()
+    ranked = sorted(found, key=lambda item: (-item["counts"], item["values"]))
+    return pa.table(
+        {name: [item["values"] for item in ranked], unit: [item["counts"] for item in ranked]},
+        schema=pa.schema([(name, pa.string()), (unit, pa.int64())]),
+    )
+
+
+def texts(names: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
+    """Rows of texts under names of columns."""
+    columns = list(zip(*rows, strict=True)) or [() for _ in names]
+    return pa.table([pa.array(column, pa.string()) for column in columns], names=list(names))
+
+
+def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
+    """How many rows are added, changed, reused and removed: `key` names a row, `content` says whether it changed."""
+    if previous is None or not {key, content} <= set(previous.column_names):
+        return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
+    of_both = [_keys(rows, key, content) for rows in (table, previous)]
+    known, same = (_count_in(table[key], previous[key]), _count_in(*of_both))
+    return {
+        "added": table.num_rows - known,
+        "changed": known - same,
+        "reused": same,
+        "removed": previous.num_rows - known,
+    }
+
+
+def _keys(table: pa.Table, key: str, content: str) -> pa.ChunkedArray:
+    columns = table[key], table[content]
+    return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="\0")
+
+
+def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
+    return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +148,6 @@ def _version_of(table: pa.Table) -> str:
     return tables.stamped_version(table.schema.metadata) or tables.data_version(table)
 
 
-def _nothing_else(_run: SourceRun) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One step from files to stores.
@@ -139,7 +177,7 @@ class Stage:
     storage: Storage | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
     warnings: Mapping[str, str] = field(default_factory=dict)
-    depends_on: Callable[[SourceRun], str] = _nothing_else
+    depends_on: Callable[[SourceRun], str] = lambda _run: ""
     decided_by: tuple[str, ...] | None = None
     late: tuple[str, ...] = ()
 
@@ -170,3 +208,22 @@ class Stage:
 def previous(run: SourceRun, storage: Storage) -> Any:
     """What an earlier run made, to take rows from; None where nothing may be reused."""
     return None if run.is_full else storage.read(run.layout, run.key)
+
+
+def well_known(chunks: pa.Table) -> pa.Table:
+    """At most five chunks, one a file: the beginning of the README, then the first definition of the largest files.
+
+    Args:
+        chunks: with `path` and `qualified_name`, sorted by path and place.
+    """
+    numbered = chunks.select(["path", "qualified_name"]).append_column("row", pa.array(np.arange(len(chunks))))
+    named = numbered.filter(pc.is_valid(numbered["qualified_name"]))
+    files = numbered.group_by("path").aggregate([("row", "count"), ("row", "min")])
+    first_names = named.group_by("path").aggregate([("row", "min")]).rename_columns(["path", "named"])
+    files = files.join(first_names, "path")
+    files = (
+        files.append_column("is_readme", pc.match_substring_regex(files["path"], _README))
+        .append_column("shown", pc.coalesce(files["named"], files["row_min"]))
+        .sort_by([("is_readme", "descending"), ("row_count", "descending"), ("path", "ascending")])
+    )
+    return chunks.take(files["shown"].slice(0, _MOST))

@@ -8,13 +8,11 @@ from functools import cache
 from docindex_dagster.core import plugins
 from docindex_dagster.core.errors import PluginError
 from docindex_dagster.core.plugins import Plugins
-from docindex_dagster.pipeline.chunking import CHUNKS
-from docindex_dagster.pipeline.discovery import DISCOVERED_FILES
+from docindex_dagster.pipeline.chunking import CHUNKS, REFERENCES_OF_FILES
+from docindex_dagster.pipeline.discovery import COMMITS, DISCOVERED_FILES
 from docindex_dagster.pipeline.embedding import EMBEDDINGS
 from docindex_dagster.pipeline.graph import KNOWLEDGE_GRAPH
-from docindex_dagster.pipeline.history import COMMITS
 from docindex_dagster.pipeline.publication import STORES
-from docindex_dagster.pipeline.references import REFERENCES_OF_FILES
 from docindex_dagster.pipeline.stage import Stage
 
 # A stage stands after those whose values it reads.

@@ -5,7 +5,7 @@ They are plain data that survive as JSON, so that Dagster can record a run that 
 
 import base64
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -102,7 +102,8 @@ class StageEntry:
     def of(cls, stage: str, outcome: Outcome, tables: Numbers = _NO_NUMBERS) -> Self:
         """Keep what a stage did, but for its value."""
         products = {name: ProductEntry.of(report) for name, report in outcome.reports.items()}
-        return cls(stage, 0.0, products, outcome.checks, outcome.warnings, tables)
+        checks = {name: _shown(check) for name, check in outcome.checks.items()}
+        return cls(stage, 0.0, products, checks, outcome.warnings, tables)
 
     @property
     def has_ended_well(self) -> bool:
@@ -154,18 +155,19 @@ def end_of(values: Mapping[str, Any]) -> End:
     return End(State(values["state"]), values["ended_at"], tuple(values["failures"]))
 
 
-def stage_as_json(entry: StageEntry) -> dict[str, Any]:
-    """Describe a stage in JSON; tables as Arrow streams in base64."""
-    plain = replace(entry, products={}, checks={}, tables=dict(entry.tables), broken=dict(entry.broken))
-    return {
-        **asdict(plain),
-        "products": {name: _product_as_json(product) for name, product in entry.products.items()},
-        "checks": {name: _check_as_json(check) for name, check in entry.checks.items()},
-    }
+def as_json(value: object) -> Any:
+    """Describe what JSON does not know, for `json.dumps`: data classes; tables as Arrow streams in base64."""
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, pa.Schema):
+        value = value.empty_table()
+    if isinstance(value, pa.Table):
+        return _text(value)
+    return dict(value) if isinstance(value, Mapping) else str(value)
 
 
 def stage_of(values: Mapping[str, Any]) -> StageEntry:
-    """Read what `stage_as_json` wrote."""
+    """Read what `as_json` made of a stage."""
     return StageEntry(
         **{
             **values,
@@ -177,21 +179,14 @@ def stage_of(values: Mapping[str, Any]) -> StageEntry:
 
 
 def without_samples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the rows of a source out of what `stage_as_json` wrote."""
+    """Take the rows of a source out of what `as_json` made of a stage."""
     products = {name: {**product, "sample": None} for name, product in values["products"].items()}
     return {**values, "products": products}
 
 
-def _product_as_json(product: ProductEntry) -> dict[str, Any]:
-    schema, sample = product.schema, product.sample
-    return {
-        "version": product.version,
-        "numbers": dict(product.numbers),
-        "row_count": product.row_count,
-        "schema": None if schema is None else _text(pa.Table.from_pylist([], schema=schema)),
-        "sample": None if sample is None else _text(sample),
-        "breakdowns": {name: _text(table) for name, table in product.breakdowns.items()},
-    }
+def _shown(check: CheckResult) -> CheckResult:
+    """A check with the rows of its details that Dagster shows."""
+    return replace(check, details={name: table.slice(0, _SHOWN_ROWS) for name, table in check.details.items()})
 
 
 def _product_of(values: Mapping[str, Any]) -> ProductEntry:
@@ -204,11 +199,6 @@ def _product_of(values: Mapping[str, Any]) -> ProductEntry:
         None if sample is None else _table(sample),
         {name: _table(text) for name, text in values["breakdowns"].items()},
     )
-
-
-def _check_as_json(check: CheckResult) -> dict[str, Any]:
-    details = {name: _text(table.slice(0, _SHOWN_ROWS)) for name, table in check.details.items()}
-    return {"passed": check.passed, "reason": check.reason, "details": details}
 
 
 def _check_of(values: Mapping[str, Any]) -> CheckResult:

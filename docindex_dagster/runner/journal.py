@@ -66,13 +66,13 @@ class Writer:
 
     def stage(self, entry: StageEntry) -> None:
         """Append what a stage did."""
-        self.add(_STAGE, entries.stage_as_json(entry))
+        self.add(_STAGE, entry)
 
     def end(self, state: State, failures: tuple[str, ...] = ()) -> None:
         """Append how the run ended; the first end counts."""
         self.add(_END, asdict(End(state, time.time(), failures)))
 
-    def add(self, name: str, values: Mapping[str, Any]) -> None:
+    def add(self, name: str, values: Mapping[str, Any] | StageEntry) -> None:
         """Append a line. A run does not fail because it cannot be recorded."""
         with self._lock, suppress(OSError):
             _write(self._descriptor, _line(name, values))
@@ -373,9 +373,9 @@ def _begin_line(run: Run, *, has_stages: bool) -> bytes:
     return _line(BEGIN, values)
 
 
-def _line(name: str, values: Mapping[str, Any]) -> bytes:
+def _line(name: str, values: Mapping[str, Any] | StageEntry) -> bytes:
     # On a line of its own: the one before may have been cut off by a full disk.
-    text = json.dumps({"name": name, "data": values}, ensure_ascii=False, default=str)
+    text = json.dumps({"name": name, "data": values}, ensure_ascii=False, default=entries.as_json)
     return b"\n" + text.encode("utf-8", "replace") + b"\n"
 
 

@@ -30,10 +30,6 @@ from docindex_dagster.stores.staging import start_of
 _BETWEEN_PUSHES_S = 5.0  # a push takes some requests whatever it holds, and searches wait for it
 
 
-def _nothing(_: Layout) -> None:
-    """Nothing is to be done."""
-
-
 @dataclass(frozen=True, slots=True)
 class Published:
     """What became of a pointer.
@@ -56,7 +52,7 @@ def publish_prepared(
     *,
     only: Collection[str] = (),
     report: Callable[[Event], None] = emit,
-    before_push: Callable[[Layout], object] = _nothing,
+    before_push: Callable[[Layout], object] = lambda _home: None,
 ) -> Iterator[list[Published]]:
     """Publish what is pending; each batch is given when searches everywhere can find it.
 

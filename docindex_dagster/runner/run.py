@@ -1,4 +1,7 @@
-"""Running the stages over a source: all that happens between the wish to bring it up to date and its publication."""
+"""Running the stages over a source: all that happens between the wish to bring it up to date and its publication.
+
+They run one after the other, or, as Dagster's steps do, when they are asked for.
+"""
 
 import os
 import time
@@ -7,6 +10,7 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -19,9 +23,8 @@ from docindex_dagster.core.events import Searchable, Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.garbage import give_back
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import exclusive, step_noted
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.core.work import noted
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder, load_model
 from docindex_dagster.pipeline.current import unchanged
@@ -40,10 +43,7 @@ _LONG_S = 0.2
 _PATIENCE_S = 0.5  # for late inputs
 _MUCH = 1000  # chunks
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
-
-
-def _keep_no_journal(_entry: StageEntry) -> None:
-    """Keep no journal."""
+NOT_RUN = "the run ended before this stage"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
 
 def run_stages(
     run: SourceRun,
-    report: Report = _keep_no_journal,
+    report: Report = lambda _entry: None,
     *,
     is_complete: bool = False,
     selected: Collection[str] | None = None,
@@ -143,7 +143,7 @@ def run_stages(
 
 def steps(
     run: SourceRun,
-    report: Report = _keep_no_journal,
+    report: Report = lambda _entry: None,
     *,
     is_complete: bool = False,
     selected: Collection[str] | None = None,
@@ -334,7 +334,7 @@ def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome
         DocindexError: it failed.
     """
     started = time.monotonic()
-    with timed(run.key, stage.name), noted(run.note, stage.name):
+    with timed(run.key, stage.name), step_noted(run.note, stage.name):
         outcome = stage.run(run, inputs)
     if time.monotonic() - started > _LONG_S:
         give_back()
@@ -346,3 +346,60 @@ def _versions(inputs: Mapping[str, Any]) -> dict[str, str]:
     known = by_name()
     kept = {name: known[name].storage for name in inputs}
     return {name: storage.version_of(inputs[name]) for name, storage in kept.items() if storage is not None}
+
+
+class SteppedRun:
+    """Runs the stages of a source as far as the entries that its caller asks for need; others may run ahead."""
+
+    def __init__(self, run: SourceRun, selected: Collection[str], waiting: Collection[str] = ()) -> None:
+        """Run no stage yet.
+
+        Args:
+            run: which holds the lock of its source.
+            selected: names of the stages to run.
+            waiting: names of stages that do not run before they are asked for.
+        """
+        self._reported: SimpleQueue[StageEntry] = SimpleQueue()
+        self._steps = steps(run, self._reported.put, is_complete=True, selected=selected)
+        self._waiting = waiting
+        self._entries: dict[str, StageEntry] = {}
+        self._begun = set[str | None]()  # of the stages that run in this thread
+        self._next: str | None = None
+        self._error: Exception | None = None
+        self._advance()
+
+    def entry(self, stage: str) -> StageEntry:
+        """Run the stages until one has reported, and return what it did.
+
+        Raises:
+            DocindexError: it failed, or did not run because another one did.
+            Exception: any other error of the stage.
+        """
+        while stage not in self._entries and not (self._next is None and self._reported.empty()):
+            is_due = stage not in self._begun and (self._next == stage or self._next not in self._waiting)
+            if self._reported.empty() and is_due:
+                self._advance()
+            else:
+                done = self._reported.get()
+                self._entries[done.stage] = done
+        found = self._entries.get(stage)
+        if found is not None and not found.failure:
+            return found
+        error = self._error
+        is_reported = any(not entry.has_ended_well for entry in self._entries.values())
+        if error is not None and (found.failure == reason_of(error) if found else not is_reported):
+            raise error
+        raise DocindexError(found.failure if found else NOT_RUN) from error
+
+    def close(self) -> None:
+        """Stop where the run is."""
+        self._steps.close()
+
+    def _advance(self) -> None:
+        self._begun.add(self._next)
+        try:
+            self._next = next(self._steps)
+        except StopIteration:
+            self._next = None
+        except Exception as error:  # noqa: BLE001 raised where its stage is asked for
+            self._next, self._error = None, error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Vectors
-from docindex_dagster.graph.walk import walk
+from docindex_dagster.graph.links import walk
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Query

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.graph.walk import walk
+from docindex_dagster.graph.links import walk
 from docindex_dagster.search import candidates, snippets
 from docindex_dagster.search.candidates import GRAPH, Pool
 from docindex_dagster.search.hits import hit_of, rows_of

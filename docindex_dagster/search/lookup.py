@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from docindex_dagster.chunking.rows import chunk_id
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.core.keys import is_branch
+from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.search.candidates import Pool, of_name

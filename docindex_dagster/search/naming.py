@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docindex_dagster.core.keys import base_key
+from docindex_dagster.core.layout import base_key
 from docindex_dagster.search.candidates import Ranking
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Scored

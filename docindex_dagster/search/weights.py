@@ -2,7 +2,7 @@
 
 They are few and round. `python -m benchmarks.quality` measures what each is worth, on questions for files and for
 passages, and how much the figures hang on the repositories by which they were chosen. How far each edge of the graph
-leads stands in `graph/walk.py`, how many candidates are ranked in `search/engine.py`.
+leads stands in `graph/links.py`, how many candidates are ranked in `search/engine.py`.
 """
 
 from dataclasses import dataclass, replace

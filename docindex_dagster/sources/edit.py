@@ -14,8 +14,7 @@ from tomlkit.items import AoT
 from docindex_dagster.core import git_folders, trust
 from docindex_dagster.core.errors import DeclaredError, SettingsError, SourceError
 from docindex_dagster.core.files import replacing
-from docindex_dagster.core.keys import base_key, is_branch
-from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.layout import Layout, base_key, is_branch
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER, leads_out, privileges_of, source_privilege, tables_of

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
-from docindex_dagster.core import work
+from docindex_dagster.core import locks
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import Holder
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.core.work import Work
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.history import RepositoryFigures
 from docindex_dagster.sources.model import Source
@@ -33,7 +33,7 @@ class Present:
     status: SourceState
     is_current: bool | None
     was_left: bool  # the time was over before it was checked
-    work: Work | None = None  # of a run that is at work on it
+    work: Holder | None = None  # of a run that is at work on it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class SourceStatus:
     repository: RepositoryFigures | None
     goes_over_to: str | None  # the model of the settings, as long as searches use another one
     is_done: bool | None  # whether the source has vectors of that one
-    work: Work | None  # of a run that is at work on it now
+    work: Holder | None  # of a run that is at work on it now
 
 
 def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
@@ -84,7 +84,8 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
     left = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
     return [
-        Present(one, current.get(one.source), one.source in left, work.on_source(layout, one.source)) for one in found
+        Present(one, current.get(one.source), one.source in left, locks.holder(layout.source_lock(one.source)))
+        for one in found
     ]
 
 

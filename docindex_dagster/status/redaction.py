@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from urllib.parse import unquote
 
-from docindex_dagster.core import errors, pages
+from docindex_dagster.core import errors, installation
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.sources.secrets import find_secrets, mask
 
@@ -124,4 +124,4 @@ def _names() -> frozenset[str]:
 
 @cache
 def _texts() -> str:
-    return "\n".join(file.read_text(encoding="utf-8") for file in pages.pages().values())
+    return "\n".join(file.read_text(encoding="utf-8") for file in installation.pages().values())

@@ -258,7 +258,7 @@ def schemas() -> dict[str, str]:
     from docindex_dagster.callgraph.schema import REFERENCES_VERSION
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
-    from docindex_dagster.graph.version import GRAPH_VERSION
+    from docindex_dagster.graph.source_graph import GRAPH_VERSION
     from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
     return {

@@ -11,8 +11,6 @@ from docindex_dagster.stores import lance_table, link_files, packs, row_files, t
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 
-_FORMER = ("vectors", "texts")  # folders of earlier versions, replaced by `rows`
-
 
 def next_number(layout: Layout) -> int:
     """A generation number that no folder has had and kept, not even one that was never published."""
@@ -55,8 +53,6 @@ def remove_old_generations(layout: Layout) -> None:
     }
     for folder, names in of_generations.items():
         remove_unused(layout, folder, {name for generation in needed for name in names(generation)})
-    for former in _FORMER:
-        remove_tree(layout.stores / former)
     lance_table.remove_unused(layout, {generation.table for generation in needed})
 
 

@@ -1,4 +1,7 @@
-"""Checking that a generation is whole: its stores agree with each other, and the published one with the tables."""
+"""Checking that a generation is whole: its stores agree with each other, and the published one with the tables.
+
+One that is whole can be gone back to.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,11 +15,11 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
-from docindex_dagster.graph.verify import stray_edges
-from docindex_dagster.stores import graph_files, lance_table, link_files, row_files, takeover, tantivy_index
+from docindex_dagster.graph.source_graph import stray_edges
+from docindex_dagster.stores import clean_up, graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import Generation, PublishedSource, read_next
+from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, read_next, write_generation
 from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 from docindex_dagster.stores.rows import SourceRows
@@ -169,3 +172,27 @@ def _strangers(reader: Reader) -> Iterator[Finding]:
     for store, rows in (("LanceDB", reader.table.count_rows()), ("Tantivy", reader.searcher.num_docs)):
         if rows > expected:
             yield Finding(None, store, f"holds {rows - expected} rows of sources that are not published")
+
+
+def roll_back(layout: Layout) -> Generation:
+    """Publish the generation before the present one again; a second call undoes the first.
+
+    It may be of another model: then publications of the present one have to take over again. The caller holds the
+    publication lock.
+
+    Raises:
+        StoreError: there is none, or it is damaged; the present one stays published.
+    """
+    previous = read_generation(layout, previous=True)
+    if previous is None:
+        raise StoreError("there is no generation before the published one")
+    try:
+        check(layout, previous)
+    except DamagedStoreError as error:
+        reason = f"generation {previous.number} cannot be gone back to: {error.problem}"
+        raise StoreError(f"{reason}; searches go on with the present one") from error
+    write_generation(layout, previous)
+    if takeover.pending(layout) is None:
+        takeover.drop(layout)  # it was to bring back the model that searches use again
+    clean_up.remove_old_generations(layout)
+    return previous

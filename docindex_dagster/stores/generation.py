@@ -14,7 +14,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores.damage import denied
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
-_EARLIER = "PREVIOUS"  # the whole name, in earlier versions of docindex
 _MOST_PARSED = 4  # `CURRENT`, the one before it, `NEXT`, and what takes the place of one of them
 
 
@@ -64,7 +63,7 @@ class Generation:
     sources: dict[str, PublishedSource] = field(default_factory=dict)
     optimized_version: int = 0  # the table's version at its last maintenance
     changed_rows: int = 0  # that publications wrote or deleted since
-    schema_version: str | int = SCHEMA_VERSION  # earlier versions of docindex counted
+    schema_version: str = SCHEMA_VERSION
     endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
     previous: str = ""  # the name of the file of the generation to roll back to
 
@@ -106,10 +105,10 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
     Raises:
         StoreError: the file is damaged.
     """
-    current = _read(layout, layout.current)
+    current = _read(layout.current)
     if not previous:
         return current
-    return _read(layout, layout.previous(current.previous)) if current and current.previous else None
+    return _read(layout.previous(current.previous)) if current and current.previous else None
 
 
 def read_next(layout: Layout) -> Generation | None:
@@ -118,10 +117,10 @@ def read_next(layout: Layout) -> Generation | None:
     Raises:
         StoreError: as `read_generation`.
     """
-    return _read(layout, layout.next)
+    return _read(layout.next)
 
 
-def _read(layout: Layout, file: Path) -> Generation | None:
+def _read(file: Path) -> Generation | None:
     try:
         data = file.read_bytes()
     except FileNotFoundError:
@@ -129,14 +128,14 @@ def _read(layout: Layout, file: Path) -> Generation | None:
     except PermissionError as error:
         raise denied(error) from error
     try:
-        return parsed(data, _EARLIER if layout.previous(_EARLIER).exists() else "")
+        return parsed(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
 
 
 @lru_cache(_MOST_PARSED)
-def parsed(data: bytes, previous: str = "") -> Generation:
-    """The generation that the bytes of a file describe; `previous` is that of a file that does not name one.
+def parsed(data: bytes) -> Generation:
+    """The generation that the bytes of a file describe.
 
     A run reads the same bytes a dozen times, and with thousands of sources they take tens of milliseconds to parse.
 
@@ -144,7 +143,6 @@ def parsed(data: bytes, previous: str = "") -> Generation:
     """
     values: dict[str, Any] = orjson.loads(data)
     values["schema_version"]  # who wrote it is known
-    values.setdefault("previous", previous)
     sources = {key: _source(value) for key, value in values.pop("sources").items()}
     generation = Generation(**_known(values, Generation), sources=sources)
     for name in _names_in(generation):
@@ -177,7 +175,7 @@ def _kept(layout: Layout) -> str:
         return layout.all_previous[-1].name if layout.all_previous else ""
     if current is None:
         return ""
-    name = f"{_EARLIER}-{current.number:08d}"
+    name = f"PREVIOUS-{current.number:08d}"
     with replacing(layout.previous(name)) as temporary:
         temporary.write_bytes(layout.current.read_bytes())
     return name

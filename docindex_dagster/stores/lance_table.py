@@ -2,14 +2,16 @@
 
 import os
 import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.core.confinement import check_path
-from docindex_dagster.core.deferred import defer
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import stamp, sync
 from docindex_dagster.core.hashing import digest
@@ -91,21 +92,18 @@ def open_for_reading(layout: Layout, name: str, version: int) -> "LanceTable":
 
 
 def has_version(layout: Layout, name: str, version: int) -> bool:
-    """Whether the table has the file that names the data of a version; asking loads no library.
-
-    Lance counts its files downwards, so that a listing begins with the newest; it once counted upwards.
-    """
-    return any(file.is_file() and file.stat().st_size for file in _manifests(_folder(layout, name), version))
+    """Whether the table has the file that names the data of a version; asking loads no library."""
+    file = _manifest(_folder(layout, name), version)
+    return file.is_file() and file.stat().st_size > 0
 
 
 def _folder(layout: Layout, name: str) -> Path:
     return layout.lance / f"{name}{_SUFFIX}"
 
 
-def _manifests(folder: Path, version: int) -> tuple[Path, Path]:
-    """Where the manifest of a version may lie in the folder of a table."""
-    versions = folder / _VERSIONS
-    return versions / f"{_LAST_VERSION - version:020}.manifest", versions / f"{version}.manifest"
+def _manifest(folder: Path, version: int) -> Path:
+    """The manifest of a version in the folder of a table. Lance counts down, so that the newest is listed first."""
+    return folder / _VERSIONS / f"{_LAST_VERSION - version:020}.manifest"
 
 
 def load_library() -> ModuleType:
@@ -235,9 +233,9 @@ def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) 
     the table cannot be opened. Raises ValueError, OSError or RuntimeError in that case.
     """
     folder, new = _folder(layout, name), aside / f"{new_name}{_SUFFIX}"
-    named = _manifests(folder, version)
+    named = _manifest(folder, version)
     for file in folder.rglob("*"):
-        is_of_it = file.parent.name != _VERSIONS or file in named
+        is_of_it = file.parent.name != _VERSIONS or file == named
         if is_of_it and file.is_file() and not file.match(_UNNAMED):
             place = new / file.relative_to(folder)
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -419,3 +417,26 @@ def _equals(column: str, value: str) -> str:
 def among(column: str, values: Iterable[str]) -> str:
     """A condition: one of some values stands in a column."""
     return f"{column} IN ({', '.join(map(quoted, values))})"
+
+
+def defer(package: str) -> None:
+    """Let a package's modules be imported while its own `__init__` waits until something of it is asked for.
+
+    One that is imported already, or missing, is left alone. `importlib.util.LazyLoader` would not do: it runs the
+    package for the first of its modules.
+
+    Args:
+        package: its name, without dots.
+    """
+    spec = find_spec(package) if package not in sys.modules else None
+    if spec is None or spec.loader is None:
+        return
+    loader, module = spec.loader, module_from_spec(spec)
+
+    def load(name: str) -> Any:
+        del vars(module)["__getattr__"]
+        loader.exec_module(module)
+        return getattr(module, name)
+
+    vars(module)["__getattr__"] = load  # as PEP 562 has it
+    sys.modules[package] = module

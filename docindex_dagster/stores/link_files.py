@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.core import arrow_files
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.hashing import digest_parts
@@ -52,7 +52,7 @@ def read(layout: Layout, generation: Generation) -> Links | None:
     if path is None:
         return None
     try:
-        table = arrow_files.read(path)
+        table = tables.read_arrow(path)
         table.validate(full=True)
     except (OSError, pa.ArrowException):
         return None
@@ -77,7 +77,7 @@ def _path(layout: Layout, generation: Generation) -> Path | None:
 
 def _write(path: Path, table: pa.Table) -> None:
     with replacing(path) as temporary:
-        arrow_files.write(temporary, table.to_batches(), table.schema)
+        tables.write_arrow(temporary, table.to_batches(), table.schema)
 
 
 def _table(linked: Links) -> pa.Table:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from docindex_dagster.core import arrow_files
+from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def write_graphs(folder: Path, pack: str, files: Mapping[str, pa.Buffer]) -> Non
     """Write the graph files of a pack by their names; the caller syncs it, and puts it where readers look."""
     data = pa.array([data.to_pybytes() for data in files.values()], pa.large_binary())
     batches = pa.table([list(files), data], schema=_PART).combine_chunks().to_batches()
-    arrow_files.write(folder / f"{pack}{_GRAPHS}", batches, _PART)
+    tables.write_arrow(folder / f"{pack}{_GRAPHS}", batches, _PART)
 
 
 def graphs(layout: Layout, pack: str) -> dict[str, pa.Buffer]:
     """The files of the graphs of a pack by their names, as they lie on the disk; none if it is missing or damaged."""
     try:
-        table = arrow_files.read(layout.packs / f"{pack}{_GRAPHS}")
+        table = tables.read_arrow(layout.packs / f"{pack}{_GRAPHS}")
         if not table.schema.equals(_PART):
             return {}
         names, data = (table[name].combine_chunks() for name in _PART.names)

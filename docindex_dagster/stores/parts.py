@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.documents.model import is_converted
 from docindex_dagster.stores import matrix
-from docindex_dagster.stores.signs import BITS, BYTES, signs, singles
+from docindex_dagster.stores.matrix import BITS, BYTES, signs, singles
 
 VECTOR, SIGNS = "vector", "signs"
 # Columns by which rows are chosen, besides their id.

@@ -18,7 +18,7 @@ from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
-from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
+from docindex_dagster.graph.extraction import EVERYTHING, GraphPlan
 from docindex_dagster.stores import clean_up, graph_files, lance_table, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement

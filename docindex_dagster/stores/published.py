@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -164,12 +164,12 @@ class Tables:
 
         What one source says of another is settled when the graph is asked: `Graph.to_networkx` gives all as one.
         """
-        return self._table(NODES, self._nodes)
+        return self._table(NODES, partial(self._graph, "nodes"))
 
     @cached_property
     def edges(self) -> PublishedTable:
         """A row an edge of the graph of each source, from `subject` to `object`, which are in the column `node`."""
-        return self._table(TRIPLES, self._edges)
+        return self._table(TRIPLES, partial(self._graph, "triples"))
 
     @cached_property
     def commits(self) -> PublishedTable:
@@ -221,13 +221,9 @@ class Tables:
         for rows in lance_table.in_order(self._reader.table, key, held, _ROWS):
             yield rows.append_column("model", pa.repeat(self.model, rows.num_rows))
 
-    def _nodes(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    def _graph(self, half: Literal["nodes", "triples"], key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
         files = self._reader.generation.sources[key].graph
-        return graph_files.batches(self._reader.graphs, files.nodes, columns, _ROWS) if files else iter(())
-
-    def _edges(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:
-        files = self._reader.generation.sources[key].graph
-        return graph_files.batches(self._reader.graphs, files.triples, columns, _ROWS) if files else iter(())
+        return graph_files.batches(self._reader.graphs, getattr(files, half), columns, _ROWS) if files else iter(())
 
     def _commits(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:  # noqa: ARG002 all are read
         """The rows that were published: the table may be that of a run that is about to publish."""

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.core import arrow_files
+from docindex_dagster.core import tables
 from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout, file_name
@@ -24,8 +24,8 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.stores import packs
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import Generation, PublishedSource
+from docindex_dagster.stores.matrix import BYTES
 from docindex_dagster.stores.parts import COLUMNS, SIGNS, VECTOR, Chosen, Held, Part, Parts, living
-from docindex_dagster.stores.signs import BYTES
 
 _VERSION_DIGITS = 16
 _PLACES = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
@@ -81,14 +81,14 @@ def _later(layout: Layout, source: str, version: str, rows: pa.Table, before: Be
         return tuple(before.names)
     changed = _stored(rows.filter(before.change.is_new))
     changed = pa.concat_tables([changed, _tombstones(before.change.deletes, changed.schema)])
-    tables = [table for table in held[1:] if table is not None]
-    if (changed.num_rows + sum(table.num_rows for table in tables)) * _MOST_CHANGED > rows.num_rows:
+    later = [table for table in held[1:] if table is not None]
+    if (changed.num_rows + sum(table.num_rows for table in later)) * _MOST_CHANGED > rows.num_rows:
         return ()
     name = _name(source, version, *before.names)
     if len(others) < _MOST_LATER:
         write_tables(layout.rows / name, [changed])
         return (*before.names, name)
-    write_tables(layout.rows / name, [_newest([*tables, changed])])
+    write_tables(layout.rows / name, [_newest([*later, changed])])
     return first, name
 
 
@@ -117,11 +117,11 @@ def _tombstones(chunk_ids: pa.Array, schema: pa.Schema) -> pa.Table:
     return pa.table(nulls | {"chunk_id": chunk_ids}, schema=schema)
 
 
-def _newest(tables: Sequence[pa.Table]) -> pa.Table:
+def _newest(parts: Sequence[pa.Table]) -> pa.Table:
     """The last row of each chunk, also where it says that the chunk was taken out, by path and chunk_index."""
     found: list[pa.Table] = []
     newer = pa.array([], pa.string())
-    for table in reversed(tables):
+    for table in reversed(parts):
         found.append(table.filter(pc.invert(pc.is_in(table["chunk_id"], newer))))
         newer = pa.concat_arrays([newer, *table["chunk_id"].chunks])
     return pa.concat_tables(found).sort_by([("path", "ascending"), ("chunk_index", "ascending")])
@@ -235,9 +235,9 @@ def names(generation: Generation) -> set[str]:
     return {name for source in generation.sources.values() for name in source.rows}
 
 
-def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
+def write_tables(path: Path, parts: Iterable[pa.Table]) -> None:
     """Write tables, each by path and chunk_index, so that no batch has rows of two of them."""
-    stored = iter(tables)
+    stored = iter(parts)
     first = next(stored)
     with replacing(path) as temporary:
         batches = (
@@ -245,7 +245,7 @@ def write_tables(path: Path, tables: Iterable[pa.Table]) -> None:
             for table in chain([first], stored)
             for batch in table.combine_chunks().to_batches(max_chunksize=ROWS_A_BATCH)
         )
-        arrow_files.write(temporary, batches, first.schema)
+        tables.write_arrow(temporary, batches, first.schema)
 
 
 def _parts(path: Path) -> tuple[Part, ...] | None:
@@ -255,7 +255,7 @@ def _parts(path: Path) -> tuple[Part, ...] | None:
 
 def _read(path: Path) -> pa.Table | None:
     try:
-        table = arrow_files.read(path)
+        table = tables.read_arrow(path)
         table.validate()
         has_rows = table.select(_SCHEMA.names).schema.equals(_SCHEMA)
         has_vectors = pa.types.is_float16(table.schema.field(VECTOR).type.value_type)

@@ -16,9 +16,8 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.embedding.build import verify_embeddings
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import GraphPlan
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.extraction import Extraction, GraphPlan
+from docindex_dagster.graph.source_graph import stray_edges
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.staging import Model

@@ -3,7 +3,7 @@
 import tomllib
 
 from docindex_dagster.answering.citations import State, check
-from docindex_dagster.answering.extractive import HOW_TO_SET, extractive
+from docindex_dagster.answering.rendering import HOW_TO_SET, extractive
 from docindex_dagster.core.settings import LLMSettings
 from tests.answering.samples import passage
 

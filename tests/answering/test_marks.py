@@ -8,8 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docindex_dagster.answering.citations import Checker, check
-from docindex_dagster.answering.markdown import blocks, parser, plain_lines
-from docindex_dagster.answering.marks import MarkReader, marks_of
+from docindex_dagster.answering.markdown import MarkReader, blocks, marks_of, parser, plain_lines
 from tests.answering.hostile import HOSTILE
 from tests.answering.samples import passage
 

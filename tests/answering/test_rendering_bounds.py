@@ -5,8 +5,7 @@ import time
 import pytest
 
 from docindex_dagster.answering.citations import check
-from docindex_dagster.answering.markdown import LONGEST_ROW, parser
-from docindex_dagster.answering.marks import marks_of
+from docindex_dagster.answering.markdown import LONGEST_ROW, marks_of, parser
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.search import patience

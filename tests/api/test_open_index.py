@@ -29,7 +29,7 @@ from docindex_dagster import (
 )
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.model import GranularityName, ModeName
-from docindex_dagster.stores.erasure import erase
+from docindex_dagster.stores.prune import erase_stores
 from tests.api.conftest import DECLARED, index_all
 
 UNREACHABLE = '\n[rerank]\nprovider = "remote"\nurl = "http://127.0.0.1:9/rerank"\n'
@@ -201,7 +201,7 @@ def test_tables_stay_those_of_their_generation(root, index):
 def test_tables_that_were_cleared_away_say_so(root, index):
     layout = Layout(root / ".docindex")
     tables = index.tables()
-    erase(layout)
+    erase_stores(layout)
 
     with pytest.raises(StoreError, match=r"cleared away .* call tables\(\) again") as reported:
         tables.chunks.to_arrow()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.cli import helping
-from docindex_dagster.core import pages
+from docindex_dagster.core import installation
 
 ROOT = Path(__file__).parents[2]
 
@@ -64,7 +64,7 @@ def test_what_is_not_there_is_an_error(run, words, message):
 
 
 def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch):
-    monkeypatch.setattr(pages, "pages", lambda: {"search": Path("search.md")})
+    monkeypatch.setattr(installation, "pages", lambda: {"search": Path("search.md")})
     page = "See [modes](search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
     assert helping._for_terminals(page) == (
         "See modes (`docindex help --page search`), above, [it](https://example.org).\n\n    [x](search.md)"
@@ -72,6 +72,6 @@ def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch
 
 
 def test_without_pages_the_commands_are_listed(run, monkeypatch):
-    monkeypatch.setattr(pages, "folder", lambda: None)
+    monkeypatch.setattr(installation, "pages_folder", lambda: None)
     output = run("help")
     assert (output.code, "search" in output.out) == (0, True)

@@ -15,7 +15,7 @@ from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.graph.scip.messages import index_message
+from docindex_dagster.graph.scip.format import index_message
 from tests.cli.conftest import index_in
 from tests.graph.scip.samples import FIXTURES
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import arrow_files
+from docindex_dagster.core import tables
 
 SECRET = "xkqzvwjhpfmbtrgd"
 HALVES = pa.list_(pa.field("item", pa.float16(), nullable=False), 4)
@@ -34,7 +34,7 @@ def test_a_slice_is_written_without_its_neighbors(tmp_path, make, neighbors):
     table = pa.table({"value": make([*[SECRET[:8]] * before, "whatever", *[SECRET[:8]] * after])}).slice(before, 1)
     file = tmp_path / "rows.arrow"
 
-    arrow_files.write(file, table.to_batches(), table.schema)
+    tables.write_arrow(file, table.to_batches(), table.schema)
 
     assert SECRET[:4].encode() not in file.read_bytes()
-    assert arrow_files.read(file).equals(table)
+    assert tables.read_arrow(file).equals(table)

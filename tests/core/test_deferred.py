@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.deferred import defer
+from docindex_dagster.stores.lance_table import defer
 
 PACKAGE = "slow_package"
 IN_USE = """

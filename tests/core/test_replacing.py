@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core.replacing import joined_by_path, replaced
+from docindex_dagster.core.tables import joined_by_path, replaced
 
 
 def _table(*rows: str) -> pa.Table:

@@ -11,7 +11,7 @@ import pytest
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode

@@ -4,9 +4,8 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
-from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.defs.tags import SOURCE_TAG, SOURCES_NAME
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import QUIET, Project
 

@@ -13,8 +13,8 @@ from obstore.store import MemoryStore
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.objects import replica, shared_stores
 from docindex_dagster.objects.bucket import Bucket

@@ -5,7 +5,7 @@ from typing import Any
 import dagster as dg
 
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.defs.resources import ONLY_TAG, PARTITION_TAG
+from docindex_dagster.defs.tags import ONLY_TAG, PARTITION_TAG
 from tests.defs.conftest import KEY
 
 

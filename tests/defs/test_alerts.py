@@ -16,8 +16,8 @@ from docindex_dagster.core.errors import AlertError, DamagedStoreError
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.alerts import ALERT_TAG, alert_on_failure
-from docindex_dagster.defs.resources import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
 from tests.defs.conftest import KEY, Project
 from tests.defs.quick_runs import quick_run
 from tests.recording import index_and_record

@@ -13,7 +13,7 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import catalog_asset
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from tests.defs.conftest import KEY, QUIET, Project
 from tests.defs.quick_runs import quick_run
 

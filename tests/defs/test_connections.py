@@ -10,7 +10,7 @@ import pytest
 from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from tests.defs.conftest import CONFIG, GUIDE, KEY, QUIET
 from tests.objects.postgres import Postgres, serving
 from tests.recording import index_and_record

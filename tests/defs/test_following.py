@@ -10,8 +10,9 @@ import pytest
 
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs import connections, requests
-from docindex_dagster.defs.requests import REQUEST_TAG, Request
+from docindex_dagster.defs import dead_runs, requests
+from docindex_dagster.defs.requests import Request
+from docindex_dagster.defs.tags import REQUEST_TAG
 from tests.defs.conftest import CONFIG, KEY
 from tests.objects.postgres import Postgres, serving
 
@@ -32,7 +33,7 @@ def instance(tmp_path: Path, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     with dg.DagsterInstance.get() as made:
-        connections.hold(made)
+        dead_runs.hold(made)
         yield made
 
 

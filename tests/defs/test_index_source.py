@@ -18,8 +18,8 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import stage_assets
-from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import FULL_TAG, EmbeddingModel
+from docindex_dagster.defs.resources import EmbeddingModel
+from docindex_dagster.defs.tags import FULL_TAG, SOURCES_NAME
 from docindex_dagster.embedding.protocol import Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.stages import stages

@@ -11,7 +11,7 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from docindex_dagster.defs import internals, newest, retention
+from docindex_dagster.defs import internals, retention
 
 PACKAGE = Path(internals.__file__).parents[1]
 PARTITIONS = dg.DynamicPartitionsDefinition(name="shelves")
@@ -149,7 +149,7 @@ def test_a_materialisation_names_the_events_that_it_was_made_from(instance):
     provenance = internals.extract_data_provenance_from_entry(made.event_log_entry)
     assert provenance is not None
     assert provenance.input_storage_ids == {dg.AssetKey("words"): source.storage_id}
-    assert source.storage_id in newest.newest(instance.event_log_storage).events
+    assert source.storage_id in retention.newest(instance.event_log_storage).events
 
 
 def test_backfills_are_asked_for_by_status(instance):

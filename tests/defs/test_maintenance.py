@@ -9,12 +9,11 @@ import pytest
 from docindex_dagster.cli import job
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.jobs import MAINTENANCE_TAG
-from docindex_dagster.defs.resources import REASON_TAG
-from docindex_dagster.defs.sensors import stores
+from docindex_dagster.defs import jobs
+from docindex_dagster.defs.tags import MAINTENANCE_TAG, REASON_TAG
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run
-from docindex_dagster.stores import compaction, maintenance
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import read_generation
 from tests.defs.conftest import KEY, QUIET, Project, new_project
 from tests.defs.daemon import Daemon
@@ -25,7 +24,7 @@ TAGS = {MAINTENANCE_TAG: "true"}
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Iterator[Project]:
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     with new_project(tmp_path) as project:
         yield project
 
@@ -90,7 +89,7 @@ def test_while_publications_go_on_it_rests_between_two(project, daemon, monkeypa
     quick_run(project.instance, key=None, job="maintain_stores", tags=TAGS)
     assert asked(daemon) == []
 
-    now = time.time() + stores._REST_S + 1
+    now = time.time() + jobs._REST_S + 1
     monkeypatch.setattr(time, "time", lambda: now)
 
     assert len(asked(daemon)) == 1
@@ -112,4 +111,4 @@ def test_a_job_of_a_server_does_it_itself_since_no_daemon_need_be_there(project)
     with journal.writing(project.layout, Run("5d0f0ae0-6b5c-4a7e-8a8f-0d3f4d0a7c11", KEY, "serve", 0.0)) as writer:
         assert job._indexed(load_settings(project.root), writer)["succeeded"]
 
-    assert not maintenance.is_due(project.layout)
+    assert not maintenance.why_due(project.layout)

@@ -11,8 +11,7 @@ import pytest
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import alerts, recorded_runs
-from docindex_dagster.defs.partitions import DOMAINS_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG
+from docindex_dagster.defs.tags import DOMAINS_NAME, PARTITION_TAG, REASON_TAG
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory

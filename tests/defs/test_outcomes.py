@@ -9,7 +9,7 @@ from dagster._core.events import EngineEventData
 from dagster_shared.error import SerializableErrorInfo
 
 from docindex_dagster.defs import failures, outcomes
-from docindex_dagster.defs.resources import PARTITION_TAG
+from docindex_dagster.defs.tags import PARTITION_TAG
 from docindex_dagster.status.source_status import Runs
 from tests.defs.conftest import KEY
 from tests.defs.quick_runs import quick_run, waiting_run

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
 from tests.defs.daemon import GIT, Daemon, check, declare, partitions, published

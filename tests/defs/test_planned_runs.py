@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, removal_config
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from tests.defs.conftest import KEY, Project
 
 

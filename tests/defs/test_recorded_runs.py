@@ -16,14 +16,13 @@ from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from docindex_dagster.cli import launch
 from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
-from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.locks import exclusive, step_noted
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.core.work import noted
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import recorded_runs
 from docindex_dagster.defs.dead_runs import process_tags
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
-from docindex_dagster.defs.resources import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
+from docindex_dagster.defs.tags import FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG, SOURCE_TAG, VERIFY_TAG
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs.model import Job, JobRequest
 from tests.defs.conftest import CODE, CONFIG, GUIDE, KEY, Project
@@ -152,7 +151,7 @@ class TestShowing:
 
         with (
             exclusive(project.layout.source_lock(KEY), f"run {run_id} of process 1", wait) as note,
-            noted(note, "chunks"),
+            step_noted(note, "chunks"),
         ):
             job = only(project, settings)
 

@@ -17,9 +17,8 @@ import pytest
 from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.dead_runs import LOST_TAG
-from docindex_dagster.defs.resources import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, ONLY_TAG, PARTITION_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.defs.tags import ENDED_AT_TAG, FULL_TAG, LAUNCHER_TAG, LOST_TAG, ONLY_TAG, PARTITION_TAG
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run, StageEntry, State

@@ -6,7 +6,7 @@ from docindex_dagster.cli.app import app
 from docindex_dagster.core import tables
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.jobs import removal_config
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.doctor import examine

@@ -14,9 +14,9 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core import events
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs import publishing
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.outcomes import MOST_REQUESTS
 from docindex_dagster.defs.requests import Request, pending
-from docindex_dagster.defs.sensors.due import MOST_REQUESTS
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.runner.entries import Mode
 from docindex_dagster.runner.runs import RunOutcome
 from tests.defs.conftest import KEY

@@ -7,9 +7,8 @@ import dagster as dg
 import pytest
 
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import VERIFY_TAG
 from docindex_dagster.defs.resources import Project as ProjectResource
+from docindex_dagster.defs.tags import SOURCES_NAME, VERIFY_TAG
 from docindex_dagster.sources import withdrawn
 from tests.defs.conftest import KEY, Project
 from tests.nights import distant_night

@@ -16,9 +16,9 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs import dead_runs
 from docindex_dagster.defs.dead_runs import process_tags, report_dead_runs
 from docindex_dagster.defs.jobs import removal_config
-from docindex_dagster.defs.resources import PARTITION_TAG, VERIFY_TAG
-from docindex_dagster.defs.sensors.due import delay_s
+from docindex_dagster.defs.outcomes import delay_s
 from docindex_dagster.defs.sensors.files import Memory
+from docindex_dagster.defs.tags import PARTITION_TAG, VERIFY_TAG
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from tests.defs.conftest import CONFIG, KEY, Project

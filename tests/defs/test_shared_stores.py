@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from docindex_dagster.defs.jobs import removal_config
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.objects import prepared
 from tests.defs.conftest import CONFIG, GUIDE, KEY
 from tests.defs.deployment import STORAGE

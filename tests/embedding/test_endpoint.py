@@ -17,8 +17,8 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.sources import registry
+from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.embedding.openai_server import KEY, serving
 
 

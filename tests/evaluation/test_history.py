@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from docindex_dagster.evaluation.history import History, indexed_commit, read_history
-from docindex_dagster.evaluation.indexed_files import IndexedFile
+from docindex_dagster.evaluation.questions import IndexedFile
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, path_to_name

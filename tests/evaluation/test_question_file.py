@@ -7,8 +7,8 @@ import pytest
 
 from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.evaluation.indexed_files import IndexedFile
 from docindex_dagster.evaluation.question_file import read_questions
+from docindex_dagster.evaluation.questions import IndexedFile
 
 FILES = {
     "git/app": {

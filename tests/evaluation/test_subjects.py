@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation.subjects import is_of_program, question_of, speaks_of_tests
+from docindex_dagster.evaluation.history import is_of_program, question_of, speaks_of_tests
 
 
 @pytest.mark.parametrize(

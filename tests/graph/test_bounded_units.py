@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.program import Units
 from docindex_dagster.callgraph.resolver import queries
 from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph import build
-from docindex_dagster.graph.file_rows import without_code
+from docindex_dagster.graph.build import without_code
 from tests.graph.built import build_graph, references_of
 from tests.graph.calls import PROGRAMS, chunks_of
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from docindex_dagster.graph.build import without_code
 from docindex_dagster.graph.failures import sentence_unreadable
-from docindex_dagster.graph.file_rows import without_code
 from docindex_dagster.status import catalog
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.built import build_graph, update_graph

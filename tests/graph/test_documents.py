@@ -12,7 +12,7 @@ from docindex_dagster.chunking.chunker import Sizes
 from docindex_dagster.graph.opened import OpenGraph, open_graphs
 from docindex_dagster.graph.prose import read_prose
 from docindex_dagster.graph.referred import anchor_of
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.source_graph import stray_edges
 from tests.graph.built import build_graph, update_graph
 from tests.graph.samples import KEY, chunks_of, edges, graph_of, opened
 

@@ -6,8 +6,7 @@ import pytest
 from docindex_dagster.callgraph.dependencies.tabling import Limits
 from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.source_graph import Graph, stray_edges
 from docindex_dagster.status import catalog
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.built import build_graph, update_graph

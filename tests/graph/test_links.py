@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.graph.links import Links, links
 from docindex_dagster.graph.opened import open_graphs
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import Node, Triple, node_table, triple_table
+from docindex_dagster.graph.source_graph import Graph, Node, Triple, node_table, triple_table
 
 SOURCE = "library/sample"
 FUNCTIONS = tuple("abcdef")

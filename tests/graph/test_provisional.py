@@ -12,11 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.settings import GraphSettings
-from docindex_dagster.graph.extraction import Extraction, version_of
-from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.graph.provisional import provisional
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.extraction import EVERYTHING, Extraction, GraphPlan, provisional, version_of
+from docindex_dagster.graph.source_graph import Graph, stray_edges
 from tests.graph.built import build_graph
 from tests.graph.test_incremental import Edited, edit
 

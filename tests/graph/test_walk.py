@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.graph.links import Links, links, links_of
+from docindex_dagster.graph.links import Links, links, links_of, walk
 from docindex_dagster.graph.opened import open_graphs
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import Node, Triple, node_table, triple_table
-from docindex_dagster.graph.walk import walk
+from docindex_dagster.graph.source_graph import Graph, Node, Triple, node_table, triple_table
 
 SOURCE = "library/sample"
 

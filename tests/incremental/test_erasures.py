@@ -16,7 +16,7 @@ from docindex_dagster.core.files import remove_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
-from docindex_dagster.stores import maintenance, packing, row_files
+from docindex_dagster.stores import maintenance, row_files
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
@@ -158,7 +158,7 @@ def erase_of_memory(folder: Path, number: int) -> dict[str, int]:
 @pytest.fixture(autouse=True)
 def _small_sources_have_several_files_and_packs(monkeypatch):
     monkeypatch.setattr(row_files, "_SMALL", 4)
-    monkeypatch.setattr(packing, "_MOST_LOOSE", 2)
+    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 2)
 
 
 def erase_in_rounds(folder: Path, number: int, rounds: int) -> int:

@@ -31,8 +31,8 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.clean_up import compact
+from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.publish import withdraw
-from docindex_dagster.stores.rollback import roll_back
 from tests.incremental.contents import difference, from_nothing, leftovers, problems, stores_of, tables_of
 from tests.incremental.work_trees import Repository, WorkTree
 

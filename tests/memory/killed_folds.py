@@ -25,8 +25,8 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.stores import doctor
+from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.rollback import roll_back
 from tests.memory.logs import DOMAIN, message
 from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, traces_of
 

@@ -8,7 +8,7 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.memory.fold import fold, why_due
 from docindex_dagster.memory.message import compose
-from docindex_dagster.stores import erasure
+from docindex_dagster.stores import prune
 from tests.memory.logs import DOMAIN
 from tests.memory.talks import home_of, log_of, overlay_of, project, say, traces_of
 
@@ -81,7 +81,9 @@ def test_what_is_said_after_it_was_forgotten_stays(talk):
     assert texts(talk) == ["a marmot whistles", "an eagle circles", SECRETS[0]]
 
 
-@pytest.mark.parametrize("step", ["docindex_dagster.stores.erasure.erase", "docindex_dagster.memory.log.Log.remove"])
+@pytest.mark.parametrize(
+    "step", ["docindex_dagster.stores.prune.erase_stores", "docindex_dagster.memory.log.Log.remove"]
+)
 def test_an_erasure_that_was_stopped_is_ended_by_the_next_fold(talk, monkeypatch, step):
     def stop(*_: object, **__: object) -> None:
         raise FullDiskError("it is full")
@@ -123,13 +125,13 @@ def test_concepts_go_also_where_none_are_looked_for_any_more(talk, change):
 
 def test_what_is_written_again_while_it_is_erased_stays_and_ends_no_erasure(talk, monkeypatch):
     log_of(talk).forget("session", "goes")
-    erased = erasure.erase
+    erased = prune.erase_stores
 
     def write_and_erase(home) -> None:
         say(log_of(talk), SECRETS[0], 9, "goes")
         erased(home)
 
-    monkeypatch.setattr("docindex_dagster.stores.erasure.erase", write_and_erase)
+    monkeypatch.setattr("docindex_dagster.stores.prune.erase_stores", write_and_erase)
     first = fold(talk, DOMAIN)
     monkeypatch.undo()
     second = fold(talk, DOMAIN)
@@ -142,7 +144,7 @@ def test_what_is_written_again_while_it_is_erased_stays_and_ends_no_erasure(talk
 def test_an_older_version_that_still_writes_keeps_an_erasure_unfinished(talk, monkeypatch):
     log = log_of(talk)
     log.forget("session", "goes")
-    erased = erasure.erase
+    erased = prune.erase_stores
 
     def write_and_erase(home) -> None:
         say(log, "whatever the cut sealed", 9)
@@ -150,7 +152,7 @@ def test_an_older_version_that_still_writes_keeps_an_erasure_unfinished(talk, mo
 
     with monkeypatch.context() as patch:
         patch.setattr("docindex_dagster.memory.log.Segment.is_open", lambda _: True)
-        patch.setattr("docindex_dagster.stores.erasure.erase", write_and_erase)
+        patch.setattr("docindex_dagster.stores.prune.erase_stores", write_and_erase)
         with pytest.raises(ErasureError, match="older docindex still writes"):
             fold(talk, DOMAIN)
 
@@ -165,7 +167,7 @@ def test_an_erasure_that_was_stopped_leaves_what_was_written_again(talk, monkeyp
 
     log_of(talk).forget("session", "goes")
     with monkeypatch.context() as patch:
-        patch.setattr("docindex_dagster.stores.erasure.erase", stop)
+        patch.setattr("docindex_dagster.stores.prune.erase_stores", stop)
         with pytest.raises(FullDiskError):
             fold(talk, DOMAIN)
     say(log_of(talk), SECRETS[0], 9, "goes")

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.memory.fold import fold, why_due
 from docindex_dagster.memory.overlay import Overlay
-from docindex_dagster.stores import compaction
-from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores import maintenance
+from docindex_dagster.stores.doctor import check, roll_back
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.rollback import roll_back
 from tests.memory.logs import DOMAIN, message
 from tests.memory.talks import edges_of, home_of, log_of, overlay_of, project, published_edges, say, view_of
 
@@ -113,7 +112,7 @@ def test_a_fold_with_nothing_new_publishes_nothing(talk):
 
 
 def test_the_stores_of_a_domain_are_maintained_by_its_folds(talk, monkeypatch):
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     say(log_of(talk), TEXTS[0], 1)
     assert fold(talk, DOMAIN).generation == 1
 

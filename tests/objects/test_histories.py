@@ -20,11 +20,10 @@ from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.shared_stores import SharedStores
-from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.doctor import check, roll_back
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEYS = ("git/a", "git/b", "library/c")

@@ -8,11 +8,10 @@ from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects import contents, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.stores.doctor import check
+from docindex_dagster.stores.doctor import check, roll_back
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEY = "library/sample"

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.pipeline.breakdown import changes
+from docindex_dagster.pipeline.stage import changes
 
 ROWS = st.dictionaries(st.sampled_from("abcde"), st.none() | st.sampled_from(["1", "2", ""]))
 

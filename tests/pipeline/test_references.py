@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.pipeline import references
+from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.runner.run import Ran, run_stages
@@ -98,7 +98,7 @@ def test_a_run_that_ends_before_the_references_are_written_loses_none(project, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(references, "build_references", stop)
+        patch.setattr(chunking, "build_references", stop)
         with pytest.raises(KeyboardInterrupt):
             project.run()
         project.write("d.py", "def delta():\n    return 2\n")
@@ -178,7 +178,7 @@ def test_a_file_that_had_bad_luck_is_tried_again(project):
     failed = found.set_column(found.schema.get_field_index("problem"), REFERENCES.field("problem"), problems)
     made_with = found.schema.metadata[MADE_WITH].decode()
     about = {b"docindex.made_of": tables.metadata_value(table, b"docindex.made_of").encode()}
-    references._write(project.layout, KEY, as_table(failed.replace_schema_metadata(None), made_with), about)
+    chunking._write(project.layout, KEY, as_table(failed.replace_schema_metadata(None), made_with), about)
 
     assert not is_current(project.settings(), project.source)
     assert numbers(project.run()) == {"files": 2, "reused": 1, "parsed_again": 1, "without_structure": 0}

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from docindex_dagster.pipeline.samples import well_known
+from docindex_dagster.pipeline.stage import well_known
 from tests.conftest import chunks_of
 
 

@@ -24,7 +24,7 @@ from docindex_dagster.runner.run import index, run_stages
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores import compaction
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.doctor import examine
 from docindex_dagster.stores.generation import PublishedSource, read_generation
 from docindex_dagster.stores.reader import open_reader
@@ -260,7 +260,7 @@ def test_what_was_stored_and_not_published_before_a_damage_was_met_is_published_
 def test_the_stores_are_maintained_for_all_machines(
     settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 3)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 3)
     publisher = at(settings, "publisher")
     for number in range(4):
         (settings.root / "one" / "page.md").write_text(f"# Marmots\n\nThey whistle {number} times.\n")

@@ -11,11 +11,11 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import DocindexError, LostTableError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.pipeline import embedding, stages
-from docindex_dagster.pipeline.references import REFERENCES_OF_FILES
+from docindex_dagster.pipeline.chunking import REFERENCES_OF_FILES
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Stage
 from docindex_dagster.runner import run as running
-from docindex_dagster.runner.stepped import NOT_RUN, SteppedRun
+from docindex_dagster.runner.run import NOT_RUN, SteppedRun
 from docindex_dagster.sources import registry
 from tests.defs.conftest import KEY, Project, new_project
 from tests.models import TinyEmbedder

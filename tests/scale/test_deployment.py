@@ -13,7 +13,7 @@ from functools import partial
 
 import pytest
 
-from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S
+from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S
 from docindex_dagster.objects.postgres_locks import LEASE_S
 from docindex_dagster.search.model import Mode
 from tests.scale import embedded

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import arrow_files
+from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.golden import golden_query
@@ -35,13 +35,13 @@ def publish(layout: Layout, key: str, *, is_turned: bool = False) -> None:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that are read."""
     names: list[str] = []
-    reading = arrow_files.read
+    reading = tables.read_arrow
 
     def read_file(path: Path) -> pa.Table:
         names.append(path.name)
         return reading(path)
 
-    monkeypatch.setattr(arrow_files, "read", read_file)
+    monkeypatch.setattr(tables, "read_arrow", read_file)
     return names
 
 

@@ -18,9 +18,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import EVERYTHING
-from docindex_dagster.graph.provisional import provisional
+from docindex_dagster.graph.extraction import EVERYTHING, Extraction, provisional
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.errors import SettingsError, SourceError
-from docindex_dagster.core.keys import base_key, is_branch
+from docindex_dagster.core.layout import base_key, is_branch
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.sources import edit, registry
 from tests.sources.conftest import new_repository

@@ -13,14 +13,13 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.embedding.cache import VectorCache, VectorSpill
 from docindex_dagster.search.live import LatestReader
-from docindex_dagster.stores import erasure, lance_table, takeover, tantivy_index
+from docindex_dagster.stores import lance_table, takeover, tantivy_index
 from docindex_dagster.stores import prune as prune_module
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.prune import prune
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
@@ -113,7 +112,7 @@ def test_a_generation_that_is_to_take_over_is_given_up(removed):
     ("module", "step"),
     [
         (tantivy_index, "fill"),
-        (erasure, "replace_generation"),
+        (prune_module, "replace_generation"),
         (takeover, "drop"),
         (lance_table, "drop_other_versions"),
     ],

@@ -109,18 +109,6 @@ def test_a_file_that_leads_out_of_the_stores_is_damaged(layout, outside):
         read_generation(layout)
 
 
-def test_the_file_that_an_earlier_docindex_kept_counts_from_when_it_is_there(layout):
-    """It had one name, which `CURRENT` did not say."""
-    replace_generation(layout, FIRST)
-    text = layout.current.read_text().replace('"previous"', '"unknown"')
-    layout.current.write_text(text)
-    assert read_generation(layout, previous=True) is None
-
-    layout.previous("PREVIOUS").write_text(text.replace('"number": 1', '"number": 0'))
-
-    assert read_generation(layout, previous=True).number == 0
-
-
 def test_a_publication_parses_what_was_published_and_what_is_now(layout, parsed):
     publish(layout, "alpha")
     publish(layout, "beta")

@@ -19,12 +19,11 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import link_files
-from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.erasure import erase
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.prune import erase_stores
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.models import TinyEmbedder
 
 CALLER = "from gear import engage\n\ndef irrigate(field):\n    '''Water the dry field.'''\n    return engage(field)\n"
@@ -268,7 +267,7 @@ def test_of_what_is_erased_nothing_is_left_in_it(linked):
     assert link_files.bring_up_to_date(linked.layout)
     gone -= {*open_reader(linked.layout).links.chunk_ids.to_pylist()}
 
-    erase(linked.layout)
+    erase_stores(linked.layout)
 
     (file,) = linked.files
     assert gone

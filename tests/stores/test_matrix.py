@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.stores import matrix as module
-from docindex_dagster.stores import signs
 from docindex_dagster.stores.matrix import largest
 from docindex_dagster.stores.parts import COLUMNS, Choose, Part, Parts
 
@@ -147,11 +146,12 @@ def test_signs_find_nearly_all_of_the_nearest_and_it_says_how_near_they_are(many
 def test_signs_let_a_part_of_the_vectors_be_compared(many, monkeypatch):
     compared: list[int] = []
 
-    def counting(stored: np.ndarray) -> np.ndarray:
-        compared.append(len(stored))
-        return signs.singles(stored)
+    def counting(query: np.ndarray, part: Part, rows: np.ndarray, out: np.ndarray) -> None:
+        compared.append(len(rows))
+        compare(query, part, rows, out)
 
-    monkeypatch.setattr(module, "singles", counting)
+    compare = module._compare_stored
+    monkeypatch.setattr(module, "_compare_stored", counting)
 
     nearest(many, unit(1, 64), everything, 10)
 

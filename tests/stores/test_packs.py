@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import arrow_files, tables
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -18,20 +18,11 @@ from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import (
-    erasure,
-    lance_table,
-    link_files,
-    maintenance,
-    matrix,
-    packing,
-    packs,
-)
-from docindex_dagster.stores.doctor import check, examine
+from docindex_dagster.stores import lance_table, link_files, maintenance, matrix, packs, prune
+from docindex_dagster.stores.doctor import check, examine, roll_back
 from docindex_dagster.stores.generation import Generation, read_generation
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import check_published, open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 from tests.traces import hiding_places, traces
 
@@ -74,7 +65,7 @@ def edges(layout: Layout) -> list[Any]:
 def _due_early() -> Iterator[None]:
     """They are due to be packed when there are as many as here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(packing, "_MOST_LOOSE", len(KEYS))
+        patch.setattr(maintenance, "_MOST_LOOSE", len(KEYS))
         yield
 
 
@@ -123,7 +114,7 @@ def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
     assert published(loose).graph_files() == before.graph_files()
     assert link_files.read(loose, published(loose)) is not None
     assert list(examine(loose)) == []
-    assert not maintenance.is_due(loose)
+    assert not maintenance.why_due(loose)
 
 
 def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(packed):
@@ -175,7 +166,7 @@ def test_publishing_the_same_again_leaves_it_in_its_pack(packed):
 
 
 def test_a_pack_that_is_half_empty_is_written_anew_with_others(packed, monkeypatch):
-    monkeypatch.setattr(packing, "_MOST_LOOSE", 3)
+    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 3)
     first = set(packs.of_packs(published(packed)))
     for key in KEYS[1:3]:
         publish_files(packed, key, files_of(key, "is another"))
@@ -191,7 +182,7 @@ def test_a_pack_that_is_half_empty_is_written_anew_with_others(packed, monkeypat
 
 
 def test_a_full_pack_stays_as_it_is(packed, monkeypatch):
-    monkeypatch.setattr(packing, "_MOST_LOOSE", 2)
+    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 2)
     monkeypatch.setattr(packs, "_FULL", 4)
     publish_files(packed, KEYS[1], files_of(KEYS[1], "is another"))
 
@@ -223,12 +214,12 @@ def test_a_pack_holds_so_many_sources(loose, monkeypatch):
 def test_a_large_source_has_files_of_its_own(loose, monkeypatch):
     monkeypatch.setattr(packs, "_SMALL", 1)
 
-    assert not maintenance.is_due(loose)
+    assert not maintenance.why_due(loose)
 
 
 @pytest.mark.parametrize("change", [lambda layout: publish_files(layout, KEYS[1], files_of(KEYS[1], "is new"))])
 def test_what_is_published_meanwhile_has_files_of_its_own(loose, monkeypatch, change: Callable[[Layout], object]):
-    packing_ = packing.pack
+    packing_ = maintenance.pack
 
     def pack(*rest: Any) -> dict[str, str]:
         done = packing_(*rest)
@@ -236,7 +227,7 @@ def test_what_is_published_meanwhile_has_files_of_its_own(loose, monkeypatch, ch
         withdraw(loose, KEYS[2])
         return done
 
-    monkeypatch.setattr(packing, "pack", pack)
+    monkeypatch.setattr(maintenance, "pack", pack)
     maintenance.maintain(loose)
 
     sources = published(loose).sources
@@ -250,8 +241,8 @@ def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
     expected = hits(loose)
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
-        "from docindex_dagster.stores import maintenance, packing, packs, clean_up;"
-        f"packing._MOST_LOOSE = {len(KEYS)}; done = packs.{step};"
+        "from docindex_dagster.stores import maintenance, packs, clean_up;"
+        f"maintenance._MOST_LOOSE = {len(KEYS)}; done = packs.{step};"
         f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'of_packs' else done(*rest);"
         f"clean_up.remove_old_generations = lambda *_: os._exit(9);"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
@@ -317,13 +308,13 @@ def test_an_erasure_leaves_nothing_in_packs_of_what_is_gone(loose):
     withdraw(loose, KEYS[1])
     expected = hits(loose), edges(loose)
 
-    erasure.erase(loose)
+    prune.erase_stores(loose)
 
     assert {place for place in traces(loose.home, SECRET, KEYS[1]) if not place.startswith("tables/")} == set()
     assert hiding_places(loose.home) == []
     [pack] = packs.of_packs(published(loose))
     assert packs.graphs(loose, pack).keys() == published(loose).graph_files() - published(loose).loose_graph_files()
-    assert arrow_files.read(packs.rows_file(loose.packs, pack)).num_rows == 2 * (len(KEYS) - 2)
+    assert tables.read_arrow(packs.rows_file(loose.packs, pack)).num_rows == 2 * (len(KEYS) - 2)
     assert (hits(loose), edges(loose)) == expected
     assert list(examine(loose)) == []
 

@@ -13,31 +13,19 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import GraphSettings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import EVERYTHING, GraphPlan
-from docindex_dagster.graph.provisional import provisional
+from docindex_dagster.graph.extraction import EVERYTHING, Extraction, GraphPlan, provisional
 from docindex_dagster.pipeline import publication as stage
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
-from docindex_dagster.stores import (
-    erasure,
-    generation,
-    graph_files,
-    lance_table,
-    link_files,
-    maintenance,
-    packing,
-    tantivy_index,
-)
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores import generation, graph_files, lance_table, link_files, maintenance, prune, tantivy_index
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.publish import Publication, publish, published_from
 from docindex_dagster.stores.published import open_tables
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, extracted, vectors_of
 
@@ -288,7 +276,7 @@ def test_who_opens_the_first_step_while_the_second_replaces_it_gets_a_graph(layo
 
 
 def test_a_pack_that_took_the_first_step_does_not_keep_its_graph(layout, monkeypatch):
-    monkeypatch.setattr(packing, "_MOST_LOOSE", 1)
+    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 1)
     run = Run(layout, AFTER)
     run.first()
     maintenance.maintain(layout)
@@ -307,7 +295,7 @@ def test_an_erasure_between_the_steps_does_no_harm(layout):
     run = Run(layout, AFTER)
     run.first()
 
-    erasure.erase(layout)
+    prune.erase_stores(layout)
     assert list(examine(layout)) == []
     run.second()
 

@@ -16,11 +16,10 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEY = "library/sample"

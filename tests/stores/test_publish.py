@@ -33,11 +33,10 @@ from docindex_dagster.stores import (
     tantivy_index,
 )
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, read_generation, replace_generation
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, extracted, publish_rows, references_of, vectors_of
 
@@ -266,19 +265,6 @@ def test_who_is_killed_before_current_is_replaced_loses_no_way_back(layout, monk
     assert roll_back(layout).number == first.number
     assert roll_back(layout).number == second.number
     assert [file.name for file in layout.all_previous] == [read_generation(layout).previous]
-
-
-def test_a_generation_of_an_earlier_version_can_be_rolled_back_to(layout):
-    publish_files(layout, FILES)
-    publish_files(layout, {"a.py": ["regretted"]})
-    previous_file(layout).replace(layout.previous("PREVIOUS"))
-    current = json.loads(layout.current.read_text())
-    del current["previous"]
-    layout.current.write_text(json.dumps(current))
-
-    roll_back(layout)
-
-    assert disagreement(held_everywhere(layout), chunks_of(FILES)) == ""
 
 
 def test_a_reader_goes_on_with_its_generation_while_others_are_published(layout):

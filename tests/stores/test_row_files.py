@@ -16,12 +16,11 @@ from docindex_dagster.search.matches import find_matches
 from docindex_dagster.search.scan import Pattern, holding
 from docindex_dagster.stores import clean_up, row_files
 from docindex_dagster.stores.difference import difference
-from docindex_dagster.stores.doctor import examine
-from docindex_dagster.stores.erasure import erase
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
+from docindex_dagster.stores.prune import erase_stores
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.reader import Reader, open_reader
-from docindex_dagster.stores.rollback import roll_back
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
 KEY = "library/sample"
@@ -230,7 +229,7 @@ def test_a_compaction_and_an_erasure_leave_nothing_of_what_is_gone(layout):
     source = publish_files(layout, files_of())
     assert len(source.rows) == 2
     assert _holding(layout, SECRET)
-    erase(layout)
+    erase_stores(layout)
     assert not _holding(layout, SECRET)
     reader = open_reader(layout)
     assert rows_of(layout, reader.generation.sources[KEY]) == made_of(files_of())

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.stores import signs as module
-from docindex_dagster.stores.signs import BITS, differences, signs, signs_of_query, singles
+from docindex_dagster.stores import matrix as module
+from docindex_dagster.stores.matrix import BITS, differences, signs, signs_of_query, singles
 
 
 def test_every_finite_half_is_the_same_number_as_a_single():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.core import arrow_files, tables
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.build import build_embeddings
@@ -17,13 +17,12 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.live import LatestReader
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, compaction, lance_table, maintenance, row_files, staging, takeover
-from docindex_dagster.stores.doctor import examine
+from docindex_dagster.stores import clean_up, lance_table, maintenance, row_files, staging, takeover
+from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
 from docindex_dagster.stores.publish import Publication, publish, withdraw
 from docindex_dagster.stores.reader import open_reader, open_written
-from docindex_dagster.stores.rollback import roll_back
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 from tests.conftest import chunks_of, extracted, publish_rows
@@ -388,7 +387,7 @@ def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_ne
 
 def test_maintaining_the_table_of_the_former_model_spares_the_one_that_a_rollback_needs(old, monkeypatch):
     monkeypatch.setattr(lance_table, "_GRACE", timedelta(0))
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     index_all(old, NEW)
     assert maintenance.bring_up_to_date(old)
     for text in ("one", "two"):
@@ -444,10 +443,10 @@ def test_the_doctor_finds_both_indexes_whole_half_way(half):
 
 def test_the_doctor_says_what_is_wrong_with_the_candidate_and_a_full_run_mends_it(half):
     [name] = read_next(half).sources[FIRST].rows
-    table = arrow_files.read(half.rows / name)
+    table = tables.read_arrow(half.rows / name)
     turned = pa.array(-table["vector"].combine_chunks().values.to_numpy())
     turned = pa.FixedSizeListArray.from_arrays(turned, table.schema.field("vector").type.list_size)
-    arrow_files.write(
+    tables.write_arrow(
         half.rows / "turned",
         table.set_column(table.schema.get_field_index("vector"), "vector", turned).to_batches(),
         table.schema,

@@ -106,7 +106,7 @@ def test_runs_in_dagster_do_no_more(hostile):
 import os
 import dagster as dg
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.partitions import SOURCES_NAME
+from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.defs.resources import Project
 root = os.getcwd()
 with dg.DagsterInstance.ephemeral() as instance:

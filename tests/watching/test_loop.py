@@ -26,9 +26,9 @@ from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.sources import registry, withdrawn
-from docindex_dagster.stores import compaction, maintenance
+from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.watching import loop, watched
+from docindex_dagster.watching import folders, loop
 from docindex_dagster.watching.loop import Watch
 
 LIBRARY = '[[source]]\nkind = "library"\npath = "{}"\n'
@@ -161,13 +161,13 @@ def test_the_links_of_the_graph_are_written_once_nothing_happened_for_a_while(pr
 
 
 def test_the_stores_are_maintained_once_nothing_happened_for_a_while(project, monkeypatch):
-    monkeypatch.setattr(compaction, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
     monkeypatch.setattr(loop, "_QUIET_S", 0.0)
     layout = Layout(load_settings(project.root).home)
     with project.watched() as watch:
         until(watch, layout.links.exists)
     with project.watched() as watch:
-        until(watch, lambda: not maintenance.is_due(layout))
+        until(watch, lambda: not maintenance.why_due(layout))
 
 
 def test_what_changes_while_a_run_goes_on_is_indexed_by_the_next(project: Project):
@@ -281,7 +281,7 @@ def test_edits_are_noticed_after_a_folder_around_the_source_was_replaced(project
 
 def test_an_edit_of_a_file_does_not_list_the_folders(project, monkeypatch):
     with project.watched() as watch:
-        monkeypatch.setattr(watched, "folders_of", NotImplemented)
+        monkeypatch.setattr(folders, "folders_of", NotImplemented)
         project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
         until(watch, lambda: project.finds("Marmots"))
 

@@ -14,13 +14,12 @@ from docindex_dagster.core.background import Attempts
 from docindex_dagster.core.errors import ObjectStoreError, SourceError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.checks import REMOTES_ANSWER, evaluation
-from docindex_dagster.defs.dead_runs import LOST_TAG
 from docindex_dagster.defs.jobs import index_source
-from docindex_dagster.defs.partitions import SOURCES_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
-from docindex_dagster.defs.sensors.cursor import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
-from docindex_dagster.defs.sensors.due import MOST_REQUESTS, LastRuns, delay_s, last_runs
+from docindex_dagster.defs.outcomes import MOST_REQUESTS, LastRuns, delay_s, last_runs
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.sensors import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
+from docindex_dagster.defs.stage_assets import REMOTES_ANSWER, source_evaluation
+from docindex_dagster.defs.tags import DATA_VERSION_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME
 from docindex_dagster.pipeline.current import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.fingerprint import fingerprint, of_commit
@@ -99,7 +98,7 @@ def git_head_changed(context: dg.SensorEvaluationContext, project: Project) -> d
     result = tick.look_at(repositories, remotes)
     if _silent(remotes).keys() == _silent(memory.remotes).keys() and context.cursor:
         return result
-    return result._replace(asset_events=[*result.asset_events, evaluation(REMOTES_ANSWER, _silent(remotes))])
+    return result._replace(asset_events=[*result.asset_events, source_evaluation(REMOTES_ANSWER, _silent(remotes))])
 
 
 def _silent(remotes: Mapping[str, RemoteSeen]) -> dict[str, str]:
@@ -204,7 +203,7 @@ class _Tick:
             return before, None
         asked_at = before.asked_at if before is not None and is_same else 0
         waiting = seen.model_copy(update={"is_open": True, "asked_at": asked_at})
-        last = last_runs(self.context.instance, {PARTITION_TAG: look.source.key}, LOST_TAG)
+        last = last_runs(self.context.instance, {PARTITION_TAG: look.source.key})
         step = _step(last, before, waiting, lambda: look.is_indexed(self.settings))
         if step is not Step.ASK or not may_ask:
             return (seen if step is Step.SETTLED else waiting), None
@@ -302,7 +301,7 @@ class _Look:
         return dg.AssetObservation(
             "source",
             partition=self.source.key,
-            tags={"dagster/data_version": self.state},
+            tags={DATA_VERSION_TAG: self.state},
             metadata={
                 "from": remote.url if remote else str(self.source.path),
                 **({"commit": self.commit} if self.commit else {}),

@@ -10,12 +10,11 @@ from pydantic import Field
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs.dead_runs import LOST_TAG
-from docindex_dagster.defs.jobs import FINISHED, fold_memory
-from docindex_dagster.defs.partitions import DOMAINS, DOMAINS_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, Project
-from docindex_dagster.defs.sensors.cursor import MEMORY_INTERVAL_S, Remembered
-from docindex_dagster.defs.sensors.due import CANCELED, MOST_REQUESTS, LastRuns, last_runs
+from docindex_dagster.defs.jobs import fold_memory
+from docindex_dagster.defs.outcomes import CANCELED, FINISHED, MOST_REQUESTS, LastRuns, last_runs
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.sensors import MEMORY_INTERVAL_S, Remembered
+from docindex_dagster.defs.tags import DOMAINS, DOMAINS_NAME, PARTITION_TAG, REASON_TAG
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import state_of, why_due
 
@@ -97,17 +96,16 @@ class _Tick:
             return before, None
         if reason is None:
             return Asked(), None
-        last = last_runs(self.context.instance, {PARTITION_TAG: key}, LOST_TAG)
+        last = last_runs(self.context.instance, {PARTITION_TAG: key})
         if not self._is_time(last, before, state):
             return before, None
         return Asked(state=state, at=time.time()), dg.RunRequest(partition_key=key, tags={REASON_TAG: reason})
 
     def _is_time(self, last: LastRuns, before: Asked, state: str) -> bool:
         """Whether a run of a domain that is due may be asked for."""
-        now = time.time()
-        if last.is_unfinished or not last.may_try_again(now):
+        if not last.may_ask():
             return False
-        if last.status in CANCELED and now < last.ended + self.settings.memory.fold_minutes * 60:
+        if last.status in CANCELED and time.time() < last.ended + self.settings.memory.fold_minutes * 60:
             return False
         # It ran for what there is now, and nothing came of it: asking again would bring the same.
         is_done = before.state == state and last.began >= before.at and not last.failures

@@ -1,6 +1,5 @@
 """`sources_changed`: partitions live and die with the sources that `docindex.toml` declares."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,13 +9,13 @@ from pydantic import Field
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.defs import shared
-from docindex_dagster.defs.checks import FOLDERS_ARE_THERE, evaluation, missing
-from docindex_dagster.defs.dead_runs import LOST_TAG, report_dead_runs
+from docindex_dagster.defs.dead_runs import report_dead_runs
 from docindex_dagster.defs.jobs import REMOVE_SOURCE, index_source, removal_config
-from docindex_dagster.defs.partitions import SOURCES, SOURCES_NAME
-from docindex_dagster.defs.resources import PARTITION_TAG, REASON_TAG, SOURCE_TAG, Project
-from docindex_dagster.defs.sensors.cursor import SOURCES_INTERVAL_S, Remembered
-from docindex_dagster.defs.sensors.due import MOST_REQUESTS, last_runs
+from docindex_dagster.defs.outcomes import MOST_REQUESTS, last_runs
+from docindex_dagster.defs.resources import Project
+from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S, Remembered
+from docindex_dagster.defs.stage_assets import FOLDERS_ARE_THERE, missing, source_evaluation
+from docindex_dagster.defs.tags import PARTITION_TAG, REASON_TAG, SOURCE_TAG, SOURCES, SOURCES_NAME
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status import source_status
@@ -119,7 +118,7 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     todo = plan(_state(Layout(published.home), declared, partitions, context), before)
     for key in todo.forget:
         shared.forget_taken_out(instance, settings, key)
-    removals = {key: reason for key, reason in todo.remove.items() if _may_remove(instance, key)}
+    removals = {key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_ask()}
     # With many new sources, the sensors on their files ask for those that are left.
     first = todo.index[:MOST_REQUESTS]
     requests = [*map(_first_run, first), *(_removal(key, reason) for key, reason in removals.items())]
@@ -133,7 +132,7 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
         run_requests=requests,
         skip_reason=None if requests else dg.SkipReason(idle),
         dynamic_partitions_requests=[SOURCES.build_add_request(list(todo.add))] if todo.add else [],
-        asset_events=[evaluation(FOLDERS_ARE_THERE, is_missing)] if is_news else [],
+        asset_events=[source_evaluation(FOLDERS_ARE_THERE, is_missing)] if is_news else [],
         cursor=memory.model_dump_json(),
     )
 
@@ -160,11 +159,6 @@ def _places(declared: Mapping[str, Source]) -> dict[str, str]:
         key: f"{source.remote.url} {source.remote.ref or ''}" if source.remote else str(source.path)
         for key, source in declared.items()
     }
-
-
-def _may_remove(instance: dg.DagsterInstance, key: str) -> bool:
-    last = last_runs(instance, {SOURCE_TAG: key}, LOST_TAG)
-    return not last.is_unfinished and last.may_try_again(time.time())
 
 
 def _first_run(key: str) -> dg.RunRequest:

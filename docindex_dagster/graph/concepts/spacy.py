@@ -14,7 +14,7 @@ from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.documents.words import words
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
-from docindex_dagster.graph.concepts.words import is_term
+from docindex_dagster.graph.concepts.patterns import is_term
 from docindex_dagster.graph.prose import Paragraph
 
 if TYPE_CHECKING:

@@ -14,11 +14,20 @@ import pyarrow as pa
 
 from docindex_dagster.callgraph.languages import has_calls
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.graph.scip.defined import Defined, File, files_of
-from docindex_dagster.graph.scip.messages import DEFINITION, UTF8, UTF8_TEXT, index_message
-from docindex_dagster.graph.scip.sites import RESULT, Site, Sites, last_of
-from docindex_dagster.graph.scip.symbols import METHOD, NAMESPACE, TERM, TYPE, Descriptor, written
-from docindex_dagster.graph.triple import OUTSIDE
+from docindex_dagster.graph.scip.format import (
+    DEFINITION,
+    METHOD,
+    NAMESPACE,
+    TERM,
+    TYPE,
+    UTF8,
+    UTF8_TEXT,
+    Descriptor,
+    index_message,
+    written_symbol,
+)
+from docindex_dagster.graph.scip.sites import RESULT, Defined, File, Site, Sites, files_of, last_of
+from docindex_dagster.graph.source_graph import OUTSIDE
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.text import read_document
 
@@ -174,7 +183,7 @@ class _Document:
     def _symbol(self, file: File, identifier: str) -> str:
         """The name of what a file defines: behind its path, and all that is around it."""
         folders = [Descriptor(part, NAMESPACE) for part in file.path.split("/")]
-        return written(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
+        return written_symbol(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
 
 
 def _meant(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -> Iterator[tuple[Site, str]]:

@@ -14,10 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.units import Chunks
-from docindex_dagster.graph.elsewhere import dotted, is_meant
+from docindex_dagster.graph.referred import dotted, is_meant
 from docindex_dagster.graph.scip.sites import RESULT, last_of
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import EXTERNAL, OUTSIDE, UNRESOLVED, Triple, outside_nodes, triple_table
+from docindex_dagster.graph.source_graph import (
+    EXTERNAL,
+    OUTSIDE,
+    UNRESOLVED,
+    Graph,
+    Triple,
+    outside_nodes,
+    triple_table,
+)
 
 PRECISE = "precise"
 """How the resolution of an edge begins that an index proves; the name of its tool is behind it."""

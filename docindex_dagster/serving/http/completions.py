@@ -18,7 +18,7 @@ from docindex_dagster.answering.citations import Citation
 from docindex_dagster.answering.conversation import Conversation, Turn
 from docindex_dagster.answering.events import Answer, Event, Spent, Step
 from docindex_dagster.answering.link_filter import LinkFilter
-from docindex_dagster.answering.marks import marks_of
+from docindex_dagster.answering.markdown import marks_of
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.llm.chat import Delta

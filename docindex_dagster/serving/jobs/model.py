@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from docindex_dagster.core import tables, work
+from docindex_dagster.core import locks, tables
 from docindex_dagster.core.errors import JobError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
@@ -126,7 +126,7 @@ def position_at(stage: str, done: int | None, total: int | None) -> Position:
 
 def position_of(layout: Layout, source: str | None, run_id: str) -> Position:
     """Return where a run is that works on a source of this home, by the lock that it holds."""
-    at_work = work.on_source(layout, source) if source else None
+    at_work = locks.holder(layout.source_lock(source)) if source else None
     if at_work is None or at_work.step is None or run_id not in at_work.owner:
         return NOT_BEGUN
     return position_at(at_work.step.stage, at_work.step.done, at_work.step.total)

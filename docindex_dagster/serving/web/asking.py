@@ -11,8 +11,8 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.answering import feedback
 from docindex_dagster.answering.citations import State
-from docindex_dagster.answering.extractive import HOW_TO_SET
 from docindex_dagster.answering.feedback import Cited, Feedback, Verdict
+from docindex_dagster.answering.rendering import HOW_TO_SET
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.serving.http.served import Project

@@ -11,12 +11,10 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.graph import extraction
-from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.plan import GraphPlan
+from docindex_dagster.graph.extraction import Extraction, GraphPlan
 from docindex_dagster.graph.scip import table
+from docindex_dagster.graph.scip.format import index_message, read_index
 from docindex_dagster.graph.scip.importing import Imported, imported
-from docindex_dagster.graph.scip.index import read
-from docindex_dagster.graph.scip.messages import index_message
 from docindex_dagster.graph.source_graph import Graph
 from tests.graph.built import references_of
 from tests.graph.calls import chunks_of
@@ -65,7 +63,7 @@ class Shop:
         self.scip.write_bytes(message.SerializeToString())
 
     def imported(self) -> Imported:
-        return imported(read(self.scip), self.folder, self.chunks())
+        return imported(read_index(self.scip), self.folder, self.chunks())
 
     def keep(self) -> Imported:
         """Import, as the command does."""

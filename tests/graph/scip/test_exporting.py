@@ -6,11 +6,9 @@ import pytest
 
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.scip.exporting import Exported, exported
+from docindex_dagster.graph.scip.format import DEFINITION, index_message, parse_symbol, read_index
 from docindex_dagster.graph.scip.importing import imported
-from docindex_dagster.graph.scip.index import read
 from docindex_dagster.graph.scip.merge import merged
-from docindex_dagster.graph.scip.messages import DEFINITION, index_message
-from docindex_dagster.graph.scip.symbols import parse
 from tests.graph.built import build_graph
 from tests.graph.calls import PROGRAMS, chunks_of
 from tests.graph.scip.samples import KEY, Shop, calls, precise
@@ -42,7 +40,7 @@ def test_each_symbol_is_defined_where_its_name_stands(python):
     found = texts(python.folder, message_of(python.folder))
     defined = {symbol: name for name, symbol, is_definition in found if is_definition}
     assert defined["docindex . library/program . shop/`goods.py`/Book#price()."] == "price"
-    assert {parse(symbol).name for symbol in defined} == {
+    assert {parse_symbol(symbol).name for symbol in defined} == {
         "Item",
         "Book",
         "price",
@@ -54,7 +52,7 @@ def test_each_symbol_is_defined_where_its_name_stands(python):
         "each",
         "fill",
     }
-    assert all(parse(symbol).name == name for symbol, name in defined.items())
+    assert all(parse_symbol(symbol).name == name for symbol, name in defined.items())
 
 
 def test_each_call_stands_where_its_name_is_written(python):
@@ -120,7 +118,7 @@ def test_what_is_written_and_imported_proves_the_same_edges(tmp_path, language):
     chunks = shop.chunks()
     once = merged(build_graph(chunks), shop.imported().table, chunks)
     shop.scip.write_bytes(exported(open_graphs({KEY: once}), KEY, shop.folder, chunks).data)
-    again = merged(build_graph(chunks), imported(read(shop.scip), shop.folder, chunks).table, chunks)
+    again = merged(build_graph(chunks), imported(read_index(shop.scip), shop.folder, chunks).table, chunks)
     inside = {edge for edge in precise(once) if calls(once)[edge]["object_type"] not in OUTSIDE}
     assert inside <= precise(again)
     assert {row["resolution"] for edge, row in calls(again).items() if edge in inside} == {"precise, docindex"}
@@ -136,7 +134,7 @@ def test_programs_in_all_languages_come_back(language):
         if not found.documents:
             continue
         message = index_message().FromString(found.data)
-        assert all(parse(one.symbol) for document in message.documents for one in document.occurrences)
+        assert all(parse_symbol(one.symbol) for document in message.documents for one in document.occurrences)
         file = read_back(found)
         again = imported(file, program, chunks)
         assert again.refused == {}
@@ -150,4 +148,4 @@ def read_back(found: Exported):
     with NamedTemporaryFile(suffix=".scip") as file:
         file.write(found.data)
         file.flush()
-        return read(Path(file.name))
+        return read_index(Path(file.name))

@@ -5,9 +5,10 @@ import random
 import pytest
 
 from docindex_dagster.core.errors import ScipError
-from docindex_dagster.graph.scip import index as index_module
+from docindex_dagster.graph.scip import format as index_module
 from docindex_dagster.graph.scip import table
-from docindex_dagster.graph.scip.documents import (
+from docindex_dagster.graph.scip.format import UTF8, UTF16, UTF32, byte_column, read_index
+from docindex_dagster.graph.scip.importing import (
     DAMAGED,
     EDITED,
     NO_CALLS,
@@ -15,10 +16,8 @@ from docindex_dagster.graph.scip.documents import (
     OUTSIDE,
     REPEATED,
     UNKNOWN,
+    imported,
 )
-from docindex_dagster.graph.scip.importing import imported
-from docindex_dagster.graph.scip.index import byte_column, read
-from docindex_dagster.graph.scip.messages import UTF8, UTF16, UTF32
 from tests.graph.calls import chunks_of
 from tests.graph.scip.samples import KEY, Shop
 
@@ -119,7 +118,7 @@ def test_a_link_out_of_the_source_is_not_followed(python, tmp_path):
     (tmp_path / "elsewhere.py").write_bytes((python.folder / "shop/cart.py").read_bytes())
     (python.folder / "shop/cart.py").unlink()
     (python.folder / "shop/cart.py").symlink_to(tmp_path / "elsewhere.py")
-    assert imported(read(python.scip), python.folder, chunks).refused == {EDITED: ["shop/cart.py"]}
+    assert imported(read_index(python.scip), python.folder, chunks).refused == {EDITED: ["shop/cart.py"]}
 
 
 def test_a_file_that_is_not_indexed_is_refused(python):
@@ -146,7 +145,7 @@ def test_a_document_counts_once(python):
 def test_a_file_that_was_edited_since_it_was_indexed_is_refused(python):
     chunks = python.chunks()
     python.edit("shop/cart.py", lambda text: text + "\n")
-    found = imported(read(python.scip), python.folder, chunks)
+    found = imported(read_index(python.scip), python.folder, chunks)
     assert found.refused == {EDITED: ["shop/cart.py"]}
 
 
@@ -208,20 +207,20 @@ def test_where_no_document_fits_nothing_is_imported(python):
 
 def test_a_file_that_is_not_there_says_so(tmp_path):
     with pytest.raises(ScipError, match=r"cannot be read: No such file"):
-        read(tmp_path / "nothing.scip")
+        read_index(tmp_path / "nothing.scip")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08\x01", b"not a file of SCIP", bytes(1000), b"\xff" * 1000])
 def test_what_is_no_file_of_scip_says_so(tmp_path, data):
     (tmp_path / "index.scip").write_bytes(data)
     with pytest.raises(ScipError, match=r"no file of SCIP"):
-        read(tmp_path / "index.scip")
+        read_index(tmp_path / "index.scip")
 
 
 def test_a_file_over_the_limit_is_refused(python, monkeypatch):
     monkeypatch.setattr(index_module, "MOST_BYTES", 1 << 10)
     with pytest.raises(ScipError, match=r"is larger than"):
-        read(python.scip)
+        read_index(python.scip)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -254,7 +253,7 @@ def test_an_index_of_a_folder_in_the_source_is_of_the_files_in_it(python, tmp_pa
         message.metadata.project_root = (tmp_path / "program").as_uri()
 
     python.change_index(change)
-    found = imported(read(python.scip), tmp_path, chunks_of(tmp_path))
+    found = imported(read_index(python.scip), tmp_path, chunks_of(tmp_path))
     assert found.files == ["program/shop/__init__.py", "program/shop/cart.py", "program/shop/goods.py"]
 
 

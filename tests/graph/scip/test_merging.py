@@ -7,14 +7,11 @@ import pyarrow.compute as pc
 import pytest
 
 from docindex_dagster.core import tables
+from docindex_dagster.graph.extraction import GraphPlan, write
 from docindex_dagster.graph.extraction import read as read_graph
-from docindex_dagster.graph.extraction import write
-from docindex_dagster.graph.plan import GraphPlan
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.scip.merge import merged, stale_files, stale_sentence
-from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.graph.triple import outside_nodes
-from docindex_dagster.graph.verify import stray_edges
+from docindex_dagster.graph.source_graph import Graph, outside_nodes, stray_edges
 from tests.graph.built import build_graph
 from tests.graph.scip.samples import KEY, Edge, Shop, calls, graph_of, precise
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.graph.scip.symbols import Descriptor, Symbol, parse, written
+from docindex_dagster.graph.scip.format import Descriptor, Symbol, parse_symbol, written_symbol
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from docindex_dagster.graph.scip.symbols import Descriptor, Symbol, parse, writt
     ],
 )
 def test_a_symbol_is_a_package_and_descriptors(text, package, descriptors):
-    assert parse(text) == Symbol(package, tuple(Descriptor(*each) for each in descriptors))
+    assert parse_symbol(text) == Symbol(package, tuple(Descriptor(*each) for each in descriptors))
 
 
 @pytest.mark.parametrize(
@@ -35,18 +35,18 @@ def test_a_symbol_is_a_package_and_descriptors(text, package, descriptors):
     ["", "local 7", "local 7 a b c", "a . . .", "a . . . ", "a . . . f", "a . . . f(", "a . . . `f", "ü . . . é f#"],
 )
 def test_what_is_no_global_symbol_is_none(text):
-    assert parse(text) is None
+    assert parse_symbol(text) is None
 
 
 @given(st.text(st.characters(exclude_characters="\0"), min_size=1), st.sampled_from(["#", "().", ".", "/", "!"]))
 def test_any_name_comes_back(name, suffix):
-    text = written("docindex", "", "a source", "", [Descriptor("src", "/"), Descriptor(name, suffix)])
-    found = parse(text)
+    text = written_symbol("docindex", "", "a source", "", [Descriptor("src", "/"), Descriptor(name, suffix)])
+    found = parse_symbol(text)
     assert found is not None
     assert found.descriptors == (Descriptor("src", "/"), Descriptor(name, suffix))
 
 
 @given(st.text())
 def test_no_text_breaks_the_reader(text):
-    assert parse(text) is None or text
-    assert parse(f"a b c d {text}") is None or text
+    assert parse_symbol(text) is None or text
+    assert parse_symbol(f"a b c d {text}") is None or text

@@ -16,7 +16,7 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
-from docindex_dagster.defs.dead_runs import LOST_TAG
+from docindex_dagster.defs.tags import LOST_TAG
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run, State
 from docindex_dagster.serving.jobs.model import JobRequest
