@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.jobs import ChunkedFiles, FileJob

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.code.languages import holds_symbols
 from docindex_dagster.documents.convert import is_converted
 from docindex_dagster.sources.secrets import Secret

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
+from docindex_dagster.callgraph.table import REFERENCES, as_table, of_files, referring, settled, usable, without
 from docindex_dagster.chunking.cutting import Wanted, cut
 from docindex_dagster.chunking.versions import references_fingerprint
 from docindex_dagster.core.settings import ChunkingSettings
@@ -74,7 +73,7 @@ def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: Chunki
 
 
 def _changed(files: pa.Table) -> pa.Table:
-    from docindex_dagster.callgraph.table_rows import Extracted, reference_rows  # it loads the whole representation
+    from docindex_dagster.callgraph.table import Extracted, reference_rows  # it loads the whole representation
 
     problem = "changed: it is another file by now"
     rows = files.to_pylist()

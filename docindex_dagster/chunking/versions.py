@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.schema import REFERENCES_VERSION
+from docindex_dagster.callgraph.table import REFERENCES_VERSION
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.sources.memory import RULES
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import lacking
+from docindex_dagster.callgraph.table import REFERENCES, lacking
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError
 from docindex_dagster.core.hashing import digest_parts

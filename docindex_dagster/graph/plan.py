@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.dependencies.tabling import Limits
+from docindex_dagster.callgraph.tabling import Limits
 from docindex_dagster.chunking.versions import extraction_fingerprint
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout

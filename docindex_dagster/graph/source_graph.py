@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
+from docindex_dagster.callgraph.tabling import TIME_OUT
 from docindex_dagster.core.hashing import digest_parts
 
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"

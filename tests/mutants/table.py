@@ -14,12 +14,12 @@ NONE = frozenset[str]()
 PARTS = "callgraph.resolver"
 SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.selves", f"{PARTS}.imports"
 NAMESPACES, HIERARCHY, CLASSES = f"{PARTS}.namespaces", f"{PARTS}.hierarchy", f"{PARTS}.classes"
-DEFINITIONS, MEMBERS, RESULTS = f"{PARTS}.definitions", f"{PARTS}.members", f"{PARTS}.results"
+MEMBERS, RESULTS = f"{PARTS}.members", f"{PARTS}.results"
 TYPES, ARGUMENTS, CALLS = f"{PARTS}.types", f"{PARTS}.arguments", f"{PARTS}.calls"
 SPACES, OVERLOADS, BUILTINS = f"{PARTS}.spaces", f"{PARTS}.overloads", f"{PARTS}.builtins"
-DISPATCH, UNITS = f"{PARTS}.dispatch", "callgraph.units"
+UNITS = "callgraph.units"
 READ, LANGUAGE = "callgraph.extract", "callgraph.languages"
-PLACES, LAMBDAS, STATEMENTS = f"{READ}.places", f"{READ}.lambdas", f"{READ}.statements"
+PLACES, LIBRARY, STATEMENTS = f"{READ}.places", f"{READ}.library", f"{READ}.statements"
 VARIABLES, EXPRESSIONS, DECLARATIONS = f"{READ}.variables", f"{READ}.expression_rules", f"{READ}.declarations"
 SWIFT, SCALA = f"{LANGUAGE}.swift", f"{LANGUAGE}.scala"
 RULES = "callgraph.languages:RULES"
@@ -38,7 +38,7 @@ def without_capture(captures: Mapping[str, Any], capture: str) -> Any:
 MUTANTS = (
     # Scopes.
     Mutant("scopes", "a name is looked for in the scopes around it", f"{SCOPES}:_in_scope", None),
-    Mutant("unique names", "a block hides variables for its own length", f"{READ}.shadows:region_of", None),
+    Mutant("unique names", "a block hides variables for its own length", f"{READ}.renaming:region_of", None),
     Mutant("written functions", "functions that are elements of a collection", f"{SCOPES}:function_named"),
     Mutant("bare names", "a name of Ruby may be a call", f"{SCOPES}:name_or_call"),
     Mutant("names of itself", "`this`, `super`, `self`, `crate`", f"{SELVES}:of_itself", None),
@@ -90,7 +90,7 @@ MUTANTS = (
     Mutant("extended configurations", "what tsconfig extends", f"{LANGUAGE}.ecmascript_configs:_Reader._base", None),
     Mutant("entries of packages", "what package.json exports", f"{LANGUAGE}.ecmascript_configs:_entries"),
     Mutant("names in packages", "what package.json names inside", f"{LANGUAGE}.ecmascript_configs:_own_names"),
-    Mutant("modules loaded later", "React.lazy and its like", f"{READ}.library:loaded", None),
+    Mutant("modules loaded later", "React.lazy and its like", f"{LIBRARY}:loaded", None),
     Mutant("renamed crates", "crates under other names", f"{LANGUAGE}.rust:_renamed"),
     Mutant("modules of Go", "the folder of a package", f"{LANGUAGE}.go:find"),
     Mutant("modules of Rust", "the file of a module or crate", f"{LANGUAGE}.rust:find"),
@@ -112,10 +112,10 @@ MUTANTS = (
     ),
     Mutant("overriding", "a method that a class calls on itself", f"{CALLS}:_overriding"),
     Mutant("overriding by use", "not where only objects of others run it", f"{CALLS}:_may_run_in", True),
-    Mutant("dynamic dispatch", "the methods that may run instead", f"{DISPATCH}:implementations"),
-    Mutant("held classes", "of Python: a variable may hold one below", f"{DISPATCH}:_is_held", False),
-    Mutant("interfaces of Go", "types that have all methods of one", f"{DISPATCH}:_structural"),
-    Mutant("calls of super", "nothing overrides what is named by its class", f"{DISPATCH}:_is_of_super", False),
+    Mutant("dynamic dispatch", "the methods that may run instead", f"{CALLS}:implementations"),
+    Mutant("held classes", "of Python: a variable may hold one below", f"{CALLS}:_is_held", False),
+    Mutant("interfaces of Go", "types that have all methods of one", f"{CALLS}:_structural"),
+    Mutant("calls of super", "nothing overrides what is named by its class", f"{CALLS}:_is_of_super", False),
     Mutant("derived classes", "the classes that name a class as a base", f"{HIERARCHY}:derived"),
     Mutant("parts of classes", "classes of Ruby that are opened again", f"{HIERARCHY}:_reopened"),
     Mutant("impls", "impls of Rust in other files", f"{HIERARCHY}:impls"),
@@ -157,7 +157,7 @@ MUTANTS = (
     Mutant("several results", "of Go: each goes to a variable", f"{READ}.patterns:assigned_part", UNKNOWN),
     Mutant("either type", "one of several declared types", f"{READ}.types:_one_of", None),
     Mutant("objects or functions", "what is declared as either", f"{TYPES}:may_be_function", False),
-    Mutant("bounds of Python", "what a type parameter is bound by", f"{READ}.library:bounded", None),
+    Mutant("bounds of Python", "what a type parameter is bound by", f"{LIBRARY}:bounded", None),
     Mutant("parts of tuples", "of Python: each goes to a name", f"{READ}.patterns:unpacked", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers")),
     Mutant("leading arguments", "of Rust: Result holds its first argument", RULES, without("leading")),
@@ -181,8 +181,8 @@ MUTANTS = (
     Mutant("methods of collections", "what methods of the library give", f"{BUILTINS}:result_of"),
     Mutant("results of Rust", "what methods of standard types give", "callgraph.resolver.rust_std:rust_result"),
     Mutant("plain results", "texts and numbers of the library", f"{BUILTINS}:plain_result", None),
-    Mutant("mapped elements", "what a mapping makes of all elements", f"{LAMBDAS}:mapped", None),
-    Mutant("copies", "sorted and its like give the same", f"{READ}.library:last", UNKNOWN),
+    Mutant("mapped elements", "what a mapping makes of all elements", f"{LIBRARY}:mapped", None),
+    Mutant("copies", "sorted and its like give the same", f"{LIBRARY}:last", UNKNOWN),
     Mutant("tables of C", "functions in rows", f"{DECLARATIONS}:_rows", NOTHING),
     Mutant("filled structs of C", "what is put into fields in their order", f"{DECLARATIONS}:_filled", NOTHING),
     # Callbacks.
@@ -198,7 +198,7 @@ MUTANTS = (
     Mutant(
         "functions in variables",
         "a callback of Java that is called by its method",
-        "callgraph.resolver.evaluate:_functions_held",
+        f"{PARTS}.resolver:_functions_held",
     ),
     Mutant("callers of functions", "call, apply, run and Invoke", RULES, without("callers")),
     Mutant("bound methods", "bind and to_proc", RULES, without("binders")),
@@ -214,8 +214,8 @@ MUTANTS = (
     Mutant("constructors", "a constructor is called by its class", f"{ARGUMENTS}:_is_constructor", False),
     Mutant("values of tests", "what tests give stays there", f"{ARGUMENTS}:_is_of_test", False),
     Mutant("wanted parameters", "a literal of a declared type", f"{ARGUMENTS}:_by_literal"),
-    Mutant("decorators", "what a decorator makes of a function", f"{DEFINITIONS}:_decorated"),
-    Mutant("overloads of decorators", "of several declarations each counts", f"{DEFINITIONS}:_is_overload", False),
+    Mutant("decorators", "what a decorator makes of a function", f"{SCOPES}:_decorated"),
+    Mutant("overloads of decorators", "of several declarations each counts", f"{SCOPES}:_is_overload", False),
     Mutant("properties", "a method that is read as an attribute", f"{CLASSES}:_is_property", False),
     Mutant("accessors", "`get` of a property of ECMAScript", f"{STATEMENTS}:MARKS", without_capture(MARKS, "property")),
     Mutant("fixtures", "pytest's fixtures", "callgraph.resolver.arguments:fixture_of", None),
@@ -225,7 +225,7 @@ MUTANTS = (
     Mutant("fit of literals", "a literal for a declared type", f"{OVERLOADS}:_literal_fit", 0),
     Mutant("fit of types", "a value for a declared type", f"{OVERLOADS}:_type_fit", 0),
     Mutant("aliases of the library", "a type that stands for one of the library", f"{OVERLOADS}:_aliased", []),
-    Mutant("arithmetic", "the type of a sum", f"{LAMBDAS}:arithmetic", UNKNOWN),
+    Mutant("arithmetic", "the type of a sum", f"{LIBRARY}:arithmetic", UNKNOWN),
     Mutant("extensions", "functions that are added to a type", f"{NAMESPACES}:extensions", NOTHING),
     Mutant("extensions by type", "only those of the type", f"{NAMESPACES}:_extends", True),
     Mutant("extensions by import", "only those that are seen", f"{NAMESPACES}:_sees", True),

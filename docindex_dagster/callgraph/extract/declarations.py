@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.arguments import written_in
+from docindex_dagster.callgraph.extract.callees import written_in
 from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.extract.variables import bound

@@ -1,4 +1,4 @@
-"""Expressions of a syntax tree, as far as names can be followed, read into the intermediate representation.
+"""What the grammar of a language calls things, and the reader of the expressions in a syntax tree.
 
 `Expressions` says which types of nodes these are in a language, and a `Reader` holds what is known of one file. What
 follows no name (arithmetic, a function without one) is unknown, and so is what is too large.
@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, children
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    import tree_sitter
+
+    Node = tree_sitter.Node
+else:
+    Node = object  # the library is loaded only where a file is read
 
 _DEPTH = 30
 _MOST_NODES = 64  # of an expression
@@ -175,3 +179,31 @@ def nodes_around(node: "Node") -> "Iterator[Node]":
 def outside(node: "Node", kinds: AbstractSet[str]) -> "Node | None":
     """The first node around one that is of none of some types."""
     return next((around for around in nodes_around(node) if around.type not in kinds), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where variables are seen: the types of nodes around declarations, and of those after whose end they are seen."""
+
+    around: frozenset[str]
+    statements: frozenset[str]
+    assignments: frozenset[str]  # that declare nothing
+    after: Mapping[str, str] = field(default_factory=dict)  # by type of block: the field after which they are seen
+    conditions: frozenset[str] = frozenset()  # in which a name is seen after the value that is beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How the statements of one language are read."""
+
+    queries: tuple[str, ...]  # the files of `languages/`, without `.scm`
+    expressions: Expressions
+    # The nodes of all functions, of those that have no name of their own, and of what gives these one.
+    functions: frozenset[str] = frozenset()
+    anonymous: frozenset[str] = frozenset()
+    naming: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()  # of functions, which say names of parameters that nothing has
+    blocks: Blocks | None = None  # where variables are seen; None where in all of the function
+    has_selves: bool = False  # the object itself is a first parameter
+    nests_namespaces: bool = False  # each namespace that a file names is in the one before
+    stores_paths: bool = False  # what has a path is declared elsewhere, in a class or namespace

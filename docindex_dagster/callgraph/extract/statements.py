@@ -48,13 +48,11 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract import declarations
-from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_of, written_in
-from docindex_dagster.callgraph.extract.callees import called_method
-from docindex_dagster.callgraph.extract.docblocks import types_in
+from docindex_dagster.callgraph.extract.callees import MOST_FIELDS, arguments_of, called_method, written_in
 from docindex_dagster.callgraph.extract.expression_rules import member
 from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.extract.types import declared_name, declared_type, types_in
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
 from docindex_dagster.callgraph.ir import (
     FILE,

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
-from docindex_dagster.callgraph.extract.docblocks import type_after
 from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
 from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
-from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.types import declared_type, type_after
 from docindex_dagster.callgraph.ir import (
     BLOCK,
     FILE,

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from docindex_dagster.callgraph.extract.expressions import Syntax
 from docindex_dagster.callgraph.extract.file import definitions_of, read_file
 from docindex_dagster.callgraph.extract.places import Language
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import (
     bash,

@@ -8,9 +8,8 @@ import re
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,

@@ -1,8 +1,7 @@
 """C#: what its grammar calls expressions and statements."""
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, outside, text_of
-from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Node, Reader, Syntax, outside, text_of
+from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
 from docindex_dagster.callgraph.rules import Rules

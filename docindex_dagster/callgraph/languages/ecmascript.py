@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages.ecmascript_configs import (
     Configurations,

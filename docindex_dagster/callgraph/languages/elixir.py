@@ -4,9 +4,17 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 `names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
 """
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Node,
+    Read,
+    Reader,
+    Syntax,
+    part_of,
+    parts_of,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.library import first, item, last
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,

@@ -4,9 +4,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read
+from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.extract.library import joined, typed
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.ir import Element, Expression
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.rules import Rules

@@ -5,8 +5,7 @@ A function takes one argument after the other: `pick longer words` is `pick()()`
 
 from collections.abc import Iterator
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules

@@ -1,12 +1,10 @@
-"""Java: what its grammar calls expressions and statements."""
+"""Java: what its grammar calls expressions and statements, and what the languages of its virtual machine share."""
 
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas
-from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.library import collected
-from docindex_dagster.callgraph.extract.syntax import Syntax
-from docindex_dagster.callgraph.languages import jvm
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, collected, mapped
+from docindex_dagster.callgraph.rules import Rules
 
 _COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"
 
@@ -51,4 +49,18 @@ SYNTAX = Syntax(
     frozenset({"variable_declarator"}),
 )
 
-RULES = replace(jvm.RULES, has_accessors=True)
+
+_JAVA_INVOKERS = """
+    run get apply accept test call compare applyAsInt applyAsLong applyAsDouble getAsInt getAsLong getAsDouble
+    getAsBoolean
+"""
+JVM = Rules(
+    "jvm",
+    sharing="namespace",
+    has_implicit_members=True,
+    separates_kinds=True,
+    wrappers=frozenset({"Lazy"}),
+    callers=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
+)
+
+RULES = replace(JVM, has_accessors=True)

@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import last, module
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,

@@ -4,9 +4,8 @@ import builtins
 import posixpath
 from collections.abc import Iterator, Mapping
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import attribute, bounded, first, last, typed
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 from docindex_dagster.callgraph.rules import Rules
 

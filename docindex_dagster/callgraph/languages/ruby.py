@@ -2,8 +2,7 @@
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Syntax, parts_of, text_of
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.rules import Rules
 

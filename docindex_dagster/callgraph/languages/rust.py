@@ -5,9 +5,8 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import held, last
-from docindex_dagster.callgraph.extract.syntax import Blocks, Syntax
 from docindex_dagster.callgraph.modules import Modules, upwards
 from docindex_dagster.callgraph.rules import Rules
 

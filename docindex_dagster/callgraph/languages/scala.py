@@ -4,18 +4,19 @@ from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
 from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
     Expressions,
     Lambdas,
+    Node,
     Reader,
+    Syntax,
     nodes_around,
     outside,
     parts_of,
     text_of,
 )
-from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
-from docindex_dagster.callgraph.extract.library import collected, something
+from docindex_dagster.callgraph.extract.library import body_of, collected, object_and_method, something
 from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
@@ -30,7 +31,7 @@ from docindex_dagster.callgraph.ir import (
     is_known,
     walk,
 )
-from docindex_dagster.callgraph.languages import jvm
+from docindex_dagster.callgraph.languages.java import JVM
 
 _ITEMS_NAMES = """
     foreach map filter flatMap collect filterNot withFilter exists forall find count sortBy sortWith groupBy partition
@@ -210,7 +211,7 @@ _BLOCKS = Blocks(
 SYNTAX = Syntax(("scala",), _EXPRESSIONS, blocks=_BLOCKS, nests_namespaces=True)
 
 RULES = replace(
-    jvm.RULES,
+    JVM,
     extends_receiver=True,
     has_partial_classes=True,
     has_companions=True,

@@ -5,11 +5,19 @@ operator before a name.
 """
 
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, nodes_around, outside, text_of
-from docindex_dagster.callgraph.extract.lambdas import mapped
-from docindex_dagster.callgraph.extract.library import instance_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
+    Expressions,
+    Lambdas,
+    Node,
+    Reader,
+    Syntax,
+    nodes_around,
+    outside,
+    text_of,
+)
+from docindex_dagster.callgraph.extract.library import instance_of, mapped
 from docindex_dagster.callgraph.extract.patterns import position
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,

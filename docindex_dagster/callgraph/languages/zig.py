@@ -6,9 +6,16 @@ whose names begin with a capital letter give types; pointers, optionals and slic
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, nodes_around, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
+    Expressions,
+    Node,
+    Read,
+    Syntax,
+    nodes_around,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.library import last, module, something
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,

@@ -11,8 +11,16 @@ from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import function_around
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, collection
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    collection,
+    distinct,
+    found_by,
+    functions,
+)
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 

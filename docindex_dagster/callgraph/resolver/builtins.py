@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable
 
 from docindex_dagster.callgraph.resolver.rust_std import rust_result
-from docindex_dagster.callgraph.resolver.value_sets import found_by
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
 
 _ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 

@@ -9,8 +9,7 @@ from docindex_dagster.callgraph.nesting import FUNCTIONS
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
-from docindex_dagster.callgraph.resolver.value_sets import distinct
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes

@@ -11,8 +11,18 @@ from docindex_dagster.callgraph.languages.go import package_name
 from docindex_dagster.callgraph.offers import full_name, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Part, Queries
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external, is_file
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external,
+    found_by,
+    functions,
+    is_file,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _LOADING = "source"  # the command of a shell that loads a file

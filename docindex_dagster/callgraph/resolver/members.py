@@ -8,8 +8,17 @@ from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
 from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external,
+    found_by,
+    functions,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps

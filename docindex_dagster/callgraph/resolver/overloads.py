@@ -9,8 +9,7 @@ from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.value_sets import known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, known
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.dependencies.tabling import Query, Table
 from docindex_dagster.callgraph.ir import CallSite, Decorator, Definition, Expression, Name, TypeRef
 from docindex_dagster.callgraph.program import Lookup, Program
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
 from docindex_dagster.callgraph.resolver.values import NONE, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.tabling import Query, Table
 from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter

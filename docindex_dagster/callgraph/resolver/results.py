@@ -9,8 +9,17 @@ from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.selves import is_type_function
 from docindex_dagster.callgraph.resolver.types import function_type, held_by, is_open, may_be_function
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Resolution, Value, Values, external_object
+from docindex_dagster.callgraph.resolver.values import (
+    FUNCTION_TYPE,
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    external_object,
+    found_by,
+    functions,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})

@@ -1,13 +1,14 @@
-"""Name resolution: what a name stands for by the scopes around it."""
+"""Name resolution: what a name stands for by the scopes around it, and what the definition that it names does."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from docindex_dagster.callgraph.ir import FILE, Definition, Name
+from docindex_dagster.callgraph.ir import FILE, Call, Definition, Name
 from docindex_dagster.callgraph.languages.lua import TABLE
-from docindex_dagster.callgraph.offers import is_class
-from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.nesting import FUNCTIONS
+from docindex_dagster.callgraph.offers import is_class, last_name
+from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import class_of
+from docindex_dagster.callgraph.resolver.hierarchy import class_of, same_named
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
@@ -15,8 +16,16 @@ from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external_object,
+    found_by,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
@@ -212,3 +221,55 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
     found = [one for one in found if one.kind != "method"]
     once = {"class"} if rules.has_overloads else {"class", "function"}
     return [] if len(found) > 1 and all(one.kind in once for one in found) else found
+
+
+def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resolution) -> Values:
+    """What a definition stands for where its name is used."""
+    rules, kind, parent = unit.rules, definition.kind, definition.parent
+    is_beside = kind == "impl" and (rules.has_impls or rules.has_protocols)
+    if is_beside or (kind == "macro" and rules.has_macro_names):
+        return ()
+    if kind == TABLE:
+        return (Value("object", unit.path, definition.id, resolution),)
+    if is_class(definition):
+        first = unit.definitions[definition.qualified]  # of the parts of a class
+        is_part = rules.has_partial_classes and is_class(first)
+        return (Value("class", unit.path, first.id if is_part else definition.id, resolution),)
+    if kind in FUNCTIONS:
+        function = Value("function", unit.path, definition.id, resolution)
+        return (function, *_decorated(q, unit, definition)) if rules.has_decorators else (function,)
+    if kind == "type" and rules.separates_kinds and definition.returns:  # of functions
+        return (external_object(definition.name, resolution),)
+    inside = unit.binds(definition.id, definition.name) if kind in {"type", "constant"} else ()
+    found = q.each(unit, parent, (inside or unit.binds(parent, definition.name))[:MOST_VALUES])
+    if not found and definition.returns:
+        found = q.typed(unit, parent, definition.returns, None)
+    return tuple(found_by(found, resolution))
+
+
+def _decorated(q: Queries, unit: Unit, definition: Definition) -> Iterator[Value]:
+    """The object that the outermost decorator makes of a function: as it is declared, or of its own class."""
+    for expression in unit.decorated_by(definition.id)[:1]:
+        is_called = isinstance(expression, Call)
+        callee = expression.callee if isinstance(expression, Call) else expression
+        for decorator in q.values(unit, definition.parent, callee):
+            for given in _declared_results(q, decorator):
+                of_callable = given.held[-1:] if builtins.is_callable(given.name) else ()
+                made = of_callable if is_called else (given,)
+                yield from (one.found(Resolution.RETURNED) for one in made if one.kind == "object")
+
+
+def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
+    """What a function, or each of its overloads, is declared to give; of a class, an object."""
+    if function.kind == "class":
+        yield function.as_kind("object")
+    if function.kind == "function":
+        unit, own = q.unit(function.path), q.definition(function)
+        overloads = [one for one in same_named(unit, own.qualified) if _is_overload(unit, one)]
+        for one in overloads or [own]:
+            yield from q.typed(unit, one.id, one.returns, None) if one.returns else ()
+
+
+def _is_overload(unit: Unit, definition: Definition) -> bool:
+    """Whether a function of Python is only declared, as one of several."""
+    return any(last_name(value) == "overload" for value in unit.decorated_by(definition.id))

@@ -7,7 +7,6 @@ from docindex_dagster.callgraph.ir import EITHER, ROOT, UNKNOWN, Attribute, Expr
 from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.value_sets import known
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
     Resolution,
@@ -15,6 +14,7 @@ from docindex_dagster.callgraph.resolver.values import (
     Values,
     external,
     external_object,
+    known,
 )
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
