@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import pairwise
+from itertools import count
 from typing import Protocol, TypeVar
 
 from docindex_dagster.callgraph.contents import contents_of, contents_outside, filled, filled_outside, root_of, unpacked
@@ -28,8 +28,7 @@ from docindex_dagster.callgraph.ir import (
     whole,
 )
 from docindex_dagster.callgraph.languages import rules_of
-from docindex_dagster.callgraph.languages.bash import called_name, with_parameters
-from docindex_dagster.callgraph.languages.lua import assigned_fields, with_tables
+from docindex_dagster.callgraph.languages.lua import assigned_fields
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holder
 from docindex_dagster.callgraph.rules import Rules
 
@@ -77,15 +76,14 @@ class Unit:
     def __init__(self, path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> None:
         language = ir.language or language
         rules = rules_of(language)
-        ir = with_tables(ir) if rules.has_tables else ir
-        ir = with_parameters(ir) if rules.has_numbered_parameters else ir
+        hooks = rules.hooks
+        ir = hooks.prepared(ir) if hooks.prepared is not None else ir
         self.path, self.language, self.rules = path, language, rules
         self.is_test, self.chunks, self.ir = is_test, chunks, ir
-        self.namespace = ir.namespace or _target(path, rules)
-        placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
-        self.definitions = {one.id: _as_class(one, rules) for one in placed}
-        # By the qualified name of the parent, then by name.
-        self.children = _children(_outermost(self.definitions, rules), rules)
+        self.namespace = ir.namespace or (hooks.namespace(path) if hooks.namespace is not None else "")
+        self.definitions = {one.id: one for one in ir.definitions}
+        placed = hooks.placed(self.definitions) if hooks.placed is not None else self.definitions.values()
+        self.children = _children(placed, rules)  # by the qualified name of the parent, then by name
         self.calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
         self.decorators, self.fills = ir.decorators, ir.fills
         self.returns = grouped((one.scope, one.value) for one in ir.returns)
@@ -102,10 +100,9 @@ class Unit:
     def _assign(self) -> None:
         """What variables, attributes and parameters are."""
         rules, ir = self.rules, self.ir
-        parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
-        self.parameters = grouped((one.scope, one) for one in parameters)  # by function
+        self.parameters = grouped((one.scope, one) for one in ir.parameters)  # by function
         self.contents = [*contents_of(self.calls)]  # what calls put into collections
-        assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
+        assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
         attributed = [*filled([*assignments, *self.contents], self.definitions)]
         is_included = rules.sharing == "included"
         bound = (
@@ -199,6 +196,18 @@ class Unit:
         names = self.bindings.get(scope)
         return names.get(name, ()) if names is not None else ()
 
+    def full_name(self, qualified: str) -> str:
+        """A qualified name behind the namespace of the file."""
+        return f"{self.namespace}.{qualified}" if self.namespace and qualified else qualified or self.namespace
+
+    def same_named(self, qualified: str) -> Iterator[Definition]:
+        """The definitions of one qualified name, which their ids number."""
+        for number in count(1):
+            definition = self.definitions.get(qualified if number == 1 else f"{qualified}~{number}")
+            if definition is None:
+                return
+            yield definition
+
     def around(self, scope: str) -> Iterator[Definition]:
         """The definitions around a place, the innermost first."""
         return around(self.definitions, scope)
@@ -224,12 +233,6 @@ def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assig
     return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
 
 
-def _target(path: str, rules: Rules) -> str:
-    """The namespace of a file by the folder in which it is; "" where that says nothing."""
-    *folders, _ = path.split("/")
-    return next((inner for outer, inner in pairwise(folders) if outer in rules.targets), "")
-
-
 _Item = TypeVar("_Item")
 
 
@@ -249,52 +252,9 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
     return found
 
 
-def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
-    """The definitions, each in the last one before it that has the name of its parent, by the id of that."""
-    last: dict[str, str] = {}
-    for one in definitions:
-        if one.kind not in FUNCTIONS:
-            last[one.qualified] = one.id
-        yield one._replace(parent=last.get(one.parent, one.parent))
-
-
-def _is_variable(pattern: str) -> bool:
-    return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
-
-
 def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
     """Where all but some of a module is imported, the module, and each name that is not."""
     return frozenset((one.scope, one.module, one.member) for one in imports if one.kind == "left out")
-
-
-def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
-    """The parameters of the first equation of each function, one a line, and what those of the others stand for."""
-    first: dict[str, list[Parameter]] = {}
-    others: list[Assignment] = []
-    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
-    for one in parameters:
-        line, position = at.get(one.scope, (one.line, 0))
-        position = position if line == one.line else 0
-        at[one.scope] = one.line, position + 1
-        taken = first.setdefault(one.scope, [])
-        if not taken or taken[0].line == one.line:
-            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
-        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
-            value = Name(taken[position].name)
-            others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
-    return [one for taken in first.values() for one in taken], others
-
-
-def _as_class(definition: Definition, rules: Rules) -> Definition:
-    is_class = definition.kind == "type" and rules.has_named_types
-    return definition._replace(kind="class") if is_class else definition
-
-
-def _outermost(definitions: Mapping[str, Definition], rules: Rules) -> Iterable[Definition]:
-    """The definitions, each at the place where it is seen."""
-    if not rules.has_numbered_parameters:
-        return definitions.values()
-    return [one._replace(parent=FILE, name=called_name(one, definitions)) for one in definitions.values()]
 
 
 def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict[str, list[Definition]]]:

@@ -24,9 +24,11 @@ _PLACES = {"0": 0, "1": 1, "-1": -1}
 _SHALLOW = 10  # where what is short is not too deep in itself
 _SHORT = 100  # bytes of an expression that others may repeat
 
-Read = Callable[["Node | None"], Expression]
+Captured = Mapping[str, list[Node]]
+"""What one match of a query captured."""
+Read = Callable[[Node | None], Expression]
 """Gives the expression of a part."""
-Rule = Callable[["Node", "Reader", int], Expression]
+Rule = Callable[[Node, "Reader", int], Expression]
 """Gives the expression of a node that stands so deep in another one."""
 
 
@@ -74,7 +76,7 @@ class Expressions:
     sequences: frozenset[str] = frozenset()  # what stands for its last part
     bare: frozenset[str] = frozenset()  # names that may be calls
     named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
-    library: "Mapping[str, Callable[[Sequence[Node], Read], Expression | None]]" = field(default_factory=dict)
+    library: Mapping[str, Callable[[Sequence[Node], Read], Expression | None]] = field(default_factory=dict)
     # What functions give by what they are given, by their names; of None what any call does.
     lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
     values: frozenset[str] = frozenset()  # what may be given that is no function
@@ -87,9 +89,9 @@ class Expressions:
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
-    listed: "Callable[[Node, Node | None], Iterable[Node]] | None" = None  # arguments, where not those in brackets
+    listed: Callable[[Node, Node | None], Iterable[Node]] | None = None  # arguments, where not those in brackets
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
-    readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
+    readers: Mapping[str, Callable[[Node, Read], Expression]] = field(default_factory=dict)  # what no rule above fits
     matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is
     is_placed: bool = False  # what an expression is depends on where it stands
 
@@ -108,14 +110,14 @@ class Reader:
     sizes: _Sizes = field(default_factory=_Sizes)
     depth: int = 0
 
-    def expression(self, node: "Node | None") -> Expression:
+    def expression(self, node: Node | None) -> Expression:
         """What a node is; unknown where it cannot be followed, or is too large."""
         if self.depth == 0 and self.known:
             self.known.clear()
         found = self.part(node, self.depth)
         return found if self.sizes[found] <= _MOST_NODES else UNKNOWN
 
-    def part(self, node: "Node | None", depth: int) -> Expression:
+    def part(self, node: Node | None, depth: int) -> Expression:
         """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
         if node is None or depth > _DEPTH:
             return UNKNOWN
@@ -134,12 +136,12 @@ class Reader:
             known = self.texts[key] = rule(node, self, depth)
         return known
 
-    def may_be_repeated(self, node: "Node") -> bool:
+    def may_be_repeated(self, node: Node) -> bool:
         """Whether others in the file may have the text of a node, and then also mean the same."""
         return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
 
 
-def part_of(node: "Node", name: str) -> "Node | None":
+def part_of(node: Node, name: str) -> Node | None:
     """The child of a field; of "" the first that has a name, of a number the one at that place."""
     if name and name not in _PLACES:
         return node.child_by_field_name(name)
@@ -152,23 +154,23 @@ def part_of(node: "Node", name: str) -> "Node | None":
     return parts[place] if -len(parts) <= place < len(parts) else None
 
 
-def parts_of(node: "Node | None") -> "list[Node]":
+def parts_of(node: Node | None) -> list[Node]:
     """The children that have a name, without comments."""
     return [child for child in node.named_children if not child.is_extra] if node is not None else []
 
 
-def captured(parts: "Mapping[str, list[Node]]", capture: str) -> "Node | None":
+def captured(parts: Mapping[str, list[Node]], capture: str) -> Node | None:
     """The first node of a capture, if it has one."""
     nodes = parts.get(capture)
     return nodes[0] if nodes else None
 
 
-def text_of(node: "Node | None") -> str:
+def text_of(node: Node | None) -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
-def nodes_around(node: "Node") -> "Iterator[Node]":
+def nodes_around(node: Node) -> Iterator[Node]:
     """The nodes around one, the innermost first."""
     around = node.parent
     while around is not None:
@@ -176,7 +178,7 @@ def nodes_around(node: "Node") -> "Iterator[Node]":
         around = around.parent
 
 
-def outside(node: "Node", kinds: AbstractSet[str]) -> "Node | None":
+def outside(node: Node, kinds: AbstractSet[str]) -> Node | None:
     """The first node around one that is of none of some types."""
     return next((around for around in nodes_around(node) if around.type not in kinds), None)
 

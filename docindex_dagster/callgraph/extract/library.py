@@ -2,9 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, Reader, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Node,
+    Read,
+    Reader,
+    part_of,
+    parts_of,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.renaming import Renaming
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -24,10 +31,7 @@ from docindex_dagster.callgraph.ir import (
     is_known,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    Given = Sequence[Node]
+Given = Sequence[Node]
 
 _MOST = 12  # elements of a collection
 _LONGEST_LOADER = 1000  # bytes
@@ -39,7 +43,7 @@ _LOADER = re.compile(
 _LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
-def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
+def given_to(call: Node, syntax: "Expressions") -> list[Node]:
     """What a call is given."""
     listed = call.child_by_field_name("arguments") or call.named_children[-1]
     if syntax.listed is not None:
@@ -47,7 +51,7 @@ def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
     return parts_of(next((child for child in listed.named_children if child.type == "value_arguments"), listed))
 
 
-def instance_of(node: "Node | None") -> Expression:
+def instance_of(node: Node | None) -> Expression:
     """Something of the type that a node declares."""
     return something(text_of(node))
 
@@ -68,48 +72,48 @@ def listed(values: Iterable[Expression]) -> Expression:
     return Collection(known) if known else UNKNOWN
 
 
-def first(given: "Given", read: "Read") -> Expression:
+def first(given: Given, read: Read) -> Expression:
     """What is given first."""
     return read(given[0]) if given else UNKNOWN
 
 
-def last(given: "Given", read: "Read") -> Expression:
+def last(given: Given, read: Read) -> Expression:
     """What is given last, or an empty collection."""
     return read(given[-1]) if given else Collection(())
 
 
-def item(given: "Given", read: "Read") -> Expression:
+def item(given: Given, read: Read) -> Expression:
     """One of what is given first."""
     return Element(first(given, read))
 
 
-def elements(given: "Given", read: "Read") -> Expression:
+def elements(given: Given, read: Read) -> Expression:
     """A collection of the elements of what is given."""
     return Collection((Element(last(given, read)),))
 
 
-def held(given: "Given", read: "Read") -> Expression:
+def held(given: Given, read: Read) -> Expression:
     """Something that holds what is given."""
     whole = last(given, read)
     return UNKNOWN if whole is UNKNOWN or isinstance(whole, Literal) else Collection((whole,))
 
 
-def collected(given: "Given", read: "Read") -> Expression:
+def collected(given: Given, read: Read) -> Expression:
     """A collection of all that is given."""
     return Collection(tuple(dict.fromkeys(filter(is_known, map(read, given[:_MOST])))))
 
 
-def joined(given: "Given", read: "Read") -> Expression:
+def joined(given: Given, read: Read) -> Expression:
     """A collection with more elements."""
     return either((first(given, read), listed(map(read, given[1:]))))
 
 
-def typed(given: "Given", _: "Read") -> Expression:
+def typed(given: Given, _: Read) -> Expression:
     """Something of the type that is given first."""
     return instance_of(given[0] if given else None)
 
 
-def bounded(given: "Given", _: "Read") -> Expression | None:
+def bounded(given: Given, _: Read) -> Expression | None:
     """A type parameter, as something of the type that bounds it; None where none does."""
     named = [one for one in given if one.type == "keyword_argument"]
     bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
@@ -117,23 +121,23 @@ def bounded(given: "Given", _: "Read") -> Expression | None:
     return None if found is UNKNOWN else found
 
 
-def module(given: "Given", _: "Read") -> Module | None:
+def module(given: Given, _: Read) -> Module | None:
     """The module whose name is given, where that is a literal."""
     name = text_of(given[0]) if len(given) == 1 else ""
     return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
 
 
-def loaded(given: "Given", _: "Read") -> Expression | None:
+def loaded(given: Given, _: Read) -> Expression | None:
     """Return what an anonymous loader function loads: the default export of a module, or a named one."""
     is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
     found = _LOADER.search(text_of(given[0])) if is_short else None
     return Attribute(Module(found["module"]), found["member"] or "default") if found else None
 
 
-def attribute(name: str) -> "Callable[[Given, Read], Expression | None]":
+def attribute(name: str) -> Callable[[Given, Read], Expression | None]:
     """An attribute of the one thing that is given."""
 
-    def of(given: "Given", read: "Read") -> Expression | None:
+    def of(given: Given, read: Read) -> Expression | None:
         whole = read(given[0]) if len(given) == 1 else UNKNOWN
         return None if whole is UNKNOWN else Attribute(whole, name)
 
@@ -171,7 +175,7 @@ _ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for the
 STRING = Literal("String")
 
 
-def object_and_method(call: "Node", syntax: Expressions) -> "tuple[Node | None, str]":
+def object_and_method(call: Node, syntax: Expressions) -> tuple[Node | None, str]:
     """The object of which a call names a method, and its name; None of any other call."""
     named: Node | None = call
     names = syntax.methods.get(call.type)
@@ -183,7 +187,7 @@ def object_and_method(call: "Node", syntax: Expressions) -> "tuple[Node | None, 
     return part_of(named, names[0]), text_of(part_of(named, names[1])).lstrip(".?")
 
 
-def mapped(call: "Node", reader: Reader) -> Expression | None:
+def mapped(call: Node, reader: Reader) -> Expression | None:
     """A collection of what a call makes of what its object holds; None of other calls, or where nothing is known."""
     owner, method = object_and_method(call, reader.syntax)
     if owner is None or method not in _MAPPING:
@@ -201,7 +205,7 @@ def mapped(call: "Node", reader: Reader) -> Expression | None:
     return Collection((Element(made) if method in _FLATTENING else made,))
 
 
-def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
+def body_of(function: Node, given: Expression, reader: Reader) -> Expression:
     """What a function without a name, that is one expression, gives for what it is given."""
     parts = function.named_children
     if not parts or isinstance(head(given), Unknown):
@@ -215,7 +219,7 @@ def body_of(function: "Node", given: Expression, reader: Reader) -> Expression:
     return Renaming({Name(parameter): given})[made]
 
 
-def arithmetic(node: "Node", reader: Reader) -> Expression | None:
+def arithmetic(node: Node, reader: Reader) -> Expression | None:
     """The type of what is computed of two values: a string where one of them is, else what is known of the first."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator == "??":

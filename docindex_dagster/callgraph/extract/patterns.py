@@ -1,9 +1,9 @@
 """What a name stands for that is assigned together with others, or in a pattern."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Node, Reader, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
@@ -21,11 +21,8 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
-
-def assigned_part(name: "Node", statement: "Node", reader: Reader) -> Expression:
+def assigned_part(name: Node, statement: Node, reader: Reader) -> Expression:
     """Of a statement that assigns several values, or the parts of one, what goes to a name."""
     value = statement.child_by_field_name("right") or statement.child_by_field_name("value")
     left = statement.child_by_field_name("left")
@@ -44,7 +41,7 @@ def assigned_part(name: "Node", statement: "Node", reader: Reader) -> Expression
     return whole if whole is UNKNOWN else Attribute(whole, str(at))
 
 
-def unpacked(name: "Node", statement: "Node", reader: Reader) -> Expression:
+def unpacked(name: Node, statement: Node, reader: Reader) -> Expression:
     """Of what a statement or loop of Python takes apart, what goes to a name."""
     names = parts_of(name.parent)
     at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
@@ -60,7 +57,7 @@ def unpacked(name: "Node", statement: "Node", reader: Reader) -> Expression:
     return Attribute(whole, str(at)) if is_known(whole) else UNKNOWN
 
 
-def _looped(value: "Node", at: int, count: int, reader: Reader) -> Expression:
+def _looped(value: Node, at: int, count: int, reader: Reader) -> Expression:
     """Of what a loop takes each element apart, what goes to the name at a place."""
     if text_of(value).startswith("zip("):
         zipped = parts_of(value.child_by_field_name("arguments"))
@@ -78,7 +75,7 @@ def _each(whole: Expression) -> Expression:
     return Element(whole) if is_known(whole) else UNKNOWN
 
 
-def repeated_type(name: "Node") -> Expression:
+def repeated_type(name: Node) -> Expression:
     """Something of the type of the constant before one that repeats it."""
     before = name.parent.prev_named_sibling if name.parent is not None else None
     while before is not None and before.child_by_field_name("value") is None:
@@ -112,7 +109,7 @@ class Step(NamedTuple):
 HELD = Step()
 
 
-def matched(name: "Node", reader: Reader) -> Expression:
+def matched(name: Node, reader: Reader) -> Expression:
     """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
     steps: list[Step] = []
     node = name
@@ -137,7 +134,7 @@ def matched(name: "Node", reader: Reader) -> Expression:
     return UNKNOWN
 
 
-def _tuple_part(value: "Node | None", steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
+def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
     """Of a tuple that is written as one, the part to which the outermost step leads."""
     if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
         parts, at = value.named_children, int(steps[-1].name)
@@ -159,7 +156,7 @@ def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
     return value
 
 
-def position(node: "Node", nodes: "Sequence[Node]") -> int:
+def position(node: Node, nodes: Sequence[Node]) -> int:
     """The place of a node among some; 0 where it is none of them."""
     return next((at for at, other in enumerate(nodes) if other.id == node.id), 0)
 
@@ -175,7 +172,7 @@ def _field_of(variant: Expression, field: str) -> Expression:
             return UNKNOWN
 
 
-def _field(name: "Node", node: "Node", pattern: "Node", reader: Reader) -> Expression:
+def _field(name: Node, node: Node, pattern: Node, reader: Reader) -> Expression:
     """A field of a struct, or of a variant of an enum."""
     of = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
     field = pattern.child_by_field_name("name") or (node if node.id == name.id else None)
@@ -185,7 +182,7 @@ def _field(name: "Node", node: "Node", pattern: "Node", reader: Reader) -> Expre
     return _field_of(whole, part) if of.type == "scoped_type_identifier" else Attribute(whole, part)
 
 
-def _given(parameters: "Node", node: "Node", reader: Reader) -> Expression:
+def _given(parameters: Node, node: Node, reader: Reader) -> Expression:
     """What a closure is called with that a method of an iterator or the like is given."""
     closure = parameters.parent
     call = closure.parent.parent if closure is not None and closure.parent is not None else None

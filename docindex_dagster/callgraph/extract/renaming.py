@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from docindex_dagster.callgraph.extract.expressions import Blocks
+from docindex_dagster.callgraph.extract.expressions import Blocks, Node
 from docindex_dagster.callgraph.ir import (
     FILE,
     UNKNOWN,
@@ -28,9 +28,6 @@ from docindex_dagster.callgraph.ir import (
     children,
     scope_of,
 )
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 
 class Renaming(dict[Expression, Expression]):
@@ -123,7 +120,7 @@ Placed = tuple[Statement, int, Region | None]
 """A statement, its first byte, and where what it declares is seen."""
 
 
-def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | None:
+def region_of(blocks: Blocks, name: Node, within: Node | None) -> Region | None:
     """Where a declared name is seen; None where it is assigned only."""
     start, is_statement = name.end_byte, False
     node = around = name.parent
@@ -143,7 +140,7 @@ def region_of(blocks: Blocks, name: "Node", within: "Node | None") -> Region | N
     return Region(max(start, node.start_byte), node.end_byte, 0 if is_statement else node.id)
 
 
-def _end_of_value(name: "Node") -> int:
+def _end_of_value(name: Node) -> int:
     """Where the value ends that is written behind a name, if any is."""
     sign = name.next_sibling
     value = sign.next_sibling if sign is not None and sign.type in _SIGNS else None

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from typing import Literal as OneOf
 
 from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
+from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, text_of
 from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
 from docindex_dagster.callgraph.extract.types import declared_type, type_after
 from docindex_dagster.callgraph.ir import (
@@ -33,16 +32,11 @@ from docindex_dagster.callgraph.ir import (
     types_in,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    Captured = Mapping[str, list[Node]]
-
 _NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
 
 
-def binding(parts: "Captured", reader: Reader) -> Assignment | None:
+def binding(parts: Captured, reader: Reader) -> Assignment | None:
     """A variable, attribute or field, and what it is."""
     target = _target(parts, parts["bind"][0], reader)
     if target is None:
@@ -60,7 +54,7 @@ def bound(target: Expression, value: Expression) -> Assignment:
     return Assignment("bind", FILE, target, value, 0, 0)
 
 
-def _target(parts: "Captured", node: "Node", reader: Reader) -> Expression | None:
+def _target(parts: Captured, node: Node, reader: Reader) -> Expression | None:
     """What is declared or assigned; None where it has no name."""
     target: Expression
     if "bind.place" in parts:
@@ -95,7 +89,7 @@ def _of_this(target: Expression) -> Expression:
             return target
 
 
-def _place_of(node: "Node") -> str:
+def _place_of(node: Node) -> str:
     """The number of a field that has no name, or of the parameter whose type it is."""
     around = node.parent
     names = ("type", "name")
@@ -105,12 +99,12 @@ def _place_of(node: "Node") -> str:
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
-def _taken_as(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _taken_as(parts: Captured, capture: str, reader: Reader) -> Expression:
     given = parts[f"{capture}.given"][0]
     return UNKNOWN if f"{capture}.other" in parts else what_is_given(given, reader)
 
 
-def _block_given(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _block_given(parts: Captured, capture: str, reader: Reader) -> Expression:
     """What a block is given by the method that it is given to."""
     node = parts[capture][0]
     listed = node.parent
@@ -121,7 +115,7 @@ def _block_given(parts: "Captured", capture: str, reader: Reader) -> Expression:
     return passed(call, called_method(call, reader), BLOCK, position, reader)
 
 
-def _member_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _member_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     """What a variable is that is taken out of an object by its name."""
     node = parts[f"{capture}.from"][0]
     key = text_of(parts.get(f"{capture}.key", parts[capture])[0]).rstrip(": ")
@@ -132,12 +126,12 @@ def _member_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
     return UNKNOWN if owner is UNKNOWN or not key.isidentifier() else Attribute(owner, key)
 
 
-def _pattern_name(node: "Node") -> str:
+def _pattern_name(node: Node) -> str:
     """A name for a parameter that is written as a pattern."""
     return f"$p{node.start_byte}"
 
 
-def parameter(parts: "Captured", reader: Reader) -> Parameter:
+def parameter(parts: Captured, reader: Reader) -> Parameter:
     """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
@@ -150,14 +144,14 @@ def parameter(parts: "Captured", reader: Reader) -> Parameter:
     return Parameter("rest", FILE, name, value, label, 0, 0)
 
 
-def _takes_the_rest(name: "Node") -> bool:
+def _takes_the_rest(name: Node) -> bool:
     """Whether the parameter of this name has `vararg` before it."""
     around = name.parent if name.type == "simple_identifier" else None
     before = around.prev_sibling if around is not None else None
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
-def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def value_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     """Something of the declared type, where there is one, else the value."""
     for read in _value_readers(tuple(parts), capture):
         value = read(parts, capture, reader)
@@ -171,26 +165,26 @@ def _value_readers(captures: tuple[str, ...], capture: str) -> "tuple[_ValueRead
     return tuple(read for part, read in _VALUES.items() if f"{capture}.{part}" in captures)
 
 
-def _documented(parts: "Captured", capture: str, _: Reader) -> Expression | None:
+def _documented(parts: Captured, capture: str, _: Reader) -> Expression | None:
     declared = type_after("@var", text_of(parts[f"{capture}.doc"][0]))
     return Instance(declared) if declared else None
 
 
-def _typed(parts: "Captured", capture: str, reader: Reader) -> Expression | None:
+def _typed(parts: Captured, capture: str, reader: Reader) -> Expression | None:
     declared = declared_type(text_of(parts[f"{capture}.type"][0]))
     return _declared(declared, parts.get(f"{capture}.value"), reader) if declared else None
 
 
-def _of_each(parts: "Captured", capture: str, _: Reader) -> Expression:
+def _of_each(parts: Captured, capture: str, _: Reader) -> Expression:
     each = declared_type(text_of(parts[f"{capture}.each"][0]))
     return Instance(TypeRef("Array", (each or TypeRef("?"),)))
 
 
-def _matched(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _matched(parts: Captured, capture: str, reader: Reader) -> Expression:
     return (reader.syntax.matching or matched)(parts[capture][0], reader)
 
 
-def _item_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _item_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     value = reader.expression(parts[f"{capture}.items"][0])
     return value if value is UNKNOWN else Element(value)
 
@@ -216,13 +210,13 @@ _VALUES: Mapping[str, _ValueReader] = {
 """What a part of a capture says of the value; the first that says something is right."""
 
 
-def _declared(declared: TypeRef, value: "list[Node] | None", reader: Reader) -> Expression:
+def _declared(declared: TypeRef, value: list[Node] | None, reader: Reader) -> Expression:
     """Something of a declared type; where that is of functions, the value says which."""
     is_function = value and any(one.name.rpartition(".")[2] == "Callable" for one in types_in(declared))
     written = reader.expression(value[0]) if value and is_function else UNKNOWN
     return Union((Instance(declared), written)) if is_known(written) else Instance(declared)
 
 
-def generic(parts: "Captured", reader: Reader) -> Generic:
+def generic(parts: Captured, reader: Reader) -> Generic:
     """A type parameter, and what it is bound by."""
     return Generic(FILE, text_of(parts["generic"][0]), value_of(parts, "generic", reader))

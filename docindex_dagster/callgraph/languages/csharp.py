@@ -89,6 +89,6 @@ RULES = Rules(
     separates_kinds=True,
     sees_outer_namespaces=True,
     has_partial_classes=True,
-    wrappers=frozenset({"Task", "ValueTask", "Nullable", "Lazy"}),
+    wrappers=dict.fromkeys(["Task", "ValueTask", "Nullable", "Lazy"], "object"),
     callers=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
 )

@@ -37,7 +37,9 @@ from docindex_dagster.callgraph.ir import (
     Union,
     either,
 )
-from docindex_dagster.callgraph.languages.java import JVM
+from docindex_dagster.callgraph.languages.java import JVM, receiver
+from docindex_dagster.callgraph.resolver.values import Value
+from docindex_dagster.callgraph.rules import Hooks, Queries
 
 _LAMBDAS = Lambdas(
     functions=frozenset({"lambda_literal"}),
@@ -223,5 +225,10 @@ SYNTAX = Syntax(
     frozenset({"property_declaration"}),
 )
 
-# To Java, a singleton is the field INSTANCE of its class.
-RULES = replace(JVM, extends_receiver=True, runs=("invoke",), default="INSTANCE")
+
+def _missing(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """To Java, a singleton is the field INSTANCE of its class."""
+    return [value] if value.kind == "class" and name == "INSTANCE" and not found else ()
+
+
+RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, missing=_missing))

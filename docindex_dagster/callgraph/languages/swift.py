@@ -4,6 +4,8 @@ The grammar takes a subscript for a call, and a member of a type that is known b
 operator before a name.
 """
 
+from itertools import pairwise
+
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
 from docindex_dagster.callgraph.extract.expressions import (
     Blocks,
@@ -28,7 +30,7 @@ from docindex_dagster.callgraph.ir import (
     Union,
     path,
 )
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.rules import Arguments, Hooks, Rules
 
 _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
@@ -217,6 +219,21 @@ _BLOCKS = Blocks(
 
 SYNTAX = Syntax(("swift",), _EXPRESSIONS, blocks=_BLOCKS)
 
+
+_TARGETS = frozenset({"Sources", "Source", "Tests"})  # each folder in them is a module
+
+
+def _module_of(path: str) -> str:
+    """The module of a file by the folder in which it is; "" where that says nothing."""
+    *folders, _ = path.split("/")
+    return next((inner for outer, inner in pairwise(folders) if outer in _TARGETS), "")
+
+
+def _held(name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a type that say what it holds: of a result the first."""
+    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
+
+
 RULES = Rules(
     "swift",
     sharing="namespace",
@@ -230,7 +247,6 @@ RULES = Rules(
     has_extensions=True,
     has_labels=True,
     has_optionals=True,
-    leading=frozenset({"Result"}),
-    targets=frozenset({"Sources", "Source", "Tests"}),
     peeking=frozenset({"first", "last"}),
+    hooks=Hooks(namespace=_module_of, held=_held),
 )

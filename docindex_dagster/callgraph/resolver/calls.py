@@ -18,14 +18,13 @@ from docindex_dagster.callgraph.ir import (
     Expression,
     Name,
     head,
+    last_name,
     path_of,
 )
-from docindex_dagster.callgraph.nesting import FUNCTIONS
-from docindex_dagster.callgraph.offers import full_name, is_class, last_name
+from docindex_dagster.callgraph.nesting import FUNCTIONS, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, function_around, interfaces
-from docindex_dagster.callgraph.resolver.imports import macros
 from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
@@ -35,7 +34,6 @@ from docindex_dagster.callgraph.resolver.values import (
     Value,
     Values,
     distinct,
-    external,
     functions,
     known,
 )
@@ -84,18 +82,18 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
     found = _reached(q, unit, scope, kind, callee)
     if not rules.calls_classes:
         found = [target for target in found if target.kind != "class"]
-    if rules.has_method_calls:
-        found = [target for target in found if _is_called(q, unit, callee, target)]
-    if rules.has_numbered_parameters and not found and isinstance(callee, Name) and callee.text[:1] != "$":
-        return (external(callee.text),)  # a command
+    if (is_called := rules.hooks.is_called) is not None:
+        found = [target for target in found if is_called(q, unit, callee, target)]
+    if not found and (unreached := rules.hooks.unreached) is not None:
+        return unreached(callee)
     several = distinct(known(found) or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
 
 
 def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Sequence[Value]:
     rules = unit.rules
-    if kind == "macro" and rules.has_macro_names:
-        return [*macros(q, unit, path_of(callee))]
+    if kind == "macro" and rules.hooks.macros is not None:
+        return [*rules.hooks.macros(q, unit, path_of(callee))]
     if kind == "read":
         return _read(q, unit, scope, callee)
     if kind == "new":
@@ -130,14 +128,6 @@ def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) ->
 
 def _with_body(q: Queries, unit: Unit, value: Value) -> Value:
     return spaces.with_body(q, value) if unit.rules.sharing == "included" else value
-
-
-def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
-    """Whether a call names the target itself, and does not just read what holds it."""
-    rules, name = unit.rules, last_name(callee)
-    if target.kind == "class":
-        return name in rules.makers
-    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
 
 
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
@@ -289,7 +279,7 @@ def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
         cls.resolution in {Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE}
         or last_name(call.callee) == q.definition(cls).name
     )
-    return bool(q.rules(cls).class_types) and not is_named
+    return "class" in q.rules(cls).wrappers.values() and not is_named
 
 
 def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
@@ -312,7 +302,7 @@ def _structural(q: Queries, unit: Unit, cls: str, name: str) -> Iterator[Value]:
         is_own = method.parent == definition.qualified
         if is_own or not method.parent or method.kind != "method" or (other.is_test and not unit.is_test):
             continue
-        folder, owner = posixpath.dirname(other.path), full_name(other, method.parent)
+        folder, owner = posixpath.dirname(other.path), other.full_name(method.parent)
         if all(any(posixpath.dirname(at) == folder for at, _ in full.get(family, f"{owner}.{one}")) for one in wanted):
             for at, one in full.get(family, owner):
                 if posixpath.dirname(at) == folder and one.kind != "interface":

@@ -4,8 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
-from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter, last_name
 from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries

@@ -27,7 +27,7 @@ from docindex_dagster.callgraph.resolver import (
     types,
 )
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
-from docindex_dagster.callgraph.resolver.imports import of_module, shared
+from docindex_dagster.callgraph.resolver.imports import of_module
 from docindex_dagster.callgraph.resolver.members import tested
 from docindex_dagster.callgraph.resolver.namespaces import implicit
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -42,14 +42,14 @@ from docindex_dagster.callgraph.units import Unit
 _ANSWERS: Mapping[ModuleType, str] = {
     arguments: "given parameter to_callback",
     calls: "implementations may_reach reached reason targets",
-    classes: "applied",
+    classes: "applied as_member",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
-    imports: "import_targets in_module made offered packages path_word used_in visible",
+    imports: "import_targets in_module made offered packages path_word shared used_in visible",
     members: "member members_of",
     namespaces: "extensions in_namespace of_namespace",
-    results: "elements result returned",
+    results: "callable_of elements result returned",
     scopes: "bound defined top",
-    spaces: "classes_at included_types seen template_parameters types_named",
+    spaces: "classes_at in_space included_types seen template_parameters types_named",
     types: "type_names typed",
 }
 
@@ -78,8 +78,8 @@ def values(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Val
 
 def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> Iterable[Value]:
     of, name, rules = expression.of, expression.name, unit.rules
-    if rules.globals_name and of is ir.Name(rules.globals_name):
-        return [*shared(q, unit, name)] or q.values(unit, ir.FILE, ir.Name(name))
+    if (hook := rules.hooks.attribute) is not None and (own := hook(q, unit, of, name)) is not None:
+        return own
     owners = q.read(unit, scope, of)
     if rules.separates_kinds and name in rules.callers:
         owners = (*owners, *_functions_held(q, unit, scope, of))

@@ -1,14 +1,12 @@
 """Name resolution: what a name stands for by the scopes around it, and what the definition that it names does."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from docindex_dagster.callgraph.ir import FILE, Call, Definition, Name
-from docindex_dagster.callgraph.languages.lua import TABLE
-from docindex_dagster.callgraph.nesting import FUNCTIONS
-from docindex_dagster.callgraph.offers import is_class, last_name
-from docindex_dagster.callgraph.resolver import builtins, spaces
+from docindex_dagster.callgraph.ir import FILE, Definition, Name
+from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE, is_class
+from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
-from docindex_dagster.callgraph.resolver.hierarchy import class_of, same_named
+from docindex_dagster.callgraph.resolver.hierarchy import class_of
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
 from docindex_dagster.callgraph.resolver.members import of_literal
@@ -157,9 +155,8 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
     """What a file itself defines or assigns under a name."""
     found = q.all_defined(unit, _named_in(unit, FILE, name), resolution)
-    if not found and unit.rules.has_free_methods:
-        classes = unit.free_methods.get(name, ())
-        found = q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
+    if not found and (find := unit.rules.hooks.top) is not None:
+        found = find(q, unit, name, resolution)
     return found or found_by(bound(q, unit, FILE, name, name), resolution)
 
 
@@ -227,7 +224,7 @@ def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resoluti
     """What a definition stands for where its name is used."""
     rules, kind, parent = unit.rules, definition.kind, definition.parent
     is_beside = kind == "impl" and (rules.has_impls or rules.has_protocols)
-    if is_beside or (kind == "macro" and rules.has_macro_names):
+    if is_beside or (kind == "macro" and rules.hooks.macros is not None):
         return ()
     if kind == TABLE:
         return (Value("object", unit.path, definition.id, resolution),)
@@ -237,7 +234,8 @@ def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resoluti
         return (Value("class", unit.path, first.id if is_part else definition.id, resolution),)
     if kind in FUNCTIONS:
         function = Value("function", unit.path, definition.id, resolution)
-        return (function, *_decorated(q, unit, definition)) if rules.has_decorators else (function,)
+        decorated = rules.hooks.decorated
+        return (function, *decorated(q, unit, definition)) if decorated is not None else (function,)
     if kind == "type" and rules.separates_kinds and definition.returns:  # of functions
         return (external_object(definition.name, resolution),)
     inside = unit.binds(definition.id, definition.name) if kind in {"type", "constant"} else ()
@@ -245,31 +243,3 @@ def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resoluti
     if not found and definition.returns:
         found = q.typed(unit, parent, definition.returns, None)
     return tuple(found_by(found, resolution))
-
-
-def _decorated(q: Queries, unit: Unit, definition: Definition) -> Iterator[Value]:
-    """The object that the outermost decorator makes of a function: as it is declared, or of its own class."""
-    for expression in unit.decorated_by(definition.id)[:1]:
-        is_called = isinstance(expression, Call)
-        callee = expression.callee if isinstance(expression, Call) else expression
-        for decorator in q.values(unit, definition.parent, callee):
-            for given in _declared_results(q, decorator):
-                of_callable = given.held[-1:] if builtins.is_callable(given.name) else ()
-                made = of_callable if is_called else (given,)
-                yield from (one.found(Resolution.RETURNED) for one in made if one.kind == "object")
-
-
-def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
-    """What a function, or each of its overloads, is declared to give; of a class, an object."""
-    if function.kind == "class":
-        yield function.as_kind("object")
-    if function.kind == "function":
-        unit, own = q.unit(function.path), q.definition(function)
-        overloads = [one for one in same_named(unit, own.qualified) if _is_overload(unit, one)]
-        for one in overloads or [own]:
-            yield from q.typed(unit, one.id, one.returns, None) if one.returns else ()
-
-
-def _is_overload(unit: Unit, definition: Definition) -> bool:
-    """Whether a function of Python is only declared, as one of several."""
-    return any(last_name(value) == "overload" for value in unit.decorated_by(definition.id))
