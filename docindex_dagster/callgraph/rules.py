@@ -73,7 +73,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a language: what the resolver asks in several places, and the hooks of the language."""
+    """The rules of a language: what several set, or several parts of the resolver ask; and its hooks."""
 
     family: str  # languages whose names meet
     find: Find = lambda *_: ()  # where imports lead that name files
@@ -84,9 +84,8 @@ class Rules:
     has_open_classes: bool = False  # other files may add members to a class
     makers: frozenset[str] = frozenset()  # methods of a class that give an object of it
     constructors: frozenset[str] = frozenset()  # methods that run when an object is made
-    wrappers: Mapping[str, Kind] = field(
-        default_factory=dict
-    )  # types that stand for what they hold, as an object or class
+    # Types that stand for what they hold, each with the sort of value that this is.
+    wrappers: Mapping[str, Kind] = field(default_factory=dict)
     callers: frozenset[str] = frozenset()  # methods of a function that call it
     binders: frozenset[str] = frozenset()  # methods of a function that give it again
     classes: frozenset[str] = frozenset()  # attributes of an object that are its class

@@ -1,4 +1,4 @@
-"""Statements with other names in them, and variables of one name told apart where a block may hide those around it.
+"""Statements with other names in them, and names of their own for variables that hide others in a block.
 
 Each declaration is seen in a part of the file. Where a function declares a name again, or a name also means something
 outside of where it is declared, the declarations get names of their own: `order`, `order~2`.

@@ -1,12 +1,16 @@
-"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are."""
+"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are.
 
-from collections.abc import Callable, Mapping
+A variable may be assigned together with others, or stand in a pattern.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, text_of
-from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
+from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, parts_of, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.types import declared_type, type_after
 from docindex_dagster.callgraph.ir import (
     BLOCK,
@@ -27,6 +31,7 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Union,
     Unknown,
+    either,
     head,
     is_known,
     types_in,
@@ -181,7 +186,8 @@ def _of_each(parts: Captured, capture: str, _: Reader) -> Expression:
 
 
 def _matched(parts: Captured, capture: str, reader: Reader) -> Expression:
-    return (reader.syntax.matching or matched)(parts[capture][0], reader)
+    matching = reader.syntax.matching
+    return matching(parts[capture][0], reader) if matching is not None else UNKNOWN
 
 
 def _item_of(parts: Captured, capture: str, reader: Reader) -> Expression:
@@ -220,3 +226,98 @@ def _declared(declared: TypeRef, value: list[Node] | None, reader: Reader) -> Ex
 def generic(parts: Captured, reader: Reader) -> Generic:
     """A type parameter, and what it is bound by."""
     return Generic(FILE, text_of(parts["generic"][0]), value_of(parts, "generic", reader))
+
+
+def assigned_part(name: Node, statement: Node, reader: Reader) -> Expression:
+    """Of a statement that assigns several values, or the parts of one, what goes to a name."""
+    value = statement.child_by_field_name("right") or statement.child_by_field_name("value")
+    left = statement.child_by_field_name("left")
+    names = left.named_children if left is not None else statement.children_by_field_name("name")
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    if value is None or at < 0:
+        return UNKNOWN
+    values = parts_of(value)
+    if len(values) == len(names):
+        return reader.expression(values[at])
+    if len(values) != 1:
+        return UNKNOWN
+    whole = reader.expression(values[0])
+    if values[0].type not in reader.syntax.calls:  # and whether there is such a value
+        return whole if at == 0 else UNKNOWN
+    return whole if whole is UNKNOWN else Attribute(whole, str(at))
+
+
+def unpacked(name: Node, statement: Node, reader: Reader) -> Expression:
+    """Of what a statement or loop of Python takes apart, what goes to a name."""
+    names = parts_of(name.parent)
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    value = statement.child_by_field_name("right")
+    if value is None or any(node.type == "list_splat_pattern" for node in names[: at + 1]):
+        return UNKNOWN
+    if statement.type != "assignment":
+        return _looped(value, at, len(names), reader)
+    if value.type in _WRITTEN_OUT:
+        values = parts_of(value)
+        return reader.expression(values[at]) if len(values) == len(names) else UNKNOWN
+    whole = reader.expression(value)
+    return Attribute(whole, str(at)) if is_known(whole) else UNKNOWN
+
+
+def _looped(value: Node, at: int, count: int, reader: Reader) -> Expression:
+    """Of what a loop takes each element apart, what goes to the name at a place."""
+    if text_of(value).startswith("zip("):
+        zipped = parts_of(value.child_by_field_name("arguments"))
+        return _each(reader.expression(zipped[at])) if at < len(zipped) else UNKNOWN
+    each, is_last = _each(reader.expression(value)), at == count - 1
+    if each is UNKNOWN:
+        return UNKNOWN
+    if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
+        return each if is_last else UNKNOWN
+    part = Attribute(each, str(at))
+    return Union((part, each)) if is_last else part
+
+
+def _each(whole: Expression) -> Expression:
+    return Element(whole) if is_known(whole) else UNKNOWN
+
+
+def repeated_type(name: Node) -> Expression:
+    """Something of the type of the constant before one that repeats it."""
+    before = name.parent.prev_named_sibling if name.parent is not None else None
+    while before is not None and before.child_by_field_name("value") is None:
+        before = before.prev_named_sibling
+    return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
+
+
+_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_PAIRING = (".items(", "enumerate(")
+
+
+class Step(NamedTuple):
+    """A step from a value to a part of it: one under a name, or, without a name, what it holds."""
+
+    name: str = ""
+    is_last: bool = False  # the last of a tuple
+    cls: TypeRef | None = None  # what the pattern says of the value
+
+
+HELD = Step()
+
+
+def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
+    """A value with the steps to a part of it, from what the pattern tells of a class where the value tells nothing.
+
+    The last of a pair may be the value of a map, of which pairs are read.
+    """
+    for step in reversed(steps):
+        part = Attribute(value, step.name) if step.name else Element(value)
+        found: list[Expression] = [] if isinstance(head(value), Unknown) else [part]
+        if step.is_last and isinstance(value, Element | Union):
+            found.append(value)
+        value = either([*found, Attribute(Instance(step.cls), step.name)] if step.cls else found)
+    return value
+
+
+def position(node: Node, nodes: Sequence[Node]) -> int:
+    """The place of a node among some; 0 where it is none of them."""
+    return next((at for at, other in enumerate(nodes) if other.id == node.id), 0)

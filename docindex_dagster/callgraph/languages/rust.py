@@ -3,18 +3,18 @@
 import posixpath
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Syntax
+from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Reader, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import held, last
+from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
+from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Element, Expression, Name, path_of
+from docindex_dagster.callgraph.languages.rust_std import rust_result
 from docindex_dagster.callgraph.modules import Modules, upwards
 from docindex_dagster.callgraph.resolver.values import (
-    Kind,
     Resolution,
     Value,
     Values,
-    external_object,
-    found_by,
     functions,
     known,
 )
@@ -130,6 +130,88 @@ def _roots(paths: frozenset[str], path: str) -> list[str]:
     return current
 
 
+_VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
+_HOLDERS = frozenset({Name("Some"), Name("Ok")})
+# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
+_EACH_NAMES = """
+    map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
+    retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
+    sort_by_cached_key sort_by sort_unstable_by min_by max_by map_or map_or_else try_for_each map_while rposition
+    and_modify modify update then group_by dedup_by_key
+"""
+_EACH = frozenset(_EACH_NAMES.split())
+_FOLDS = frozenset({"fold", "try_fold", "scan"})
+
+
+def _matched(name: Node, reader: Reader) -> Expression:
+    """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
+    steps: list[Step] = []
+    node = name
+    while (outer := node.parent) is not None:
+        if outer.type == "tuple_struct_pattern":
+            variant = reader.expression(outer.child_by_field_name("type"))
+            if variant not in _HOLDERS:
+                return with_steps(_field_of(variant, str(position(node, outer.named_children) - 1)), steps)
+            steps.append(HELD)
+        elif outer.type == "tuple_pattern":
+            steps.append(Step(str(position(node, outer.named_children)), not node.next_named_sibling))
+        elif outer.type == "field_pattern":
+            return with_steps(_field(name, node, outer, reader), steps)
+        elif outer.type == "closure_parameters":
+            return with_steps(_given(outer, node, reader), steps)
+        elif outer.type == "parameter":
+            return UNKNOWN
+        elif outer.type in _VALUES:
+            value, steps = _tuple_part(outer.child_by_field_name("value"), steps, reader)
+            return with_steps(Element(value) if outer.type == "for_expression" else value, steps)
+        node = outer
+    return UNKNOWN
+
+
+def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
+    """Of a tuple that is written as one, the part to which the outermost step leads."""
+    if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
+        parts, at = value.named_children, int(steps[-1].name)
+        return (reader.expression(parts[at]), steps[:-1]) if at < len(parts) else (UNKNOWN, [])
+    return reader.expression(value), steps
+
+
+def _field_of(variant: Expression, field: str) -> Expression:
+    """The field of a variant of an enum, which has a name of its own."""
+    match variant:
+        case Name(text):
+            return Name(f"{text}#{field}")
+        case Attribute(of, name):
+            return Attribute(of, f"{name}#{field}")
+        case _:
+            return UNKNOWN
+
+
+def _field(name: Node, node: Node, pattern: Node, reader: Reader) -> Expression:
+    """A field of a struct, or of a variant of an enum."""
+    of = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
+    field = pattern.child_by_field_name("name") or (node if node.id == name.id else None)
+    if of is None or field is None:
+        return UNKNOWN
+    whole, part = reader.expression(of), text_of(field)
+    return _field_of(whole, part) if of.type == "scoped_type_identifier" else Attribute(whole, part)
+
+
+def _given(parameters: Node, node: Node, reader: Reader) -> Expression:
+    """What a closure is called with that a method of an iterator or the like is given."""
+    closure = parameters.parent
+    call = closure.parent.parent if closure is not None and closure.parent is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if function is None or function.type != "field_expression":
+        return UNKNOWN
+    method = path_of(reader.expression(function.child_by_field_name("field")))
+    is_last = node.next_named_sibling is None
+    if method not in _EACH and not (method in _FOLDS and is_last):
+        return UNKNOWN
+    value = reader.expression(function.child_by_field_name("value"))
+    return value if value is UNKNOWN else Element(value)
+
+
 _EXPRESSIONS = Expressions(
     names=frozenset(
         {"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier", "primitive_type"}
@@ -188,6 +270,7 @@ _EXPRESSIONS = Expressions(
         "Cow.Borrowed": last,
     },
     words={"self": "this", "Self": "this", "super": "super", "crate": "crate"},
+    matching=_matched,
 )
 
 SYNTAX = Syntax(
@@ -275,71 +358,6 @@ _PATH_WORDS = frozenset({"this", "super", "crate"})
 def _held(name: str, arguments: Arguments) -> Arguments:
     """The arguments of a type that say what it holds: of a result the first."""
     return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
-
-
-_CELLS = frozenset(
-    ["Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "LazyLock", "LazyCell", "Lazy", "Weak", "UnsafeCell"]
-)
-_MAYBE = frozenset({"Option", "Result", "LockResult", "Poll"})
-_SAME_NAMES = """
-    iter iter_mut into_iter values values_mut into_values drain filter skip take skip_while take_while rev chain cloned
-    copied peekable step_by inspect by_ref as_slice as_mut_slice to_vec clone collect enumerate as_ref as_mut as_deref
-    as_deref_mut to_owned unwrap expect lock read write borrow borrow_mut await into_iter_sorted sorted sorted_by
-    sorted_by_key unique cycle fuse deref deref_mut par_iter into_par_iter iter_enumerated entry leak
-    into_boxed_slice split_off and_modify
-"""
-_MAYBE_SAME_NAMES = """
-    as_ref as_mut as_deref as_deref_mut clone cloned copied take replace filter ok ok_or ok_or_else or or_else inspect
-    map_err iter iter_mut into_iter context with_context inspect_err xor await
-"""
-_HELD_NAMES = """
-    unwrap expect unwrap_or unwrap_or_else unwrap_or_default insert get_or_insert get_or_insert_with unwrap_unchecked
-    into_inner
-"""
-_CELL_NAMES = """
-    lock read write borrow borrow_mut get_mut into_inner as_ref get_or_init take replace blocking_lock force load
-    blocking_read blocking_write
-"""
-_MAYBE_ONE_NAMES = """
-    get get_mut first last first_mut last_mut pop pop_front pop_back front back front_mut back_mut next next_back nth
-    find max min max_by_key min_by_key max_by min_by reduce peek peek_mut pop_first pop_last insert get_index
-    try_recv recv first_key_value last_key_value get_key_value
-"""
-_ONE_NAMES = "or_insert or_insert_with or_default or_insert_with_key swap_remove get_unchecked index"
-_SAME, _MAYBE_SAME, _HELD = (frozenset(names.split()) for names in (_SAME_NAMES, _MAYBE_SAME_NAMES, _HELD_NAMES))
-_CELL, _MAYBE_ONE, _ONE = (frozenset(names.split()) for names in (_CELL_NAMES, _MAYBE_ONE_NAMES, _ONE_NAMES))
-
-
-_Gives = Literal["held", "same", "maybe"]
-# What the methods of each sort of types give, by the first that has their name.
-_GIVES: Mapping[str, Sequence[tuple[frozenset[str], _Gives]]] = {
-    "object": (),
-    "collection": ((_ONE | _HELD, "held"), (_SAME | _MAYBE_ONE, "same")),
-    "Cell": ((_CELL, "held"), (frozenset({"clone"}), "same"), (frozenset({"upgrade", "get"}), "maybe")),
-    "Option": ((_HELD, "held"), (_MAYBE_SAME, "same")),
-    "tuple": ((frozenset({"clone"}), "same"),),
-    "Vec": ((_SAME, "same"), (_ONE | {"remove"}, "held"), (_MAYBE_ONE, "maybe")),
-    "": ((_SAME, "same"), (_ONE, "held"), (_MAYBE_ONE | {"remove"}, "maybe")),
-}
-_SORTS = {**dict.fromkeys(_CELLS, "Cell"), **dict.fromkeys(_MAYBE, "Option"), **{name: name for name in _GIVES}}
-
-
-def rust_result(method: Value) -> Sequence[Value]:
-    """What a method of a standard type gives, where that is what it holds, or the same again."""
-    written, _, name = method.name.rpartition(".")
-    owner = written.rpartition(".")[2]
-    sort = _SORTS.get(owner, "")
-    kind: Kind = "collection" if owner == "collection" else "external object"
-    held = found_by(method.held if owner == "collection" else method.held[-1:], Resolution.ELEMENT)
-    gives = next((gives for names, gives in _GIVES[sort] if name in names), None)
-    if gives == "held" or owner == "object":  # the latter is of the program
-        return held
-    if gives == "same":
-        return [Value(kind, "", written, method.resolution, method.held)]
-    if gives == "maybe":
-        return [external_object("Option", method.resolution, tuple(held[:1]))]
-    is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and sort in {"", "Vec"}
-    return [external_object("Iter", method.resolution, method.held[:1])] if is_keys else ()
 
 
 RULES = Rules(

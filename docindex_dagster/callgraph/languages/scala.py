@@ -17,8 +17,8 @@ from docindex_dagster.callgraph.extract.expressions import (
     text_of,
 )
 from docindex_dagster.callgraph.extract.library import body_of, collected, object_and_method, something
-from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
 from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,

@@ -19,8 +19,8 @@ from docindex_dagster.callgraph.extract.expressions import (
     text_of,
 )
 from docindex_dagster.callgraph.extract.library import instance_of, mapped
-from docindex_dagster.callgraph.extract.patterns import position
 from docindex_dagster.callgraph.extract.types import declared_name
+from docindex_dagster.callgraph.extract.variables import position
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
