@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.resolver import calls
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import as_table
 from docindex_dagster.graph import ask
 from docindex_dagster.graph.analysis import statistics as statistics_of
 from docindex_dagster.graph.build import build_graph, update_graph

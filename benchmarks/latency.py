@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 from mcp import Client, StdioServerParameters, stdio_client
 
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import as_table
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core.layout import Layout

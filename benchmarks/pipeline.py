@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import as_table
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core.layout import Layout

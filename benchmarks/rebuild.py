@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import as_table
 from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables

@@ -15,9 +15,8 @@ from alembic.script import ScriptDirectory
 from hypothesis import settings
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.chunk_symbols import definitions_of
-from docindex_dagster.callgraph.table_reading import as_table, referring
-from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
+from docindex_dagster.callgraph.extract.file import definitions_of_chunks
+from docindex_dagster.callgraph.table import Extracted, as_table, reference_rows, referring
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.cli import project
@@ -119,7 +118,8 @@ def references_of(chunks: pa.Table) -> pa.Table:
     for path, hashed, language in (row.values() for row in referring(chunks).to_pylist()):
         of_file = chunks.filter(pc.equal(chunks["path"], path)).to_pylist()
         imported = ir.Import("name", "", "", "os", "", is_passed_on=False, line=1, byte=0)
-        rows.append(Extracted(path, hashed, language, ir.FileIR(tuple(definitions_of(of_file)), imports=(imported,))))
+        defined = tuple(definitions_of_chunks(of_file))
+        rows.append(Extracted(path, hashed, language, ir.FileIR(defined, imports=(imported,))))
     return as_table(reference_rows(rows), "")
 
 

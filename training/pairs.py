@@ -24,8 +24,7 @@ from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
 from docindex_dagster.code.languages import has_symbols
 from docindex_dagster.code.parse import parse
-from docindex_dagster.code.symbols import Symbol
-from docindex_dagster.code.texts import comment_text
+from docindex_dagster.code.symbols import Symbol, comment_text
 from docindex_dagster.core.tokenizer import count_tokens, words
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source

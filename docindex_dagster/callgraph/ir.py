@@ -7,6 +7,7 @@ compared and hashed by identity. What a language means by a name is not here.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass
+from operator import attrgetter
 from threading import RLock
 from typing import Any, NamedTuple
 from typing import Literal as OneOf
@@ -512,3 +513,21 @@ def path_of(expression: Expression) -> str:
             return f"{before}.{name}" if before else ""
         case _:
             return ""
+
+
+NAMES: Mapping[type[Any], str] = {Attribute: "name", Function: "name", Name: "text", NameOrCall: "text"}
+"""The fields that hold the names of what has one of its own."""
+_ENDINGS: Mapping[type[Any], Callable[[Any], str]] = {
+    **{kind: attrgetter(name) for kind, name in NAMES.items()},
+    Implicit: attrgetter("text"),
+    Call: lambda one: last_name(one.callee),
+    New: lambda one: last_name(one.cls),
+    Element: lambda one: last_name(one.of),
+    Instance: lambda one: one.type.name.rpartition(".")[2],
+}
+
+
+def last_name(expression: Expression) -> str:
+    """The name that an expression ends with, but for calls; "" where it ends with none."""
+    ending = _ENDINGS.get(type(expression))
+    return ending(expression) if ending is not None else ""

@@ -1,10 +1,12 @@
 """What is around a place in a file: definitions in definitions."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from docindex_dagster.callgraph.ir import Definition
-from docindex_dagster.callgraph.languages.lua import TABLE
+from docindex_dagster.callgraph.ir import Definition, FileIR
 
+TABLE = "table"
+"""The kind of tables of Lua with functions in them, which are no symbols of the file."""
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 TYPES = CLASSES | {"type"}
 FUNCTIONS = frozenset({"function", "method", "macro"})
@@ -37,3 +39,26 @@ def holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool
         if one.kind == "method" and outer is not None and outer.kind in FUNCTIONS:
             return one.parent, True
     return outermost, False
+
+
+def is_class(definition: Definition) -> bool:
+    """Whether a definition has members."""
+    return definition.kind in CLASSES or definition.kind == "module"
+
+
+def with_parents(namespace: str) -> Iterator[str]:
+    """A namespace and those around it, the innermost first."""
+    while namespace:
+        yield namespace
+        namespace = namespace.rpartition(".")[0]
+
+
+def beside(ir: FileIR) -> FileIR:
+    """A file with its definitions each in the last one before it that has the name of its parent, by the id of that."""
+    last: dict[str, str] = {}
+    definitions = []
+    for one in ir.definitions:
+        if one.kind not in FUNCTIONS:
+            last[one.qualified] = one.id
+        definitions.append(one._replace(parent=last.get(one.parent, one.parent)))
+    return replace(ir, definitions=tuple(definitions))

@@ -1,35 +1,34 @@
 """What a file has to offer to others, in tables: by the names under which it is looked for.
 
-What is found in a table of a file depends on that file alone.
+What is found in a table of a file depends on that file alone. Fingerprints of what it says are equal in all processes
+for equal content.
 """
 
 import posixpath
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, get_args
 
-from docindex_dagster.callgraph.fingerprints import fingerprint, keys_of, plain
+import orjson
+
 from docindex_dagster.callgraph.ir import (
+    NAMES,
     Assignment,
     Attribute,
-    Call,
     CallSite,
     Decorator,
     Definition,
-    Element,
     Expression,
     Fill,
-    Function,
-    Implicit,
     Instance,
     Name,
-    NameOrCall,
-    New,
+    Statement,
+    last_name,
 )
 from docindex_dagster.callgraph.languages.lua import bases_named
-from docindex_dagster.callgraph.nesting import CLASSES
+from docindex_dagster.callgraph.nesting import is_class, with_parents
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit, grouped
 
@@ -78,7 +77,7 @@ class Offers:
     @cached_property
     def full(self) -> Mapping[str, Sequence[Definition]]:
         """Definitions by their full names."""
-        return grouped((full_name(self.unit, one.qualified), one) for one in self.unit.definitions.values())
+        return grouped((self.unit.full_name(one.qualified), one) for one in self.unit.definitions.values())
 
     @cached_property
     def extensions(self) -> Mapping[str, Sequence[Definition]]:
@@ -99,10 +98,10 @@ class Offers:
     def takers(self) -> Mapping[str, Sequence[Taker]]:
         """The calls that are given something by its name."""
         named = (
-            (getattr(argument.value, _NAMES[type(argument.value)]), Taker(call, at))
+            (getattr(argument.value, NAMES[type(argument.value)]), Taker(call, at))
             for call in self.unit.calls
             for at, argument in enumerate(call.arguments)
-            if type(argument.value) in _NAMES
+            if type(argument.value) in NAMES
         )
         return grouped(self._by_first_names(pair for pair in named if pair[0]))
 
@@ -271,46 +270,44 @@ def _filled_class(unit: Unit, fill: Fill) -> str:
     return owner.name if owner else fill.type.rpartition(".")[2]
 
 
-_NAMES: Mapping[type[Any], str] = {Attribute: "name", Function: "name", Name: "text", NameOrCall: "text"}
-_ENDINGS: Mapping[type[Any], Callable[[Any], str]] = {
-    **{kind: attrgetter(name) for kind, name in _NAMES.items()},
-    Implicit: attrgetter("text"),
-    Call: lambda one: last_name(one.callee),
-    New: lambda one: last_name(one.cls),
-    Element: lambda one: last_name(one.of),
-    Instance: lambda one: one.type.name.rpartition(".")[2],
-}
-
-
-def last_name(expression: Expression) -> str:
-    """The name that an expression ends with, but for calls; "" where it ends with none."""
-    ending = _ENDINGS.get(type(expression))
-    return ending(expression) if ending is not None else ""
-
-
 def stem(path: str) -> str:
     """The name of a file or folder, without its ending."""
     return path.rstrip("/").rpartition("/")[2].partition(".")[0]
 
 
-def full_name(unit: Unit, qualified: str) -> str:
-    """A qualified name behind the namespace of its file."""
-    return f"{unit.namespace}.{qualified}" if unit.namespace and qualified else qualified or unit.namespace
-
-
 def namespaces(unit: Unit) -> list[str]:
     """The namespaces that a file adds to: its own, and those that are written as blocks in it."""
     blocks = {definition.qualified for definition in unit.definitions.values() if definition.kind == "module"}
-    return sorted({unit.namespace, *(full_name(unit, block) for block in blocks)})
+    return sorted({unit.namespace, *(unit.full_name(block) for block in blocks)})
 
 
-def with_parents(namespace: str) -> Iterator[str]:
-    """A namespace and those around it, the innermost first."""
-    while namespace:
-        yield namespace
-        namespace = namespace.rpartition(".")[0]
+_PLACE = ("line", "byte")
+_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _PLACE}
 
 
-def is_class(definition: Definition) -> bool:
-    """Whether a definition has members."""
-    return definition.kind in CLASSES or definition.kind == "module"
+def key_of(*parts: str) -> int:
+    """A short hash of what can be looked up. Two that are equal by chance cost a look, not an answer."""
+    return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
+
+
+def keys_of(sort: str, languages: str) -> Callable[[str], int]:
+    """The keys of names, for what is looked up in one table of all files."""
+    begin = key_of(sort, languages, "")
+    return lambda name: zlib.crc32(name.encode("utf-8", "surrogatepass"), begin)
+
+
+def plain(part: Any) -> Any:
+    """A statement without the place at which it stands; of an expression or type the fingerprint, which it keeps."""
+    if isinstance(part, tuple):
+        return part[: _ENDS.get(type(part))]
+    try:
+        return part.fingerprint
+    except AttributeError:
+        fields = [getattr(part, name) for name in part.__match_args__]
+        object.__setattr__(part, "fingerprint", fingerprint((type(part).__name__, fields)))
+        return part.fingerprint
+
+
+def fingerprint(content: Any, default: Callable[[Any], Any] = plain) -> int:
+    """A short hash of lists of statements, or of parts of these; `default` says what counts of such a part."""
+    return zlib.crc32(orjson.dumps(content, default, orjson.OPT_PASSTHROUGH_DATACLASS))

@@ -16,12 +16,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.dependencies.tabling import Memo, Table
-from docindex_dagster.callgraph.fingerprints import key_of, keys_of
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.nesting import TYPES
-from docindex_dagster.callgraph.offers import Offers, Taker, stem
+from docindex_dagster.callgraph.offers import Offers, Taker, key_of, keys_of, stem
+from docindex_dagster.callgraph.tabling import Memo, Table
 from docindex_dagster.callgraph.units import Unit
 
 _Key = tuple[str, str]

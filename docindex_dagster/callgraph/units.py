@@ -1,35 +1,40 @@
-"""One file, ready to be looked up: its definitions and statements by scope and name."""
+"""One file, ready to be looked up: its definitions and statements by scope and name, and what its collections hold."""
 
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
-from itertools import pairwise
+from itertools import count
 from typing import Protocol, TypeVar
 
-from docindex_dagster.callgraph.contents import contents_of, contents_outside, filled, filled_outside, root_of, unpacked
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,
     Assignment,
     Attribute,
     Base,
+    CallSite,
+    Collection,
     Definition,
+    Element,
     Expression,
     FileIR,
+    Function,
     Import,
     Instance,
+    Literal,
     Name,
+    NameOrCall,
     Parameter,
     TypeRef,
     Unknown,
+    head,
     path_of,
     whole,
 )
 from docindex_dagster.callgraph.languages import rules_of
-from docindex_dagster.callgraph.languages.bash import called_name, with_parameters
-from docindex_dagster.callgraph.languages.lua import assigned_fields, with_tables
+from docindex_dagster.callgraph.languages.lua import assigned_fields
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holder
 from docindex_dagster.callgraph.rules import Rules
 
@@ -77,15 +82,14 @@ class Unit:
     def __init__(self, path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> None:
         language = ir.language or language
         rules = rules_of(language)
-        ir = with_tables(ir) if rules.has_tables else ir
-        ir = with_parameters(ir) if rules.has_numbered_parameters else ir
+        hooks = rules.hooks
+        ir = hooks.prepared(ir) if hooks.prepared is not None else ir
         self.path, self.language, self.rules = path, language, rules
         self.is_test, self.chunks, self.ir = is_test, chunks, ir
-        self.namespace = ir.namespace or _target(path, rules)
-        placed = _beside(ir.definitions) if rules.has_protocols else ir.definitions
-        self.definitions = {one.id: _as_class(one, rules) for one in placed}
-        # By the qualified name of the parent, then by name.
-        self.children = _children(_outermost(self.definitions, rules), rules)
+        self.namespace = ir.namespace or (hooks.namespace(path) if hooks.namespace is not None else "")
+        self.definitions = {one.id: one for one in ir.definitions}
+        placed = hooks.placed(self.definitions) if hooks.placed is not None else self.definitions.values()
+        self.children = _children(placed, rules)  # by the qualified name of the parent, then by name
         self.calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
         self.decorators, self.fills = ir.decorators, ir.fills
         self.returns = grouped((one.scope, one.value) for one in ir.returns)
@@ -102,10 +106,9 @@ class Unit:
     def _assign(self) -> None:
         """What variables, attributes and parameters are."""
         rules, ir = self.rules, self.ir
-        parameters, named_anew = _first_equations(ir.parameters) if rules.has_equations else (ir.parameters, ())
-        self.parameters = grouped((one.scope, one) for one in parameters)  # by function
+        self.parameters = grouped((one.scope, one) for one in ir.parameters)  # by function
         self.contents = [*contents_of(self.calls)]  # what calls put into collections
-        assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else (*ir.assignments, *named_anew)
+        assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
         attributed = [*filled([*assignments, *self.contents], self.definitions)]
         is_included = rules.sharing == "included"
         bound = (
@@ -199,6 +202,18 @@ class Unit:
         names = self.bindings.get(scope)
         return names.get(name, ()) if names is not None else ()
 
+    def full_name(self, qualified: str) -> str:
+        """A qualified name behind the namespace of the file."""
+        return f"{self.namespace}.{qualified}" if self.namespace and qualified else qualified or self.namespace
+
+    def same_named(self, qualified: str) -> Iterator[Definition]:
+        """The definitions of one qualified name, which their ids number."""
+        for number in count(1):
+            definition = self.definitions.get(qualified if number == 1 else f"{qualified}~{number}")
+            if definition is None:
+                return
+            yield definition
+
     def around(self, scope: str) -> Iterator[Definition]:
         """The definitions around a place, the innermost first."""
         return around(self.definitions, scope)
@@ -224,12 +239,6 @@ def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assig
     return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
 
 
-def _target(path: str, rules: Rules) -> str:
-    """The namespace of a file by the folder in which it is; "" where that says nothing."""
-    *folders, _ = path.split("/")
-    return next((inner for outer, inner in pairwise(folders) if outer in rules.targets), "")
-
-
 _Item = TypeVar("_Item")
 
 
@@ -249,52 +258,9 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
     return found
 
 
-def _beside(definitions: Iterable[Definition]) -> Iterator[Definition]:
-    """The definitions, each in the last one before it that has the name of its parent, by the id of that."""
-    last: dict[str, str] = {}
-    for one in definitions:
-        if one.kind not in FUNCTIONS:
-            last[one.qualified] = one.id
-        yield one._replace(parent=last.get(one.parent, one.parent))
-
-
-def _is_variable(pattern: str) -> bool:
-    return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
-
-
 def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
     """Where all but some of a module is imported, the module, and each name that is not."""
     return frozenset((one.scope, one.module, one.member) for one in imports if one.kind == "left out")
-
-
-def _first_equations(parameters: Iterable[Parameter]) -> tuple[Sequence[Parameter], Sequence[Assignment]]:
-    """The parameters of the first equation of each function, one a line, and what those of the others stand for."""
-    first: dict[str, list[Parameter]] = {}
-    others: list[Assignment] = []
-    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
-    for one in parameters:
-        line, position = at.get(one.scope, (one.line, 0))
-        position = position if line == one.line else 0
-        at[one.scope] = one.line, position + 1
-        taken = first.setdefault(one.scope, [])
-        if not taken or taken[0].line == one.line:
-            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
-        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
-            value = Name(taken[position].name)
-            others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
-    return [one for taken in first.values() for one in taken], others
-
-
-def _as_class(definition: Definition, rules: Rules) -> Definition:
-    is_class = definition.kind == "type" and rules.has_named_types
-    return definition._replace(kind="class") if is_class else definition
-
-
-def _outermost(definitions: Mapping[str, Definition], rules: Rules) -> Iterable[Definition]:
-    """The definitions, each at the place where it is seen."""
-    if not rules.has_numbered_parameters:
-        return definitions.values()
-    return [one._replace(parent=FILE, name=called_name(one, definitions)) for one in definitions.values()]
 
 
 def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict[str, list[Definition]]]:
@@ -385,3 +351,80 @@ def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Defini
         return imported._replace(scope=FILE) if imported.scope else imported
     # What is written in a function knows it by its name alone.
     return imported._replace(scope=importing.qualified if importing.kind in FUNCTIONS else importing.id)
+
+
+# Methods by which something is put into a collection; it is what they are given last.
+_FILLING_NAMES = """
+    append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
+    addLast addFirst push_front emplace setdefault << on connect store prepend
+"""
+_FILLING = frozenset(_FILLING_NAMES.split())
+
+
+def contents_of(calls: Iterable[CallSite]) -> Iterator[Assignment]:
+    """What is put into collections, as if it were assigned to one of their elements."""
+    for call in calls:
+        callee, given = call.callee, call.arguments[-1] if call.arguments else None
+        if call.kind != "call" or given is None or not isinstance(callee, Attribute) or callee.name not in _FILLING:
+            continue
+        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
+            yield Assignment("bind", call.scope, Element(callee.of), given.value, call.line, call.byte)
+
+
+def contents_outside(contents: Iterable[Assignment]) -> Iterator[Assignment]:
+    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
+    for one in map(unpacked, contents):
+        if isinstance(one.target, Name | Attribute):
+            yield one._replace(role="store")
+
+
+def unpacked(one: Assignment) -> Assignment:
+    """An assignment to an element, or to one of an element, as one to the collection."""
+    target, value = one.target, one.value
+    while isinstance(target, Element):
+        target, value = target.of, Collection((value,))
+    return one if target is one.target else one._replace(target=target, value=value)
+
+
+def filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
+    """The same, with an assignment to an element as one to the collection, where that is an attribute or variable."""
+    known = {(one.scope, one.target) for one in assignments}
+    for one in assignments:
+        if not isinstance(one.target, Element):
+            yield one
+            continue
+        target = whole(one.target)
+        is_own = isinstance(target, Attribute) and root_of(target) == "this"
+        scope = one.scope if is_own else _declaring(one.scope, target, known, definitions)
+        if scope is not None:
+            yield Assignment("bind", scope, target, Collection((one.value,)), one.line, one.byte)
+
+
+def _declaring(
+    scope: str, target: Expression, known: AbstractSet[tuple[str, Expression]], definitions: Mapping[str, Definition]
+) -> str | None:
+    """The innermost scope around a place in which something is known to be assigned; None where it is in none."""
+    scopes = [*(outer.id for outer in around(definitions, scope)), FILE]
+    return next((outer for outer in scopes if (outer, target) in known), None)
+
+
+def filled_outside(
+    assignments: Sequence[Assignment], definitions: Mapping[str, Definition]
+) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
+    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
+    known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
+    found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
+    for one in assignments:
+        target = whole(one.target)
+        if isinstance(one.target, Element) and isinstance(target, Name) and not isinstance(one.value, Unknown):
+            scope = _declaring(one.scope, target, known, definitions)
+            if scope not in {None, one.scope}:
+                put = found.setdefault(scope or FILE, {}).setdefault(target.text, [])
+                put.append((one.scope, Collection((one.value,))))
+    return found
+
+
+def root_of(target: Expression) -> str:
+    """The name that an expression begins with; "" where it begins with none."""
+    begin = head(target)
+    return begin.text if isinstance(begin, Name | NameOrCall) else ""

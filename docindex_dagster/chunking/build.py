@@ -11,8 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import as_table, of_files, referring, settled, usable, without
+from docindex_dagster.callgraph.table import REFERENCES, as_table, of_files, referring, settled, usable, without
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
@@ -324,7 +323,7 @@ def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: Chunki
 
 
 def _changed(files: pa.Table) -> pa.Table:
-    from docindex_dagster.callgraph.table_rows import Extracted, reference_rows  # it loads the whole representation
+    from docindex_dagster.callgraph.table import Extracted, reference_rows
 
     problem = "changed: it is another file by now"
     rows = files.to_pylist()

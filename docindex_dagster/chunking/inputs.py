@@ -7,7 +7,7 @@ from importlib.metadata import version
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES_VERSION
+from docindex_dagster.callgraph.table import REFERENCES_VERSION
 from docindex_dagster.chunking.summaries import Summariser
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import COMMITS

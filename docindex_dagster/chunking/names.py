@@ -7,7 +7,7 @@ from typing import Any
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Definition, Export, FileIR, Name
 from docindex_dagster.callgraph.languages import extract
-from docindex_dagster.callgraph.table_rows import Extracted
+from docindex_dagster.callgraph.table import Extracted
 from docindex_dagster.code.embedded import Code, Embedded, parse_embedded, read_code
 from docindex_dagster.code.languages import has_symbols
 

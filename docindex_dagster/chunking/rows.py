@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES
+from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.embed_text import embed_text_hashes
 from docindex_dagster.code.languages import holds_symbols

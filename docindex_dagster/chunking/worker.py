@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import PurePosixPath
 
-from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
+from docindex_dagster.callgraph.table import Extracted, reference_rows
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
 from docindex_dagster.chunking.names import extracted

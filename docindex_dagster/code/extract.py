@@ -11,11 +11,9 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from docindex_dagster.code.captures import Captures, Definition, run_query
+from docindex_dagster.code.captures import Captures, Definition, Leads, find_leads, run_query
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.leads import Leads, find_leads
-from docindex_dagster.code.symbols import Symbol
-from docindex_dagster.code.texts import comment_text, docstring_text, one_line
+from docindex_dagster.code.symbols import Symbol, comment_text, docstring_text, one_line
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

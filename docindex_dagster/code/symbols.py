@@ -1,6 +1,8 @@
-"""The symbols that a source file defines."""
+"""The symbols that a source file defines, and the short texts that they carry."""
 
+import re
 from dataclasses import dataclass
+from inspect import cleandoc
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +33,65 @@ SYMBOL_KINDS = (
     *("class", "constant", "enum", "function", "impl", "interface", "macro", "method", "module", "property"),
     *("struct", "trait", "type", "union"),
 )
+
+
+_DOCSTRING_LIMIT = 2000
+_LINE_LIMIT = 300
+
+# Of texts with single spaces: commas before closing brackets, and spaces inside of brackets.
+_BRACKETS = ((", )", " )"), (", ]", " ]"), (", }", " }"), ("( ", "("), ("[ ", "["), (" )", ")"), (" ]", "]"))
+_BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
+_OPENING = re.compile(r"/\*+!?")
+_STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
+_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
+_XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
+_QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
+
+
+def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
+    """Collapse white space, and cut what is longer than `limit` characters."""
+    text = " ".join(source[: 8 * limit].decode("utf-8", "ignore").split())
+    if " " in text:
+        for written, plain in _BRACKETS:
+            text = text.replace(written, plain)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def comment_text(comments: list[bytes]) -> str | None:
+    """The prose of the comments above a definition, without comment marks; None when there is none."""
+    prose = "\n".join(_without_marks(comment[: 4 * _DOCSTRING_LIMIT].decode("utf-8", "ignore")) for comment in comments)
+    return _limited(_dedented(_XML_TAG.sub("", prose)))
+
+
+def docstring_text(literal: bytes) -> str | None:
+    """The text of a string literal that documents a definition; None when it is empty."""
+    text = literal.decode("utf-8", "replace")
+    quoted = _QUOTES.fullmatch(text)
+    return _limited(_dedented(quoted[2] if quoted else text))
+
+
+def _without_marks(comment: str) -> str:
+    body = _body_of_block(comment)
+    if body is not None:
+        return _dedented(_STAR.sub("", body))
+    return "" if _DIRECTIVE.match(comment) else _LINE_MARK.sub("", comment).rstrip()
+
+
+def _body_of_block(comment: str) -> str | None:
+    """What is written in a comment of several lines; None for other comments."""
+    opening, closed = _OPENING.match(comment), comment.rstrip()
+    if opening and closed.endswith("*/"):  # most by far: the expression below looks for the end at each character
+        return closed[opening.end() : -1].rstrip("*")
+    block = _BLOCK_COMMENT.fullmatch(comment)
+    return block[1] if block else None
+
+
+def _dedented(text: str) -> str:
+    """The same without the indentation of its lines, for each Python: 3.13 counts a carriage return as a word."""
+    return cleandoc(text.replace("\r\n", "\n"))
+
+
+def _limited(text: str) -> str | None:
+    text = text.strip()
+    return (text if len(text) <= _DOCSTRING_LIMIT else text[: _DOCSTRING_LIMIT - 1] + "…") or None

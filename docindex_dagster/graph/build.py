@@ -20,15 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.callgraph.chunk_symbols import definitions_of
-from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT, Limits, OverLimitError, Table
+from docindex_dagster.callgraph.extract.file import definitions_of_chunks
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import has_calls, read_configurations, rules_of
 from docindex_dagster.callgraph.modules import Modules, is_configuration
 from docindex_dagster.callgraph.program import Index, Program, Units
 from docindex_dagster.callgraph.resolver.queries import MOST_STATEMENTS, Queries
 from docindex_dagster.callgraph.resolver.resolver import resolver as resolver_of
-from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.table import References
+from docindex_dagster.callgraph.tabling import TIME_OUT, Limits, OverLimitError, Table
 from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.code.languages import HOSTS, holds_symbols
 from docindex_dagster.core.errors import first_line
@@ -168,7 +168,7 @@ def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
         language, source_type = (rows[name][0].as_py() for name in ("language", "source_type"))
         found = irs.get(path)
         if found is None:
-            found = FileIR(tuple(definitions_of(rows.to_pylist())))
+            found = FileIR(tuple(definitions_of_chunks(rows.to_pylist())))
         starts = [rows[name].to_pylist() for name in ("start_line", "start_byte")]
         chunks = Chunks(rows["chunk_id"].to_pylist(), *starts)
         return Unit(path, language or "", found, is_test=source_type == "test", chunks=chunks)

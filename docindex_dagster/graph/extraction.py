@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.dependencies.tabling import Limits
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import lacking
+from docindex_dagster.callgraph.table import REFERENCES, lacking
+from docindex_dagster.callgraph.tabling import Limits
 from docindex_dagster.chunking.inputs import extraction_fingerprint
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError

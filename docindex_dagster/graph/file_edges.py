@@ -20,10 +20,9 @@ from docindex_dagster.callgraph.ir import (
     Name,
     NameOrCall,
     Parameter,
+    last_name,
 )
-from docindex_dagster.callgraph.languages.lua import TABLE
-from docindex_dagster.callgraph.nesting import CLASSES
-from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.nesting import CLASSES, TABLE
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import CONFIDENCE, NAMES, Value
 from docindex_dagster.callgraph.units import Unit

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.dependencies.tabling import TIME_OUT
+from docindex_dagster.callgraph.tabling import TIME_OUT
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import NODES, TRIPLES

@@ -53,7 +53,7 @@ from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, Written, contents, oldest
 from docindex_dagster.memory.results import Folding, Receipt
 from docindex_dagster.memory.segments import Segments
-from docindex_dagster.stores import maintenance
+from docindex_dagster.stores import maintenance, prune
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.publish import Publication, publish
 from docindex_dagster.stores.rows import SourceRows

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.schema import REFERENCES, REFERENCES_VERSION
-from docindex_dagster.callgraph.table_reading import as_table, is_settled, usable
+from docindex_dagster.callgraph.table import REFERENCES, REFERENCES_VERSION, as_table, is_settled, usable
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather, references_fingerprint
 from docindex_dagster.chunking.summaries import SummaryCounts

@@ -255,7 +255,7 @@ def versions(docindex: str) -> dict[str, Any]:
 
 def schemas() -> dict[str, str]:
     """The versions of what is stored: where one differs, an index is made anew, or the part of it that it decides."""
-    from docindex_dagster.callgraph.schema import REFERENCES_VERSION
+    from docindex_dagster.callgraph.table import REFERENCES_VERSION
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
     from docindex_dagster.graph.source_graph import GRAPH_VERSION

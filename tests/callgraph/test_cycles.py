@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from docindex_dagster.callgraph.dependencies import tabling
-from docindex_dagster.callgraph.dependencies.cycles import Cycles
-from docindex_dagster.callgraph.dependencies.tabling import Query, Table
+from docindex_dagster.callgraph import tabling
+from docindex_dagster.callgraph.cycles import Cycles
+from docindex_dagster.callgraph.tabling import Query, Table
 
 Leads = Mapping[int, Sequence[int]]
 
@@ -86,7 +86,7 @@ def test_each_file_finds_what_it_finds_alone(
 
 
 def test_cycles_are_forgotten_where_they_are_many(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("docindex_dagster.callgraph.dependencies.cycles._MOST_FOLLOWED", 0)
+    monkeypatch.setattr("docindex_dagster.callgraph.cycles._MOST_FOLLOWED", 0)
     asked = Asked(RING)
     first = asked.file([1])
     followed = asked.followed

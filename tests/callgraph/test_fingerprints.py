@@ -1,6 +1,5 @@
 """Fingerprints: equal for equal content in all processes, wherever it stands."""
 
-from docindex_dagster.callgraph.fingerprints import fingerprint
 from docindex_dagster.callgraph.ir import (
     Argument,
     Attribute,
@@ -12,6 +11,7 @@ from docindex_dagster.callgraph.ir import (
     Name,
     TypeRef,
 )
+from docindex_dagster.callgraph.offers import fingerprint
 
 ORDER = Name("order")
 

@@ -6,7 +6,7 @@ import pytest
 
 from docindex_dagster.callgraph.ir import THIS, Attribute, Call, Expression, Name, New, Union, path
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
-from docindex_dagster.callgraph.table_reading import References
+from docindex_dagster.callgraph.table import References
 from docindex_dagster.callgraph.units import Chunks, Unit
 from tests.graph.built import references_of
 from tests.graph.calls import chunks_of

@@ -1,8 +1,8 @@
 """What is looked up in all files: files are read as far as it is needed, and all that is there is found."""
 
-from docindex_dagster.callgraph.dependencies.tabling import Table
 from docindex_dagster.callgraph.ir import Definition, FileIR
 from docindex_dagster.callgraph.program import Index, Lookup, Units
+from docindex_dagster.callgraph.tabling import Table
 from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.graph.known_files import Offered
 

@@ -12,9 +12,17 @@ from hypothesis import strategies as st
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, FileIR, Instance, Name, TypeRef, walk
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import References, as_table, is_settled, lacking, usable
-from docindex_dagster.callgraph.table_rows import MOST_DEEP, Extracted, reference_rows
+from docindex_dagster.callgraph.table import (
+    MOST_DEEP,
+    REFERENCES,
+    Extracted,
+    References,
+    as_table,
+    is_settled,
+    lacking,
+    reference_rows,
+    usable,
+)
 from docindex_dagster.core import tables
 from tests.graph.calls import PROGRAMS, cut, programs
 from tests.graph.samples import chunks_of

@@ -1,8 +1,14 @@
 """Sets of values: each once, by its strongest step, and not too many."""
 
 from docindex_dagster.callgraph.ir import Name, Record
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, collection, external_object
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    collection,
+    distinct,
+    external_object,
+)
 
 ORDER, CART = Value("class", "shop.py", "Order"), Value("class", "shop.py", "Cart")
 

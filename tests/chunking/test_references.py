@@ -7,8 +7,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.callgraph.ir import CallSite, Name
-from docindex_dagster.callgraph.schema import REFERENCES
-from docindex_dagster.callgraph.table_reading import References, as_table
+from docindex_dagster.callgraph.table import REFERENCES, References, as_table
 from docindex_dagster.chunking import names, worker
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes

@@ -4,8 +4,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from docindex_dagster.callgraph.table_reading import as_table, referring
-from docindex_dagster.callgraph.table_rows import Extracted, reference_rows
+from docindex_dagster.callgraph.table import Extracted, as_table, reference_rows, referring
 from docindex_dagster.chunking.names import extracted
 from docindex_dagster.graph import build
 from docindex_dagster.graph.build import Content

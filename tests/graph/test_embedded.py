@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import as_table
 from docindex_dagster.graph.build import build_graph
 from docindex_dagster.graph.source_graph import Graph
 from tests.graph.calls import cut

@@ -3,7 +3,7 @@
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster.callgraph.dependencies.tabling import Limits
+from docindex_dagster.callgraph.tabling import Limits
 from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.graph.source_graph import Graph, stray_edges

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from docindex_dagster.callgraph.schema import MADE_WITH, REFERENCES
-from docindex_dagster.callgraph.table_reading import as_table
+from docindex_dagster.callgraph.table import MADE_WITH, REFERENCES, as_table
 from docindex_dagster.chunking import inputs
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout

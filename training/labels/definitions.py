@@ -4,10 +4,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from docindex_dagster.code.captures import Captures, Definition, run_query
+from docindex_dagster.code.captures import Captures, Definition, find_leads, run_query
 from docindex_dagster.code.extract import extract
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.leads import find_leads
 from docindex_dagster.code.parse import parse
 from docindex_dagster.code.symbols import Symbol
 from training.labels.checkout import Checkout, File

@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.arguments import written_in
-from docindex_dagster.callgraph.extract.expressions import Reader, parts_of, text_of
+from docindex_dagster.callgraph.extract.callees import written_in
+from docindex_dagster.callgraph.extract.expressions import Node, Reader, parts_of, text_of
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.extract.variables import bound
 from docindex_dagster.callgraph.ir import (
@@ -31,10 +30,7 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    Found = Iterator[tuple[Node, Statement]]
+Found = Iterator[tuple[Node, Statement]]
 
 _WRAPPERS = frozenset(
     {"pointer_declarator", "array_declarator", "init_declarator", "reference_declarator", "attributed_declarator"}
@@ -47,7 +43,7 @@ _MOST_HELD = 12  # elements of a collection
 _MOST_FIELDS = 200  # elements of a table that are looked at
 
 
-def declared(declaration: "Node", reader: Reader) -> "Found":
+def declared(declaration: Node, reader: Reader) -> Found:
     """What each declarator of a declaration says."""
     kind = declaration.child_by_field_name("type")
     for declarator in declaration.children_by_field_name("declarator"):
@@ -60,7 +56,7 @@ def declared(declaration: "Node", reader: Reader) -> "Found":
             yield from _variable(declaration, kind, declarator, reader)
 
 
-def function_declarator(node: "Node | None") -> "Node | None":
+def function_declarator(node: Node | None) -> Node | None:
     """The declarator of a function, as opposed to a pointer to one."""
     *_, node = _inwards(node)
     if node is None or node.type not in _FUNCTIONS_OR_LAMBDAS:
@@ -69,7 +65,7 @@ def function_declarator(node: "Node | None") -> "Node | None":
     return None if inner is not None and inner.type == "parenthesized_declarator" else node
 
 
-def _inwards(node: "Node | None") -> "Iterator[Node | None]":
+def _inwards(node: Node | None) -> Iterator[Node | None]:
     """A declarator and those in it, down to what is no pointer, array or the like."""
     yield node
     while node is not None and node.type in _WRAPPERS:
@@ -77,7 +73,7 @@ def _inwards(node: "Node | None") -> "Iterator[Node | None]":
         yield node
 
 
-def _is_made(declaration: "Node", function: "Node") -> bool:
+def _is_made(declaration: Node, function: Node) -> bool:
     """Whether what looks like a function, declared in another one, is an object that is made of variables."""
     kind = declaration.child_by_field_name("type")
     given = parts_of(function.child_by_field_name("parameters"))
@@ -92,7 +88,7 @@ def _is_made(declaration: "Node", function: "Node") -> bool:
     )
 
 
-def _made(declaration: "Node", function: "Node", kind: "Node | None", reader: Reader) -> "Found":
+def _made(declaration: Node, function: Node, kind: Node | None, reader: Reader) -> Found:
     name = text_of(function.child_by_field_name("declarator"))
     listed = function.child_by_field_name("parameters")
     if kind is None or listed is None or not name.isidentifier() or not (declared := _type_of(kind)):
@@ -101,7 +97,7 @@ def _made(declaration: "Node", function: "Node", kind: "Node | None", reader: Re
     yield listed, _new(declared, listed, reader)
 
 
-def _prototype(declaration: "Node", function: "Node", reader: Reader) -> "Found":
+def _prototype(declaration: Node, function: Node, reader: Reader) -> Found:
     yield declaration, Forward(FILE, qualified_name(function.child_by_field_name("declarator")))
     parent = declaration.parent
     if parent is not None and parent.type == "template_declaration":
@@ -110,14 +106,14 @@ def _prototype(declaration: "Node", function: "Node", reader: Reader) -> "Found"
         yield from parameters(function, reader)
 
 
-def signature(node: "Node", reader: Reader) -> "Found":
+def signature(node: Node, reader: Reader) -> Found:
     """The parameters of a function with a body."""
     function = function_declarator(node)
     if function is not None:
         yield from parameters(function, reader)
 
 
-def parameters(function: "Node", reader: Reader) -> "Found":
+def parameters(function: Node, reader: Reader) -> Found:
     """The parameters of a function, those without a name, too."""
     listed = function.child_by_field_name("parameters")
     for node in parts_of(listed):
@@ -139,11 +135,11 @@ def parameters(function: "Node", reader: Reader) -> "Found":
         yield node, Parameter("", FILE, _name_of(declarator, reader) or "_", value, "", 0, 0)
 
 
-def _name_of(declarator: "Node | None", reader: Reader) -> str:
+def _name_of(declarator: Node | None, reader: Reader) -> str:
     return path_of(reader.expression(declarator))
 
 
-def template(listed: "Node", _: Reader) -> "Found":
+def template(listed: Node, _: Reader) -> Found:
     """The types that a class is given."""
     for node in parts_of(listed):
         name = "_"
@@ -152,7 +148,7 @@ def template(listed: "Node", _: Reader) -> "Found":
         yield node, Parameter("", FILE, name, UNKNOWN, "", 0, 0)
 
 
-def _variable(declaration: "Node", kind: "Node | None", declarator: "Node", reader: Reader) -> "Found":
+def _variable(declaration: Node, kind: Node | None, declarator: Node, reader: Reader) -> Found:
     name = reader.expression(declarator)
     if name is UNKNOWN:
         return
@@ -170,14 +166,12 @@ def _variable(declaration: "Node", kind: "Node | None", declarator: "Node", read
         yield declarator, bound(name, UNKNOWN)
 
 
-def _type_of(kind: "Node") -> TypeRef | None:
+def _type_of(kind: Node) -> TypeRef | None:
     named = kind.child_by_field_name("name") if kind.type.endswith("_specifier") else kind
     return declared_type(text_of(named))
 
 
-def _initialised(
-    declarator: "Node", name: Expression, declared: TypeRef | None, value: "Node", reader: Reader
-) -> "Found":
+def _initialised(declarator: Node, name: Expression, declared: TypeRef | None, value: Node, reader: Reader) -> Found:
     if value.type in {"argument_list", "initializer_list"} and declared:
         if value.parent is not None and not any(child.type == "=" for child in value.parent.children):
             yield value, _new(declared, value, reader)
@@ -195,12 +189,12 @@ def _initialised(
         yield declarator, bound(name, known)
 
 
-def _new(declared: TypeRef, arguments: "Node", reader: Reader) -> CallSite:
+def _new(declared: TypeRef, arguments: Node, reader: Reader) -> CallSite:
     """The call of a constructor by a declaration."""
     return CallSite("new", FILE, path(declared.name), written_in(arguments, reader), 0, 0)
 
 
-def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) -> "Found":
+def _filled(values: Node, kind: TypeRef, reader: Reader, *, is_array: bool) -> Found:
     """What is put into the fields of a struct, or of the structs of an array."""
     at = 0
     for child in values.named_children[:_MOST_FIELDS]:
@@ -220,7 +214,7 @@ def _filled(values: "Node", kind: TypeRef, reader: Reader, *, is_array: bool) ->
             yield child, Assignment("initial", FILE, target, known, 0, 0)
 
 
-def _held(declarator: "Node", name: Expression, values: "Node", reader: Reader, *, is_map: bool) -> "Found":
+def _held(declarator: Node, name: Expression, values: Node, reader: Reader, *, is_map: bool) -> Found:
     """What a collection is made with."""
     for child in values.named_children[:_MOST_HELD]:
         value = _value_of(child)
@@ -231,7 +225,7 @@ def _held(declarator: "Node", name: Expression, values: "Node", reader: Reader, 
             yield declarator, bound(name, Collection((known,)))
 
 
-def _function_field(declarator: "Node") -> tuple[int, str] | None:
+def _function_field(declarator: Node) -> tuple[int, str] | None:
     """Where a struct without a name has its one pointer to a function."""
     declaration = declarator.parent
     kind = declaration.child_by_field_name("type") if declaration is not None else None
@@ -248,14 +242,14 @@ def _function_field(declarator: "Node") -> tuple[int, str] | None:
     return at, text_of(named)
 
 
-def _may_be_function(field: "Node") -> bool:
+def _may_be_function(field: Node) -> bool:
     kind = field.child_by_field_name("type")
     return _points_at_function(field.child_by_field_name("declarator")) or (
         kind is not None and kind.type == "type_identifier"
     )
 
 
-def _rows(declarator: "Node", name: Expression, values: "Node", field: tuple[int, str], reader: Reader) -> "Found":
+def _rows(declarator: Node, name: Expression, values: Node, field: tuple[int, str], reader: Reader) -> Found:
     """The functions in a table whose rows have no type of their own: the rows are followed as these."""
     for row in values.named_children[:_MOST_FIELDS]:
         if row.type != "initializer_list":
@@ -268,11 +262,11 @@ def _rows(declarator: "Node", name: Expression, values: "Node", field: tuple[int
             yield declarator, bound(name, Collection((known,)))
 
 
-def _field_name(designator: "Node | None") -> str:
+def _field_name(designator: Node | None) -> str:
     return qualified_name(designator).lstrip(f"{ROOT}.")
 
 
-def qualified_name(node: "Node | None") -> str:
+def qualified_name(node: Node | None) -> str:
     """A name with its scopes, without template arguments."""
     text = text_of(node)
     shorter = _TEMPLATE_ARGUMENTS.sub("", text)
@@ -284,11 +278,11 @@ def qualified_name(node: "Node | None") -> str:
     return f"{ROOT}{text}" if text.startswith(".") else text
 
 
-def _is_pair(node: "Node") -> bool:
+def _is_pair(node: Node) -> bool:
     return node.type == "initializer_pair"
 
 
-def _value_of(child: "Node | None") -> "Node | None":
+def _value_of(child: Node | None) -> Node | None:
     """What is written in a list, with or without the name of its field."""
     return child.child_by_field_name("value") if child is not None and _is_pair(child) else child
 
@@ -298,10 +292,10 @@ def _may_run(known: Expression) -> bool:
     return not isinstance(head(known), Unknown | Literal | Collection | Record)
 
 
-def _is_array(node: "Node | None") -> bool:
+def _is_array(node: Node | None) -> bool:
     return any(one is not None and one.type == "array_declarator" for one in _inwards(node))
 
 
-def _points_at_function(node: "Node | None") -> bool:
+def _points_at_function(node: Node | None) -> bool:
     *_, last = _inwards(node)
     return last is not None and last.type in _FUNCTIONS

@@ -6,9 +6,17 @@ Rules take the node, the reader of its file and how deep it stands; before these
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, Reader, Rule, part_of, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Node,
+    Read,
+    Reader,
+    Rule,
+    part_of,
+    parts_of,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.library import given_to, instance_of, listed
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -33,9 +41,6 @@ from docindex_dagster.callgraph.ir import (
     path,
     path_of,
 )
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _MOST = 12  # elements of a collection
 _LONGEST_MACRO = 200  # characters
@@ -70,12 +75,12 @@ def _leaves(syntax: Expressions) -> frozenset[str]:
     return (syntax.names | syntax.attributes).difference(syntax.special, syntax.readers)
 
 
-def _by_reader(read: "Callable[[Node, Read], Expression]", node: "Node", reader: Reader, depth: int) -> Expression:
+def _by_reader(read: Callable[[Node, Read], Expression], node: Node, reader: Reader, depth: int) -> Expression:
     return read(node, lambda part: reader.part(part, depth + 1))
 
 
 def _special(
-    first: "Callable[[Node, Reader], Expression | None]", rule: Rule | None, node: "Node", reader: Reader, depth: int
+    first: Callable[[Node, Reader], Expression | None], rule: Rule | None, node: Node, reader: Reader, depth: int
 ) -> Expression:
     """What a language says of a sort, else what the rule says; read once, since both read parts of it."""
     known = reader.known.get(node.id)
@@ -89,11 +94,11 @@ def _special(
     return known
 
 
-def _attribute(node: "Node", *_: object) -> Expression:
+def _attribute(node: Node, *_: object) -> Expression:
     return Attribute(THIS, f"%{text_of(node).lstrip('@')}")
 
 
-def _name(node: "Node", reader: Reader, _: int) -> Expression:
+def _name(node: Node, reader: Reader, _: int) -> Expression:
     name = text_of(node)
     if word := reader.syntax.words.get(name):
         return path(word)
@@ -102,52 +107,52 @@ def _name(node: "Node", reader: Reader, _: int) -> Expression:
     return path(name) if "." in name else Name(name) if name else UNKNOWN
 
 
-def _call(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _call(name: str, node: Node, reader: Reader, depth: int) -> Expression:
     called = _part(node, name, reader, depth)
     return _called(node, Element(called) if _is_indexed(node, reader.syntax) else called, reader, depth)
 
 
-def _item(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _item(name: str, node: Node, reader: Reader, depth: int) -> Expression:
     owner = _part(node, name, reader, depth)
     key = _key(node, reader)
     return Attribute(owner, key) if key else Element(owner)
 
 
-def _last(node: "Node", reader: Reader, depth: int) -> Expression:
+def _last(node: Node, reader: Reader, depth: int) -> Expression:
     parts = parts_of(node)
     return reader.part(parts[-1], depth + 1) if parts else UNKNOWN
 
 
-def _through(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _through(name: str, node: Node, reader: Reader, depth: int) -> Expression:
     return reader.part(part_of(node, name), depth + 1)
 
 
-def _one_of(first: str, second: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _one_of(first: str, second: str, node: Node, reader: Reader, depth: int) -> Expression:
     return either((_part(node, first, reader, depth), _part(node, second, reader, depth)))
 
 
-def _cast(name: str, node: "Node", *_: object) -> Expression:
+def _cast(name: str, node: Node, *_: object) -> Expression:
     return instance_of(part_of(node, name))
 
 
-def _branches(cases: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _branches(cases: str, name: str, node: Node, reader: Reader, depth: int) -> Expression:
     body = part_of(node, cases)
     arms = body.named_children[:_MOST] if body is not None else []
     return either(_part(arm, name, reader, depth) for arm in arms if not arm.is_extra)
 
 
-def _block(node: "Node", reader: Reader, depth: int) -> Expression:
+def _block(node: Node, reader: Reader, depth: int) -> Expression:
     only = node.named_children[0] if node.named_child_count == 1 else None
     return reader.part(only, depth + 1)
 
 
-def _method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _method(owner: str, name: str, node: Node, reader: Reader, depth: int) -> Expression:
     """A call that names object and method itself; of `send(:go)` the method that it names."""
     called, is_run = named_method(owner, name, node, reader, depth)
     return _called(node, called, reader, depth) if is_run else called
 
 
-def named_method(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> tuple[Expression, bool]:
+def named_method(owner: str, name: str, node: Node, reader: Reader, depth: int) -> tuple[Expression, bool]:
     """What is named by a call that names object and method itself, and whether it runs it."""
     named = reader.syntax.named
     method = node.child_by_field_name(name)
@@ -163,7 +168,7 @@ def named_method(owner: str, name: str, node: "Node", reader: Reader, depth: int
     return member(owner, name, node, reader, depth), True
 
 
-def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
+def _called(node: Node, called: Expression, reader: Reader, depth: int) -> Expression:
     """What a call gives; of some functions that follows from what they are given."""
     syntax = reader.syntax
     gives = syntax.library.get(path_of(called)) if syntax.library else None
@@ -171,7 +176,7 @@ def _called(node: "Node", called: Expression, reader: Reader, depth: int) -> Exp
     return known or (_mapped(node, called, reader, depth) if syntax.lambdas else Call(called))
 
 
-def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Expression:
+def _mapped(node: Node, called: Expression, reader: Reader, depth: int) -> Expression:
     """A call, or what the function gives that it is given, where it maps."""
     if not isinstance(called, Attribute) or called.name not in _MAKING:
         return Call(called)
@@ -185,7 +190,7 @@ def _mapped(node: "Node", called: Expression, reader: Reader, depth: int) -> Exp
     return either((Call(called), Collection((mapped,)) if called.name in _MAPPING else mapped))
 
 
-def _result_of(function: "Node | None", reader: Reader, depth: int) -> Expression:
+def _result_of(function: Node | None, reader: Reader, depth: int) -> Expression:
     """What a function without a name gives, where that is one expression; what one gives that is named."""
     if function is None:
         return UNKNOWN
@@ -197,7 +202,7 @@ def _result_of(function: "Node | None", reader: Reader, depth: int) -> Expressio
     return UNKNOWN if isinstance(head(result), Literal) else result
 
 
-def _key(node: "Node", reader: Reader) -> str:
+def _key(node: Node, reader: Reader) -> str:
     """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
     labels = reader.syntax.labels
     label = node.child_by_field_name(labels[node.type]) if node.type in labels else None
@@ -208,7 +213,7 @@ def _key(node: "Node", reader: Reader) -> str:
     return _key_text(node.child_by_field_name(name)) if name else ""
 
 
-def _composite(declared: str, elements: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _composite(declared: str, elements: str, node: Node, reader: Reader, depth: int) -> Expression:
     """Something of a type that is written with what it holds, which is recorded where it is a collection."""
     kind = declared_type(text_of(part_of(node, declared)))
     body = part_of(node, elements)
@@ -220,7 +225,7 @@ def _composite(declared: str, elements: str, node: "Node", reader: Reader, depth
     return either((Instance(kind), listed(reader.part(child, depth + 1) for child in children)))
 
 
-def _made(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _made(name: str, node: Node, reader: Reader, depth: int) -> Expression:
     """A new object; of a generic type with its type arguments."""
     made = part_of(node, name)
     written = text_of(made)
@@ -229,11 +234,11 @@ def _made(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
     return New(_plain(reader.part(made, depth + 1)))
 
 
-def _part(node: "Node", name: str, reader: Reader, depth: int) -> Expression:
+def _part(node: Node, name: str, reader: Reader, depth: int) -> Expression:
     return reader.part(part_of(node, name), depth + 1)
 
 
-def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def member(owner: str, name: str, node: Node, reader: Reader, depth: int) -> Expression:
     """What a node names of its object."""
     named = part_of(node, name)
     written = text_of(named)
@@ -247,7 +252,7 @@ def member(owner: str, name: str, node: "Node", reader: Reader, depth: int) -> E
     return Attribute(before, plain.partition("<")[0] or plain) if plain else UNKNOWN  # of an operator
 
 
-def _collection(name: str, node: "Node", reader: Reader, depth: int) -> Expression:
+def _collection(name: str, node: Node, reader: Reader, depth: int) -> Expression:
     parts: dict[tuple[str, Expression], None] = {}
     syntax = reader.syntax
     for child in node.named_children[:_MOST]:
@@ -271,7 +276,7 @@ _FIRST_LISTED = re.compile(r"(\w+)!\s*[\[(]\s*&?((?:\w+::)*[^\W\d]\w*)\s*([({])"
 _NAME_LISTED = re.compile(r"(?<=[\[(,])\s*&?((?:\w+::)*[^\W\d]\w*)\s*(?=[,\])])")
 
 
-def _listed(name: str, node: "Node", reader: Reader, _: int) -> Expression:
+def _listed(name: str, node: Node, reader: Reader, _: int) -> Expression:
     """The collection that a macro gives, whose arguments the grammar leaves unread."""
     macro = text_of(node)
     if macro.partition("!")[0] != name:
@@ -284,13 +289,13 @@ def _listed(name: str, node: "Node", reader: Reader, _: int) -> Expression:
     return listed(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
 
 
-def _is_indexed(call: "Node", syntax: Expressions) -> bool:
+def _is_indexed(call: Node, syntax: Expressions) -> bool:
     """Whether an item is called, where the grammar does not distinguish it from a function with type arguments."""
     field_name = syntax.indexed.get(call.type)
     return bool(field_name) and call.child_by_field_name(str(field_name)) is not None
 
 
-def _key_text(node: "Node | None") -> str:
+def _key_text(node: Node | None) -> str:
     """The name that a node is, as a literal or as it stands."""
     if node is None or node.type not in _KEYS:
         return ""

@@ -1,4 +1,4 @@
-"""Expressions of a syntax tree, as far as names can be followed, read into the intermediate representation.
+"""What the grammar of a language calls things, and the reader of the expressions in a syntax tree.
 
 `Expressions` says which types of nodes these are in a language, and a `Reader` holds what is known of one file. What
 follows no name (arithmetic, a function without one) is unknown, and so is what is too large.
@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, children
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    import tree_sitter
+
+    Node = tree_sitter.Node
+else:
+    Node = object  # the library is loaded only where a file is read
 
 _DEPTH = 30
 _MOST_NODES = 64  # of an expression
@@ -20,9 +24,11 @@ _PLACES = {"0": 0, "1": 1, "-1": -1}
 _SHALLOW = 10  # where what is short is not too deep in itself
 _SHORT = 100  # bytes of an expression that others may repeat
 
-Read = Callable[["Node | None"], Expression]
+Captured = Mapping[str, list[Node]]
+"""What one match of a query captured."""
+Read = Callable[[Node | None], Expression]
 """Gives the expression of a part."""
-Rule = Callable[["Node", "Reader", int], Expression]
+Rule = Callable[[Node, "Reader", int], Expression]
 """Gives the expression of a node that stands so deep in another one."""
 
 
@@ -70,7 +76,7 @@ class Expressions:
     sequences: frozenset[str] = frozenset()  # what stands for its last part
     bare: frozenset[str] = frozenset()  # names that may be calls
     named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
-    library: "Mapping[str, Callable[[Sequence[Node], Read], Expression | None]]" = field(default_factory=dict)
+    library: Mapping[str, Callable[[Sequence[Node], Read], Expression | None]] = field(default_factory=dict)
     # What functions give by what they are given, by their names; of None what any call does.
     lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
     values: frozenset[str] = frozenset()  # what may be given that is no function
@@ -83,9 +89,9 @@ class Expressions:
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
     words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
     given: Lambdas | None = None
-    listed: "Callable[[Node, Node | None], Iterable[Node]] | None" = None  # arguments, where not those in brackets
+    listed: Callable[[Node, Node | None], Iterable[Node]] | None = None  # arguments, where not those in brackets
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
-    readers: Mapping[str, Callable[["Node", Read], Expression]] = field(default_factory=dict)  # what no rule above fits
+    readers: Mapping[str, Callable[[Node, Read], Expression]] = field(default_factory=dict)  # what no rule above fits
     matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is
     is_placed: bool = False  # what an expression is depends on where it stands
 
@@ -104,14 +110,14 @@ class Reader:
     sizes: _Sizes = field(default_factory=_Sizes)
     depth: int = 0
 
-    def expression(self, node: "Node | None") -> Expression:
+    def expression(self, node: Node | None) -> Expression:
         """What a node is; unknown where it cannot be followed, or is too large."""
         if self.depth == 0 and self.known:
             self.known.clear()
         found = self.part(node, self.depth)
         return found if self.sizes[found] <= _MOST_NODES else UNKNOWN
 
-    def part(self, node: "Node | None", depth: int) -> Expression:
+    def part(self, node: Node | None, depth: int) -> Expression:
         """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
         if node is None or depth > _DEPTH:
             return UNKNOWN
@@ -130,12 +136,12 @@ class Reader:
             known = self.texts[key] = rule(node, self, depth)
         return known
 
-    def may_be_repeated(self, node: "Node") -> bool:
+    def may_be_repeated(self, node: Node) -> bool:
         """Whether others in the file may have the text of a node, and then also mean the same."""
         return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
 
 
-def part_of(node: "Node", name: str) -> "Node | None":
+def part_of(node: Node, name: str) -> Node | None:
     """The child of a field; of "" the first that has a name, of a number the one at that place."""
     if name and name not in _PLACES:
         return node.child_by_field_name(name)
@@ -148,23 +154,23 @@ def part_of(node: "Node", name: str) -> "Node | None":
     return parts[place] if -len(parts) <= place < len(parts) else None
 
 
-def parts_of(node: "Node | None") -> "list[Node]":
+def parts_of(node: Node | None) -> list[Node]:
     """The children that have a name, without comments."""
     return [child for child in node.named_children if not child.is_extra] if node is not None else []
 
 
-def captured(parts: "Mapping[str, list[Node]]", capture: str) -> "Node | None":
+def captured(parts: Mapping[str, list[Node]], capture: str) -> Node | None:
     """The first node of a capture, if it has one."""
     nodes = parts.get(capture)
     return nodes[0] if nodes else None
 
 
-def text_of(node: "Node | None") -> str:
+def text_of(node: Node | None) -> str:
     """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
-def nodes_around(node: "Node") -> "Iterator[Node]":
+def nodes_around(node: Node) -> Iterator[Node]:
     """The nodes around one, the innermost first."""
     around = node.parent
     while around is not None:
@@ -172,6 +178,34 @@ def nodes_around(node: "Node") -> "Iterator[Node]":
         around = around.parent
 
 
-def outside(node: "Node", kinds: AbstractSet[str]) -> "Node | None":
+def outside(node: Node, kinds: AbstractSet[str]) -> Node | None:
     """The first node around one that is of none of some types."""
     return next((around for around in nodes_around(node) if around.type not in kinds), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Where variables are seen: the types of nodes around declarations, and of those after whose end they are seen."""
+
+    around: frozenset[str]
+    statements: frozenset[str]
+    assignments: frozenset[str]  # that declare nothing
+    after: Mapping[str, str] = field(default_factory=dict)  # by type of block: the field after which they are seen
+    conditions: frozenset[str] = frozenset()  # in which a name is seen after the value that is beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """How the statements of one language are read."""
+
+    queries: tuple[str, ...]  # the files of `languages/`, without `.scm`
+    expressions: Expressions
+    # The nodes of all functions, of those that have no name of their own, and of what gives these one.
+    functions: frozenset[str] = frozenset()
+    anonymous: frozenset[str] = frozenset()
+    naming: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()  # of functions, which say names of parameters that nothing has
+    blocks: Blocks | None = None  # where variables are seen; None where in all of the function
+    has_selves: bool = False  # the object itself is a first parameter
+    nests_namespaces: bool = False  # each namespace that a file names is in the one before
+    stores_paths: bool = False  # what has a path is declared elsewhere, in a class or namespace

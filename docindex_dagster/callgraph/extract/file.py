@@ -5,14 +5,13 @@ How a statement is made of what a query has captured is in `statements.py`, what
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
 from docindex_dagster.callgraph.extract.places import Language, find_places
-from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed
+from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed, with_unique_names
 from docindex_dagster.callgraph.extract.scopes import CALLABLE, Scoping
-from docindex_dagster.callgraph.extract.shadows import with_unique_names
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
@@ -169,3 +168,21 @@ def _around(scope: str) -> Iterable[str]:
     while scope:
         yield scope
         scope = scope.rpartition(".")[0]
+
+
+def definitions_of_chunks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Definition]:
+    """The symbols of chunks: what there is of a file of which only another package's chunker knows some."""
+    symbols = [(row["start_byte"] or 0, symbol) for row in rows for symbol in row["symbols"] or ()]
+    ids = symbol_ids([symbol["qualified_name"] for _, symbol in symbols])
+    for identifier, (byte, symbol) in zip(ids, symbols, strict=True):
+        yield Definition(
+            id=identifier,
+            name=symbol["name"],
+            kind=symbol["kind"],
+            qualified=symbol["qualified_name"],
+            parent=symbol["parent"] or "",
+            returns=declared_type(symbol["returns"]) if symbol["returns"] else None,
+            is_local=bool(symbol["is_local"]),
+            line=symbol["start_line"],
+            byte=byte,
+        )

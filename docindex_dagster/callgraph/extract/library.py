@@ -2,30 +2,36 @@
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
-from docindex_dagster.callgraph.extract.expressions import parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Node,
+    Read,
+    Reader,
+    part_of,
+    parts_of,
+    text_of,
+)
+from docindex_dagster.callgraph.extract.renaming import Renaming
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
+    Call,
     Collection,
     Element,
     Expression,
     Instance,
     Literal,
     Module,
+    Name,
+    Unknown,
     either,
     head,
     is_known,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from docindex_dagster.callgraph.extract.expressions import Expressions, Read
-
-    Given = Sequence[Node]
+Given = Sequence[Node]
 
 _MOST = 12  # elements of a collection
 _LONGEST_LOADER = 1000  # bytes
@@ -37,7 +43,7 @@ _LOADER = re.compile(
 _LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
 
 
-def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
+def given_to(call: Node, syntax: "Expressions") -> list[Node]:
     """What a call is given."""
     listed = call.child_by_field_name("arguments") or call.named_children[-1]
     if syntax.listed is not None:
@@ -45,7 +51,7 @@ def given_to(call: "Node", syntax: "Expressions") -> "list[Node]":
     return parts_of(next((child for child in listed.named_children if child.type == "value_arguments"), listed))
 
 
-def instance_of(node: "Node | None") -> Expression:
+def instance_of(node: Node | None) -> Expression:
     """Something of the type that a node declares."""
     return something(text_of(node))
 
@@ -66,48 +72,48 @@ def listed(values: Iterable[Expression]) -> Expression:
     return Collection(known) if known else UNKNOWN
 
 
-def first(given: "Given", read: "Read") -> Expression:
+def first(given: Given, read: Read) -> Expression:
     """What is given first."""
     return read(given[0]) if given else UNKNOWN
 
 
-def last(given: "Given", read: "Read") -> Expression:
+def last(given: Given, read: Read) -> Expression:
     """What is given last, or an empty collection."""
     return read(given[-1]) if given else Collection(())
 
 
-def item(given: "Given", read: "Read") -> Expression:
+def item(given: Given, read: Read) -> Expression:
     """One of what is given first."""
     return Element(first(given, read))
 
 
-def elements(given: "Given", read: "Read") -> Expression:
+def elements(given: Given, read: Read) -> Expression:
     """A collection of the elements of what is given."""
     return Collection((Element(last(given, read)),))
 
 
-def held(given: "Given", read: "Read") -> Expression:
+def held(given: Given, read: Read) -> Expression:
     """Something that holds what is given."""
     whole = last(given, read)
     return UNKNOWN if whole is UNKNOWN or isinstance(whole, Literal) else Collection((whole,))
 
 
-def collected(given: "Given", read: "Read") -> Expression:
+def collected(given: Given, read: Read) -> Expression:
     """A collection of all that is given."""
     return Collection(tuple(dict.fromkeys(filter(is_known, map(read, given[:_MOST])))))
 
 
-def joined(given: "Given", read: "Read") -> Expression:
+def joined(given: Given, read: Read) -> Expression:
     """A collection with more elements."""
     return either((first(given, read), listed(map(read, given[1:]))))
 
 
-def typed(given: "Given", _: "Read") -> Expression:
+def typed(given: Given, _: Read) -> Expression:
     """Something of the type that is given first."""
     return instance_of(given[0] if given else None)
 
 
-def bounded(given: "Given", _: "Read") -> Expression | None:
+def bounded(given: Given, _: Read) -> Expression | None:
     """A type parameter, as something of the type that bounds it; None where none does."""
     named = [one for one in given if one.type == "keyword_argument"]
     bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
@@ -115,24 +121,110 @@ def bounded(given: "Given", _: "Read") -> Expression | None:
     return None if found is UNKNOWN else found
 
 
-def module(given: "Given", _: "Read") -> Module | None:
+def module(given: Given, _: Read) -> Module | None:
     """The module whose name is given, where that is a literal."""
     name = text_of(given[0]) if len(given) == 1 else ""
     return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
 
 
-def loaded(given: "Given", _: "Read") -> Expression | None:
+def loaded(given: Given, _: Read) -> Expression | None:
     """Return what an anonymous loader function loads: the default export of a module, or a named one."""
     is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
     found = _LOADER.search(text_of(given[0])) if is_short else None
     return Attribute(Module(found["module"]), found["member"] or "default") if found else None
 
 
-def attribute(name: str) -> "Callable[[Given, Read], Expression | None]":
+def attribute(name: str) -> Callable[[Given, Read], Expression | None]:
     """An attribute of the one thing that is given."""
 
-    def of(given: "Given", read: "Read") -> Expression | None:
+    def of(given: Given, read: Read) -> Expression | None:
         whole = read(given[0]) if len(given) == 1 else UNKNOWN
         return None if whole is UNKNOWN else Attribute(whole, name)
 
     return of
+
+
+_ITEMS_NAMES = """
+    forEach filter map flatMap anyMatch allMatch noneMatch mapToInt mapToLong mapToDouble mapToObj peek removeIf
+    ifPresent ifPresentOrElse takeWhile dropWhile forEachOrdered onEach filterNot mapNotNull associateBy
+    associateWith associate groupBy sortedBy sortedByDescending any all none count sumOf sumBy maxBy minBy
+    maxByOrNull minByOrNull maxOf minOf maxOfOrNull minOfOrNull first firstOrNull last lastOrNull single
+    singleOrNull find partition joinToString distinctBy removeAll retainAll indexOfFirst flatMapTo mapTo findLast
+    ForEach Where Select SelectMany OrderBy OrderByDescending ThenBy ThenByDescending Any All First FirstOrDefault
+    Single SingleOrDefault Last LastOrDefault Count Sum Min Max Average GroupBy ToDictionary ToLookup TakeWhile
+    SkipWhile MinBy MaxBy DistinctBy Find FindAll FindIndex FindLast Exists RemoveAll TrueForAll
+"""
+ITEMS_TO_FUNCTIONS = frozenset(_ITEMS_NAMES.split())
+"""Methods of collections that give each element to a function (Java's streams, Kotlin, LINQ)."""
+
+AROUND_ARGUMENTS = frozenset(
+    {
+        "annotated_lambda",
+        "argument",
+        "argument_list",
+        "call_suffix",
+        "value_argument",
+        "value_arguments",
+    }
+)
+"""Types of nodes between a call and a function that it is given."""
+
+_MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
+_FLATTENING = frozenset({"flatMap", "SelectMany"})
+_ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for these
+STRING = Literal("String")
+
+
+def object_and_method(call: Node, syntax: Expressions) -> tuple[Node | None, str]:
+    """The object of which a call names a method, and its name; None of any other call."""
+    named: Node | None = call
+    names = syntax.methods.get(call.type)
+    if names is None:
+        named = part_of(call, syntax.calls[call.type])
+        names = syntax.members.get(named.type) if named is not None else None
+    if named is None or names is None:
+        return None, ""
+    return part_of(named, names[0]), text_of(part_of(named, names[1])).lstrip(".?")
+
+
+def mapped(call: Node, reader: Reader) -> Expression | None:
+    """A collection of what a call makes of what its object holds; None of other calls, or where nothing is known."""
+    owner, method = object_and_method(call, reader.syntax)
+    if owner is None or method not in _MAPPING:
+        return None
+    function = call.child_by_field_name("arguments") or call.named_children[-1]
+    while function.named_child_count == 1 and function.type in AROUND_ARGUMENTS:
+        function = function.named_children[0]
+    if function.type not in {"lambda_expression", "lambda_literal"}:
+        called = reader.expression(function)
+        made: Expression = Call(called) if function.type in {"method_reference", "callable_reference"} else UNKNOWN
+    else:
+        made = body_of(function, Element(reader.expression(owner)), reader)
+    if not is_known(made):
+        return None
+    return Collection((Element(made) if method in _FLATTENING else made,))
+
+
+def body_of(function: Node, given: Expression, reader: Reader) -> Expression:
+    """What a function without a name, that is one expression, gives for what it is given."""
+    parts = function.named_children
+    if not parts or isinstance(head(given), Unknown):
+        return UNKNOWN
+    made = reader.expression(parts[-1])
+    if len(parts) == 1:
+        return made
+    parameter = text_of(parts[0]).strip("() ")
+    if not parameter.isidentifier():
+        return UNKNOWN
+    return Renaming({Name(parameter): given})[made]
+
+
+def arithmetic(node: Node, reader: Reader) -> Expression | None:
+    """The type of what is computed of two values: a string where one of them is, else what is known of the first."""
+    operator = text_of(node.child_by_field_name("operator"))
+    if operator == "??":
+        return None
+    if operator not in _ARITHMETIC:
+        return Literal("boolean")
+    parts = [reader.expression(part) for part in parts_of(node)]
+    return STRING if STRING in parts else next((part for part in parts if part is not UNKNOWN), UNKNOWN)

@@ -13,11 +13,9 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from docindex_dagster.callgraph.extract.callees import passed
-from docindex_dagster.callgraph.extract.expressions import Reader, captured, part_of, parts_of
-from docindex_dagster.callgraph.extract.renaming import Renaming, renamed
-from docindex_dagster.callgraph.extract.shadows import Region, region_of
+from docindex_dagster.callgraph.extract.expressions import Reader, Syntax, captured, part_of, parts_of
+from docindex_dagster.callgraph.extract.renaming import Region, Renaming, region_of, renamed
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.extract.variables import bound
 from docindex_dagster.callgraph.ir import (
     BLOCK,

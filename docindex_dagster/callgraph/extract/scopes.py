@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from docindex_dagster.callgraph.extract.places import Place
-from docindex_dagster.callgraph.extract.shadows import Placed
+from docindex_dagster.callgraph.extract.renaming import Placed
 from docindex_dagster.callgraph.extract.statements import Mark
 from docindex_dagster.callgraph.ir import (
     FILE,

@@ -44,17 +44,15 @@ A statement gets its scope, line and byte in `scopes.py`. The queries of `langua
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, get_args
 from typing import Literal as OneOf
+from typing import NamedTuple, get_args
 
 from docindex_dagster.callgraph.extract import declarations
-from docindex_dagster.callgraph.extract.arguments import MOST_FIELDS, arguments_of, written_in
-from docindex_dagster.callgraph.extract.callees import called_method
-from docindex_dagster.callgraph.extract.docblocks import types_in
+from docindex_dagster.callgraph.extract.callees import MOST_FIELDS, arguments_of, called_method, written_in
 from docindex_dagster.callgraph.extract.expression_rules import member
-from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
+from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.types import declared_name, declared_type
+from docindex_dagster.callgraph.extract.types import declared_name, declared_type, types_in
 from docindex_dagster.callgraph.extract.variables import binding, bound, generic, parameter
 from docindex_dagster.callgraph.ir import (
     FILE,
@@ -82,12 +80,6 @@ from docindex_dagster.callgraph.ir import (
     path,
     path_of,
 )
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    Captured = Mapping[str, list[Node]]
-
 
 _Marks = OneOf["property", "hidden", "initial", "outer", "namespace"]
 _Bases = OneOf["base", "implements", "mixin", "companion"]
@@ -124,7 +116,7 @@ _WHOLE_CALLS = frozenset(
 )
 
 
-def _call(parts: "Captured", reader: Reader) -> Found:
+def _call(parts: Captured, reader: Reader) -> Found:
     node = parts["call"][0]
     called = _callee(node, reader)
     if called is UNKNOWN:
@@ -133,14 +125,14 @@ def _call(parts: "Captured", reader: Reader) -> Found:
     return CallSite("call", FILE, Element(called) if "call.item" in parts else called, given, 0, 0)
 
 
-def _read(parts: "Captured", reader: Reader) -> Found:
+def _read(parts: Captured, reader: Reader) -> Found:
     called = reader.expression(parts["read"][0])
     if called is UNKNOWN:
         return None
     return CallSite("read", FILE, NameOrCall(called.text) if isinstance(called, Name) else called, (), 0, 0)
 
 
-def _callee(node: "Node", reader: Reader) -> Expression:
+def _callee(node: Node, reader: Reader) -> Expression:
     kind, syntax = node.type, reader.syntax
     if kind in syntax.methods:
         return called_method(node, reader) if syntax.named else member(*syntax.methods[kind], node, reader, 0)
@@ -150,7 +142,7 @@ def _callee(node: "Node", reader: Reader) -> Expression:
     return called.callee if isinstance(called, Call) else UNKNOWN
 
 
-def _new(parts: "Captured", reader: Reader) -> Found:
+def _new(parts: Captured, reader: Reader) -> Found:
     node = parts["new"][0]
     made = reader.expression(node)
     if isinstance(made, Instance):
@@ -164,11 +156,11 @@ def _new(parts: "Captured", reader: Reader) -> Found:
     return CallSite("new", FILE, made, written_in(captured(parts, "arguments"), reader), 0, 0)
 
 
-def _macro(parts: "Captured", _: Reader) -> Found:
+def _macro(parts: Captured, _: Reader) -> Found:
     return CallSite("macro", FILE, path(text_of(parts["macro"][0]).replace("::", ".")), (), 0, 0)
 
 
-def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
+def _import(capture: str, parts: Captured, _: Reader) -> Import | None:
     module = _module(parts.get(f"{capture}.module"))
     module = f"./{module}" if f"{capture}.beside" in parts else module
     if len(module) > _LONGEST_MODULE:
@@ -183,13 +175,13 @@ def _import(capture: str, parts: "Captured", _: Reader) -> Import | None:
     return Import(kind, FILE, "", module, member if kind == "all" else "", capture == "reexport", 0, 0)
 
 
-def _import_path(parts: "Captured", _: Reader) -> Found:
+def _import_path(parts: Captured, _: Reader) -> Found:
     written = _module(parts["import.path"]).replace("::", ".").replace("\\", ".").strip(".")
     module, _dot, name = written.rpartition(".")
     return _import_of(_module(parts.get("import.alias")) or name, module, name)
 
 
-def _use(parts: "Captured", _: Reader) -> Found:
+def _use(parts: Captured, _: Reader) -> Found:
     """One name of a tree of imports, after the paths around it."""
     node = parts["use"][0]
     before, around = "", node.parent
@@ -211,26 +203,26 @@ def _import_of(name: str, module: str, member: str) -> Import:
     return Import("name", FILE, name, module, member, is_passed_on=False, line=0, byte=0)
 
 
-def _module(nodes: "list[Node] | None") -> str:
+def _module(nodes: list[Node] | None) -> str:
     text = "".join(text_of(node) for node in nodes).strip(": \n") if nodes else ""
     is_quoted = text[:1] in _QUOTES or (text[:1] == "<" and any(map(str.isalnum, text)))  # and is no operator
     return text.strip("\"'`<> ") if is_quoted else text
 
 
-def _export(parts: "Captured", reader: Reader) -> Found:
+def _export(parts: Captured, reader: Reader) -> Found:
     value, name = captured(parts, "export.value"), _module(parts.get("export")) or "default"
     written = path(name) if value is None else reader.expression(value)
     return None if written is UNKNOWN else Export(name, written)
 
 
-def _fill(parts: "Captured", reader: Reader) -> Found:
+def _fill(parts: Captured, reader: Reader) -> Found:
     filled = declared_name(text_of(parts["fill"][0]))
     given = written_in(captured(parts, "arguments"), reader, MOST_FIELDS)
     is_known = any(one.name or one.value is not UNKNOWN for one in given)
     return Fill(FILE, filled, given) if filled and is_known else None
 
 
-def _return(parts: "Captured", reader: Reader) -> Found:
+def _return(parts: Captured, reader: Reader) -> Found:
     value = reader.expression(parts["return"][0])
     return None if isinstance(head(value), Literal) or value is UNKNOWN else Return(FILE, value)
 
@@ -239,7 +231,7 @@ def _mark(capture: str, *_: object) -> Mark | None:
     return MARKS.get(capture)
 
 
-def _base(capture: str, parts: "Captured", reader: Reader) -> Base | None:
+def _base(capture: str, parts: Captured, reader: Reader) -> Base | None:
     if capture not in BASES:
         return None
     node = parts[capture][0]
@@ -252,21 +244,21 @@ def _base(capture: str, parts: "Captured", reader: Reader) -> Base | None:
     return Base(BASES[capture], FILE, of.removesuffix(".prototype"), written, 0, 0)
 
 
-def _receiver(parts: "Captured", _: Reader) -> Found:
+def _receiver(parts: Captured, _: Reader) -> Found:
     declared = declared_type(text_of(parts["receiver"][0]))
     return Receiver(FILE, declared) if declared else None
 
 
-def _decorator(parts: "Captured", reader: Reader) -> Found:
+def _decorator(parts: Captured, reader: Reader) -> Found:
     value = reader.expression(parts["decorator"][0])
     return None if value is UNKNOWN else Decorator(FILE, "", value, 0, 0)
 
 
-def _namespace(parts: "Captured", _: Reader) -> Found:
+def _namespace(parts: Captured, _: Reader) -> Found:
     return Mark("namespace", text_of(parts["namespace"][0]).replace("\\", "."))
 
 
-def _assigned(parts: "Captured", reader: Reader) -> Found:
+def _assigned(parts: Captured, reader: Reader) -> Found:
     """What is put into a variable that is declared elsewhere, or into a field."""
     target, value = reader.expression(parts["assigned"][0]), reader.expression(parts["assigned.value"][0])
     if not isinstance(head(target), Name) or value is UNKNOWN or isinstance(head(value), Literal):
@@ -276,21 +268,21 @@ def _assigned(parts: "Captured", reader: Reader) -> Found:
     return Assignment("store", FILE, target, value, 0, 0)
 
 
-def _documented(node: "Node", _: Reader) -> "Iterator[tuple[Node, Statement]]":
+def _documented(node: Node, _: Reader) -> Iterator[tuple[Node, Statement]]:
     """The types of parameters and of what is returned that a comment names."""
     for name, declared in types_in(text_of(node)):
         value = Instance(declared)
         yield node, bound(Name(name), value) if name else Return(FILE, value)
 
 
-def _instance(node: "Node", reader: Reader) -> "Iterator[tuple[Node, Statement]]":
+def _instance(node: Node, reader: Reader) -> Iterator[tuple[Node, Statement]]:
     """With which arguments a template is used."""
     name, declared = reader.expression(node), declared_type(text_of(node))
     if declared is not None:
         yield node, Assignment("instance", FILE, name, Instance(declared), 0, 0)
 
 
-MANY: "Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]]" = {
+MANY: Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]] = {
     "template": declarations.template,
     "instance": _instance,
     "declared": declarations.declared,
@@ -299,7 +291,7 @@ MANY: "Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]]"
 }
 """What makes several statements of one place."""
 
-ONE: "Mapping[str, Callable[[Captured, Reader], Found]]" = {
+ONE: Mapping[str, Callable[[Captured, Reader], Found]] = {
     "call": _call,
     "read": _read,
     "new": _new,

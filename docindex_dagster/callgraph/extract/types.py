@@ -1,10 +1,10 @@
-"""Declared types: from the text of a type, as a language writes it, to a `TypeRef`.
+"""Declared types: from the text of a type, as a language or a comment writes it, to a `TypeRef`.
 
 One reader serves all languages: what is `[]Order` in one is `Order[]` or `list[Order]` in others.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from docindex_dagster.callgraph.ir import EITHER, ROOT, TypeRef
@@ -168,3 +168,53 @@ def _split(text: str, mark: str) -> list[str]:
         else:
             parts[-1] += character
     return parts
+
+
+_TAGS = re.compile(r"@(?:phpstan-|psalm-)?(param|return)\s+")
+_NO_BRACKET = re.compile(r"[^\s<({]*(?=\s)")
+_VARIABLE = re.compile(r"\s*(?:\.\.\.)?(\$\w+)")
+_PLAIN_NAME = re.compile(
+    r"(?:array|bool|boolean|callable|float|int|integer|iterable|mixed|never|null|object|resource|scalar|string|void|"
+    r"true|false|T\w*)?$",
+    re.IGNORECASE,
+)
+
+
+def types_in(comment: str) -> Iterator[tuple[str, TypeRef]]:
+    """The names of parameters, "" for what is returned, each with its type."""
+    for tag in _TAGS.finditer(comment):
+        written, end = _type_at(comment, tag.end())
+        declared = _class_in(written)
+        if declared is None:
+            continue
+        if tag[1] == "return":
+            yield "", declared
+        elif name := _VARIABLE.match(comment, end):
+            yield name[1], declared
+
+
+def type_after(tag: str, comment: str) -> TypeRef | None:
+    """The type behind a tag; None where it names none that can be followed."""
+    _, found, _ = comment.partition(f"{tag} ")
+    written, _ = _type_at(comment, comment.index(tag) + len(tag) + 1) if found else ("", 0)
+    return _class_in(written)
+
+
+def _class_in(written: str) -> TypeRef | None:
+    """A type that is not of the language itself; of a collection that says nothing of what it holds, none."""
+    declared = declared_type(written)
+    is_plain = declared is None or (not declared.arguments and _PLAIN_NAME.match(declared.name))
+    return None if is_plain else declared
+
+
+def _type_at(text: str, start: int) -> tuple[str, int]:
+    """What stands before the first blank that is in no bracket."""
+    if plain := _NO_BRACKET.match(text, start):
+        return plain[0], plain.end()
+    depth = 0
+    for at in range(start, len(text)):
+        character = text[at]
+        depth += (character in "<({") - (character in ">)}")
+        if character.isspace() and depth <= 0:
+            return text[start:at], at
+    return text[start:], len(text)

@@ -1,15 +1,17 @@
-"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are."""
+"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are.
 
-from collections.abc import Callable, Mapping
+A variable may be assigned together with others, or stand in a pattern.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from typing import Literal as OneOf
+from typing import NamedTuple
 
 from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
-from docindex_dagster.callgraph.extract.docblocks import type_after
-from docindex_dagster.callgraph.extract.expressions import Reader, captured, text_of
-from docindex_dagster.callgraph.extract.patterns import assigned_part, matched, repeated_type, unpacked
-from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, parts_of, text_of
+from docindex_dagster.callgraph.extract.library import instance_of
+from docindex_dagster.callgraph.extract.types import declared_type, type_after
 from docindex_dagster.callgraph.ir import (
     BLOCK,
     FILE,
@@ -29,21 +31,17 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Union,
     Unknown,
+    either,
     head,
     is_known,
     types_in,
 )
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    Captured = Mapping[str, list[Node]]
-
 _NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
 
 
-def binding(parts: "Captured", reader: Reader) -> Assignment | None:
+def binding(parts: Captured, reader: Reader) -> Assignment | None:
     """A variable, attribute or field, and what it is."""
     target = _target(parts, parts["bind"][0], reader)
     if target is None:
@@ -61,7 +59,7 @@ def bound(target: Expression, value: Expression) -> Assignment:
     return Assignment("bind", FILE, target, value, 0, 0)
 
 
-def _target(parts: "Captured", node: "Node", reader: Reader) -> Expression | None:
+def _target(parts: Captured, node: Node, reader: Reader) -> Expression | None:
     """What is declared or assigned; None where it has no name."""
     target: Expression
     if "bind.place" in parts:
@@ -96,7 +94,7 @@ def _of_this(target: Expression) -> Expression:
             return target
 
 
-def _place_of(node: "Node") -> str:
+def _place_of(node: Node) -> str:
     """The number of a field that has no name, or of the parameter whose type it is."""
     around = node.parent
     names = ("type", "name")
@@ -106,12 +104,12 @@ def _place_of(node: "Node") -> str:
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
-def _taken_as(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _taken_as(parts: Captured, capture: str, reader: Reader) -> Expression:
     given = parts[f"{capture}.given"][0]
     return UNKNOWN if f"{capture}.other" in parts else what_is_given(given, reader)
 
 
-def _block_given(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _block_given(parts: Captured, capture: str, reader: Reader) -> Expression:
     """What a block is given by the method that it is given to."""
     node = parts[capture][0]
     listed = node.parent
@@ -122,7 +120,7 @@ def _block_given(parts: "Captured", capture: str, reader: Reader) -> Expression:
     return passed(call, called_method(call, reader), BLOCK, position, reader)
 
 
-def _member_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _member_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     """What a variable is that is taken out of an object by its name."""
     node = parts[f"{capture}.from"][0]
     key = text_of(parts.get(f"{capture}.key", parts[capture])[0]).rstrip(": ")
@@ -133,12 +131,12 @@ def _member_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
     return UNKNOWN if owner is UNKNOWN or not key.isidentifier() else Attribute(owner, key)
 
 
-def _pattern_name(node: "Node") -> str:
+def _pattern_name(node: Node) -> str:
     """A name for a parameter that is written as a pattern."""
     return f"$p{node.start_byte}"
 
 
-def parameter(parts: "Captured", reader: Reader) -> Parameter:
+def parameter(parts: Captured, reader: Reader) -> Parameter:
     """A parameter, with its type and default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
@@ -151,14 +149,14 @@ def parameter(parts: "Captured", reader: Reader) -> Parameter:
     return Parameter("rest", FILE, name, value, label, 0, 0)
 
 
-def _takes_the_rest(name: "Node") -> bool:
+def _takes_the_rest(name: Node) -> bool:
     """Whether the parameter of this name has `vararg` before it."""
     around = name.parent if name.type == "simple_identifier" else None
     before = around.prev_sibling if around is not None else None
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
-def value_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def value_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     """Something of the declared type, where there is one, else the value."""
     for read in _value_readers(tuple(parts), capture):
         value = read(parts, capture, reader)
@@ -172,26 +170,27 @@ def _value_readers(captures: tuple[str, ...], capture: str) -> "tuple[_ValueRead
     return tuple(read for part, read in _VALUES.items() if f"{capture}.{part}" in captures)
 
 
-def _documented(parts: "Captured", capture: str, _: Reader) -> Expression | None:
+def _documented(parts: Captured, capture: str, _: Reader) -> Expression | None:
     declared = type_after("@var", text_of(parts[f"{capture}.doc"][0]))
     return Instance(declared) if declared else None
 
 
-def _typed(parts: "Captured", capture: str, reader: Reader) -> Expression | None:
+def _typed(parts: Captured, capture: str, reader: Reader) -> Expression | None:
     declared = declared_type(text_of(parts[f"{capture}.type"][0]))
     return _declared(declared, parts.get(f"{capture}.value"), reader) if declared else None
 
 
-def _of_each(parts: "Captured", capture: str, _: Reader) -> Expression:
+def _of_each(parts: Captured, capture: str, _: Reader) -> Expression:
     each = declared_type(text_of(parts[f"{capture}.each"][0]))
     return Instance(TypeRef("Array", (each or TypeRef("?"),)))
 
 
-def _matched(parts: "Captured", capture: str, reader: Reader) -> Expression:
-    return (reader.syntax.matching or matched)(parts[capture][0], reader)
+def _matched(parts: Captured, capture: str, reader: Reader) -> Expression:
+    matching = reader.syntax.matching
+    return matching(parts[capture][0], reader) if matching is not None else UNKNOWN
 
 
-def _item_of(parts: "Captured", capture: str, reader: Reader) -> Expression:
+def _item_of(parts: Captured, capture: str, reader: Reader) -> Expression:
     value = reader.expression(parts[f"{capture}.items"][0])
     return value if value is UNKNOWN else Element(value)
 
@@ -217,13 +216,108 @@ _VALUES: Mapping[str, _ValueReader] = {
 """What a part of a capture says of the value; the first that says something is right."""
 
 
-def _declared(declared: TypeRef, value: "list[Node] | None", reader: Reader) -> Expression:
+def _declared(declared: TypeRef, value: list[Node] | None, reader: Reader) -> Expression:
     """Something of a declared type; where that is of functions, the value says which."""
     is_function = value and any(one.name.rpartition(".")[2] == "Callable" for one in types_in(declared))
     written = reader.expression(value[0]) if value and is_function else UNKNOWN
     return Union((Instance(declared), written)) if is_known(written) else Instance(declared)
 
 
-def generic(parts: "Captured", reader: Reader) -> Generic:
+def generic(parts: Captured, reader: Reader) -> Generic:
     """A type parameter, and what it is bound by."""
     return Generic(FILE, text_of(parts["generic"][0]), value_of(parts, "generic", reader))
+
+
+def assigned_part(name: Node, statement: Node, reader: Reader) -> Expression:
+    """Of a statement that assigns several values, or the parts of one, what goes to a name."""
+    value = statement.child_by_field_name("right") or statement.child_by_field_name("value")
+    left = statement.child_by_field_name("left")
+    names = left.named_children if left is not None else statement.children_by_field_name("name")
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    if value is None or at < 0:
+        return UNKNOWN
+    values = parts_of(value)
+    if len(values) == len(names):
+        return reader.expression(values[at])
+    if len(values) != 1:
+        return UNKNOWN
+    whole = reader.expression(values[0])
+    if values[0].type not in reader.syntax.calls:  # and whether there is such a value
+        return whole if at == 0 else UNKNOWN
+    return whole if whole is UNKNOWN else Attribute(whole, str(at))
+
+
+def unpacked(name: Node, statement: Node, reader: Reader) -> Expression:
+    """Of what a statement or loop of Python takes apart, what goes to a name."""
+    names = parts_of(name.parent)
+    at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
+    value = statement.child_by_field_name("right")
+    if value is None or any(node.type == "list_splat_pattern" for node in names[: at + 1]):
+        return UNKNOWN
+    if statement.type != "assignment":
+        return _looped(value, at, len(names), reader)
+    if value.type in _WRITTEN_OUT:
+        values = parts_of(value)
+        return reader.expression(values[at]) if len(values) == len(names) else UNKNOWN
+    whole = reader.expression(value)
+    return Attribute(whole, str(at)) if is_known(whole) else UNKNOWN
+
+
+def _looped(value: Node, at: int, count: int, reader: Reader) -> Expression:
+    """Of what a loop takes each element apart, what goes to the name at a place."""
+    if text_of(value).startswith("zip("):
+        zipped = parts_of(value.child_by_field_name("arguments"))
+        return _each(reader.expression(zipped[at])) if at < len(zipped) else UNKNOWN
+    each, is_last = _each(reader.expression(value)), at == count - 1
+    if each is UNKNOWN:
+        return UNKNOWN
+    if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
+        return each if is_last else UNKNOWN
+    part = Attribute(each, str(at))
+    return Union((part, each)) if is_last else part
+
+
+def _each(whole: Expression) -> Expression:
+    return Element(whole) if is_known(whole) else UNKNOWN
+
+
+def repeated_type(name: Node) -> Expression:
+    """Something of the type of the constant before one that repeats it."""
+    before = name.parent.prev_named_sibling if name.parent is not None else None
+    while before is not None and before.child_by_field_name("value") is None:
+        before = before.prev_named_sibling
+    return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
+
+
+_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_PAIRING = (".items(", "enumerate(")
+
+
+class Step(NamedTuple):
+    """A step from a value to a part of it: one under a name, or, without a name, what it holds."""
+
+    name: str = ""
+    is_last: bool = False  # the last of a tuple
+    cls: TypeRef | None = None  # what the pattern says of the value
+
+
+HELD = Step()
+
+
+def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
+    """A value with the steps to a part of it, from what the pattern tells of a class where the value tells nothing.
+
+    The last of a pair may be the value of a map, of which pairs are read.
+    """
+    for step in reversed(steps):
+        part = Attribute(value, step.name) if step.name else Element(value)
+        found: list[Expression] = [] if isinstance(head(value), Unknown) else [part]
+        if step.is_last and isinstance(value, Element | Union):
+            found.append(value)
+        value = either([*found, Attribute(Instance(step.cls), step.name)] if step.cls else found)
+    return value
+
+
+def position(node: Node, nodes: Sequence[Node]) -> int:
+    """The place of a node among some; 0 where it is none of them."""
+    return next((at for at, other in enumerate(nodes) if other.id == node.id), 0)

@@ -1,7 +1,7 @@
 """The languages whose calls are followed: how each is read, and what it means by a name.
 
-A language has a module with its syntax and rules, and a query; where its imports lead is a `Search` among the rules, or
-a module of its own where that does not suffice.
+A language has a module with its syntax and rules, and a query. Where its imports lead is a `Search` among the rules, or
+a function. What it alone means by a name are hooks among the rules: functions that the resolver asks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from docindex_dagster.callgraph.extract.expressions import Syntax
 from docindex_dagster.callgraph.extract.file import definitions_of, read_file
 from docindex_dagster.callgraph.extract.places import Language
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import (
     bash,
@@ -42,50 +42,30 @@ from docindex_dagster.code.symbols import Symbol
 if TYPE_CHECKING:
     from tree_sitter import Tree
 
-SYNTAX: Mapping[str, Syntax] = {
-    "bash": bash.SYNTAX,
-    "c": c.C_SYNTAX,
-    "cpp": c.CPP_SYNTAX,
-    "csharp": csharp.SYNTAX,
-    "elixir": elixir.SYNTAX,
-    "go": go.SYNTAX,
-    "haskell": haskell.SYNTAX,
-    "java": java.SYNTAX,
-    "javascript": ecmascript.JAVASCRIPT_SYNTAX,
-    "kotlin": kotlin.SYNTAX,
-    "lua": lua.SYNTAX,
-    "php": php.SYNTAX,
-    "python": python.SYNTAX,
-    "ruby": ruby.SYNTAX,
-    "rust": rust.SYNTAX,
-    "scala": scala.SYNTAX,
-    "swift": swift.SYNTAX,
-    "tsx": ecmascript.TSX_SYNTAX,
-    "typescript": ecmascript.TYPESCRIPT_SYNTAX,
-    "zig": zig.SYNTAX,
+_LANGUAGES: Mapping[str, tuple[Syntax, Rules]] = {
+    "bash": (bash.SYNTAX, bash.RULES),
+    "c": (c.C_SYNTAX, c.C_RULES),
+    "cpp": (c.CPP_SYNTAX, c.CPP_RULES),
+    "csharp": (csharp.SYNTAX, csharp.RULES),
+    "elixir": (elixir.SYNTAX, elixir.RULES),
+    "go": (go.SYNTAX, go.RULES),
+    "haskell": (haskell.SYNTAX, haskell.RULES),
+    "java": (java.SYNTAX, java.RULES),
+    "javascript": (ecmascript.JAVASCRIPT_SYNTAX, ecmascript.JAVASCRIPT_RULES),
+    "kotlin": (kotlin.SYNTAX, kotlin.RULES),
+    "lua": (lua.SYNTAX, lua.RULES),
+    "php": (php.SYNTAX, php.RULES),
+    "python": (python.SYNTAX, python.RULES),
+    "ruby": (ruby.SYNTAX, ruby.RULES),
+    "rust": (rust.SYNTAX, rust.RULES),
+    "scala": (scala.SYNTAX, scala.RULES),
+    "swift": (swift.SYNTAX, swift.RULES),
+    "tsx": (ecmascript.TSX_SYNTAX, ecmascript.TYPESCRIPT_RULES),
+    "typescript": (ecmascript.TYPESCRIPT_SYNTAX, ecmascript.TYPESCRIPT_RULES),
+    "zig": (zig.SYNTAX, zig.RULES),
 }
-RULES: Mapping[str, Rules] = {
-    "bash": bash.RULES,
-    "c": c.C_RULES,
-    "cpp": c.CPP_RULES,
-    "csharp": csharp.RULES,
-    "elixir": elixir.RULES,
-    "go": go.RULES,
-    "haskell": haskell.RULES,
-    "java": java.RULES,
-    "javascript": ecmascript.JAVASCRIPT_RULES,
-    "kotlin": kotlin.RULES,
-    "lua": lua.RULES,
-    "php": php.RULES,
-    "python": python.RULES,
-    "ruby": ruby.RULES,
-    "rust": rust.RULES,
-    "scala": scala.RULES,
-    "swift": swift.RULES,
-    "tsx": ecmascript.TYPESCRIPT_RULES,
-    "typescript": ecmascript.TYPESCRIPT_RULES,
-    "zig": zig.RULES,
-}
+SYNTAX = {name: syntax for name, (syntax, _) in _LANGUAGES.items()}
+RULES = {name: rules for name, (_, rules) in _LANGUAGES.items()}
 
 
 def read_configurations(modules: Modules) -> frozenset[str]:

@@ -8,13 +8,13 @@ import posixpath
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.ir import (
+    FILE,
     UNKNOWN,
     Argument,
     Assignment,
@@ -30,7 +30,13 @@ from docindex_dagster.callgraph.ir import (
     Union,
 )
 from docindex_dagster.callgraph.modules import Modules, Search, upwards
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+    Values,
+    external,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COMPUTED = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$\w+|`[^`]*`|[\"']")
 _WRITTEN = Search(("{}", "{}.sh", "{}.bash"))
@@ -108,16 +114,6 @@ _EXPRESSIONS = Expressions(
 
 SYNTAX = Syntax(("bash",), _EXPRESSIONS)
 
-RULES = Rules(
-    "bash",
-    find=find,
-    sharing="loaded",
-    redefines=True,
-    has_class_scope=False,
-    has_marked_variables=True,
-    has_numbered_parameters=True,
-)
-
 
 _MOST = 8  # parameters
 REST = Name("$rest")
@@ -150,7 +146,7 @@ def _imports(imports: Iterable[Import]) -> Iterator[Import]:
             yield one
 
 
-def called_name(definition: Definition, definitions: Mapping[str, Definition]) -> str:
+def _called_name(definition: Definition, definitions: Mapping[str, Definition]) -> str:
     """The name by which a function is called: without those of the functions that it is written in."""
     around = definition.parent
     while around and around not in definitions:
@@ -225,3 +221,53 @@ def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one
             return Element(_numbered(of, count))
         case _:
             return value
+
+
+_LOADING = "source"  # the command that loads a file
+
+
+def _outermost(definitions: Mapping[str, Definition]) -> list[Definition]:
+    """All functions as they are seen: wherever they are written."""
+    return [one._replace(parent=FILE, name=_called_name(one, definitions)) for one in definitions.values()]
+
+
+def _command(callee: Expression) -> Values:
+    """The command that a call runs which reaches no function."""
+    return (external(callee.text),) if isinstance(callee, Name) and callee.text[:1] != "$" else ()
+
+
+def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """A function of a file that this one loads, or that one loads which loads this one."""
+    listed = q.in_files(q.program.named, unit, name.rpartition(".")[2])
+    named = [part for part in listed if part[0] is not unit and _called_name(part[1], part[0].definitions) == name]
+    loaded = q.visible(unit) if named else ()
+    if own := [part for part in named if part[0].path in loaded]:
+        for part in _last_loaded(q, unit, own):
+            yield from q.defined(*part, Resolution.IMPORT)
+        return
+    loading = dict.fromkeys(other for other, _ in q.in_files(q.program.callers, unit, _LOADING)) if named else ()
+    for other in (other for other in loading if other is not unit):
+        beside = q.visible(other)
+        found = [part for part in named if part[0].path in beside] if unit.path in beside else []
+        for part in [part for part in found if part[0] is other] or _last_loaded(q, other, found):
+            yield from q.defined(*part, Resolution.PACKAGE)
+
+
+def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[Unit, Definition]]) -> Sequence[tuple[Unit, Definition]]:
+    """Of functions of one name those of the files that are loaded last, which may be several."""
+    for one in reversed(unit.imported if len(found) > 1 else ()):
+        files = q.program.find_module(unit, one.module)
+        if inside := [part for part in found if part[0].path in files]:
+            return inside
+    return found[-1:]
+
+
+RULES = Rules(
+    "bash",
+    find=find,
+    sharing="loaded",
+    redefines=True,
+    has_class_scope=False,
+    has_marked_variables=True,
+    hooks=Hooks(prepared=with_parameters, placed=_outermost, shared=_of_loaded, unreached=_command),
+)

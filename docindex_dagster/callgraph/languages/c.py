@@ -5,12 +5,12 @@ what they point at. `::name` begins with the namespace around all others.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.declarations import qualified_name
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, parts_of, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
     THIS,
@@ -27,7 +27,11 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.resolver.values import (
+    Value,
+    Values,
+)
+from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules
 
 _CASTS = frozenset(
     {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
@@ -172,6 +176,31 @@ _BUILTINS = """
     int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
 """
 
+
+_PAIRS = ("map", "pair")
+
+
+def _held(name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a type of the library that say what it holds: others are allocators and the like."""
+    return arguments[: 2 if name.endswith(_PAIRS) else 1] if name.startswith("std.") else arguments
+
+
+def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """The row of a table, or half of a pair, that a function stands for."""
+    return [value] if name == "second" or q.unit(value.path).language == "c" else ()
+
+
+def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """Half of a pair, for which what it holds stands."""
+    is_enum = value.kind == "class" and q.definition(value).kind == "enum"
+    return [value] if name == "second" and not found and not is_enum else ()
+
+
+def _elements_of_object(_: Queries, value: Value) -> Values:
+    """An object, for which what points at it may stand."""
+    return (value,)
+
+
 CPP_RULES = Rules(
     "c",
     find=_MODULES.find,
@@ -183,5 +212,11 @@ CPP_RULES = Rules(
     has_pointers=True,
     functions=frozenset({"std.function", "std.move_only_function", "function"}),
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(
+        missing=_missing,
+        of_function=_of_function,
+        held=_held,
+        elements_of_object=_elements_of_object,
+    ),
 )
 C_RULES = replace(CPP_RULES, calls_classes=False)

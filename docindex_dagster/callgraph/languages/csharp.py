@@ -1,8 +1,7 @@
 """C#: what its grammar calls expressions and statements."""
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, outside, text_of
-from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Node, Reader, Syntax, outside, text_of
+from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, mapped
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
 from docindex_dagster.callgraph.rules import Rules
@@ -90,6 +89,6 @@ RULES = Rules(
     separates_kinds=True,
     sees_outer_namespaces=True,
     has_partial_classes=True,
-    wrappers=frozenset({"Task", "ValueTask", "Nullable", "Lazy"}),
+    wrappers=dict.fromkeys(["Task", "ValueTask", "Nullable", "Lazy"], "object"),
     callers=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
 )

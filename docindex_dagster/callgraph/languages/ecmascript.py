@@ -2,13 +2,15 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
-from docindex_dagster.callgraph.ir import Expression, Name
+from docindex_dagster.callgraph.ir import (
+    Expression,
+    Name,
+)
 from docindex_dagster.callgraph.languages.ecmascript_configs import (
     Configurations,
     entry_paths,
@@ -16,7 +18,15 @@ from docindex_dagster.callgraph.languages.ecmascript_configs import (
     split_name,
 )
 from docindex_dagster.callgraph.modules import Modules, nearest, upwards
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import FUNCTIONS
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    external,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COMPONENTS = (".vue", ".svelte", ".astro")
 _ENDINGS = ("", ".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".json", ".mts", ".cts", *_COMPONENTS)
@@ -157,17 +167,51 @@ _BUILTINS = """
     $state $derived $effect $props $bindable $inspect $host Astro Fragment
 """
 
+
+def _itself(_: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
+    """What a class without a name is called here."""
+    return _unnamed_class(unit, scope) if name == "class" else None
+
+
+def _unnamed_class(unit: Unit, scope: str) -> Values:
+    """The class without a name that a function gives, whose methods are the function's."""
+    function = next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
+    return (Value("literal", unit.path, function.qualified),) if function else ()
+
+
+def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """What a class, a constructor or a literal calls `this`."""
+    holder, is_literal = unit.holder(scope)
+    if is_literal:
+        owner = unit.class_around(scope)  # that of an arrow function in it
+        of_class = [Value("object", unit.path, owner.id)] if owner else []
+        return [Value("literal", unit.path, holder), *of_class]
+    return [Value("object", unit.path, holder)] if holder in unit.definitions else ()
+
+
+def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What a function has that is an object, too: what is put into it, and what all functions have."""
+    if name == "prototype":
+        return [value.as_kind("object")]
+    unit, definition = q.unit(value.path), q.definition(value)
+    found = q.all_defined(unit, unit.children_of(definition.qualified, name), Resolution.RECEIVER)
+    dotted = unit.dotted.get(definition.parent, {}).get(f"{definition.name}.{name}", ())
+    found += q.each(unit, definition.parent, dotted[:MOST_VALUES])
+    return found or [external(f"Function.{name}")]
+
+
 TYPESCRIPT_RULES = Rules(
     "ecmascript",
     find=find,
     candidates=candidates,
     constructors=frozenset({"constructor"}),
-    wrappers=frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"}),
+    wrappers=dict.fromkeys(["Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"], "object"),
     callers=frozenset({"call", "apply"}),
     binders=frozenset({"bind"}),
     classes=frozenset({"constructor"}),
     has_prototypes=True,
     has_open_dispatch=True,
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(itself=_itself, this=_this, of_function=_of_function),
 )
 JAVASCRIPT_RULES = replace(TYPESCRIPT_RULES, has_overloads=False)

@@ -4,9 +4,19 @@ A variable and a function may have one name: `names.(x)` calls what the variable
 `names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
 """
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, Reader, part_of, parts_of, text_of
+from collections.abc import Sequence
+
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Node,
+    Read,
+    Reader,
+    Syntax,
+    part_of,
+    parts_of,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.library import first, item, last
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
@@ -14,7 +24,9 @@ from docindex_dagster.callgraph.ir import (
     Function,
     Name,
 )
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.resolver.values import Value, functions
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules
 
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 """Operators whose value is that of what stands behind them, or may be."""
@@ -132,6 +144,32 @@ _BUILTINS = """
     function_exported? alias! var!
 """
 
+
+_USING = "__using__"
+
+
+def _is_clause(q: Queries, value: Value, target: Value) -> bool:
+    """Whether two functions are clauses of one: of one name, with as many parameters."""
+    is_named = value.path == target.path and value.name.partition("~")[0] == target.name.partition("~")[0]
+    return is_named and len(q.parameters(value)) == len(q.parameters(target))
+
+
+def _runs(q: Queries, value: Value) -> Sequence[Value] | None:
+    """What a module that is used runs."""
+    if value.kind != "class":
+        return None
+    return functions(q.member(value, _USING))
+
+
+def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """A module whose name begins with that of another one."""
+    if found or value.kind != "class":
+        return ()
+    unit = q.unit(value.path)
+    inside = q.in_space(unit, f"{unit.full_name(q.definition(value).qualified)}.{name}")
+    return [one for one in inside if one.kind != "function"]
+
+
 RULES = Rules(
     "elixir",
     sharing="namespace",
@@ -141,7 +179,6 @@ RULES = Rules(
     has_local_imports=True,
     has_path_imports=True,
     has_function_names=True,
-    has_clauses=True,
     has_protocols=True,
     has_method_super=True,
     has_filled_fields=True,
@@ -150,8 +187,9 @@ RULES = Rules(
     calls_classes=False,
     has_class_scope=False,
     callers=frozenset({"call"}),
-    runs=("__using__",),
-    extension="__using__",
+    runs=(_USING,),
+    extension=_USING,
     selves=frozenset({"__MODULE__"}),
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(prepared=beside, is_clause=_is_clause, missing=_missing, runs=_runs),
 )

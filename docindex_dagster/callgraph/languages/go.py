@@ -3,13 +3,22 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read
+from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.extract.library import joined, typed
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
-from docindex_dagster.callgraph.ir import Element, Expression
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    Element,
+    Expression,
+    FileIR,
+)
 from docindex_dagster.callgraph.modules import Modules
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _MODULE = re.compile(r"^\s*module\s+[\"']?([^\s\"']+)", re.MULTILINE)
 _VERSION = re.compile(r"/v\d+$|\.v\d+$")
@@ -119,15 +128,30 @@ _BUILTINS = """
     rune string true uint uint16 uint32 uint64 uint8 uintptr Array tuple
 """
 
+
+def _with_classes(ir: FileIR) -> FileIR:
+    """The same file with all types that it names as classes: each may have methods."""
+    definitions = (one._replace(kind="class") if one.kind == "type" else one for one in ir.definitions)
+    return replace(ir, definitions=tuple(definitions))
+
+
+def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """What the other files of a folder define under a name."""
+    folder = unit.path.rpartition("/")[0]
+    for other, _ in q.in_files(q.program.tops, unit, f"{folder}::{name}"):
+        is_local = any(one.is_local for one in other.children_of(FILE, name))
+        if other is not unit and other.namespace == unit.namespace and not is_local:
+            yield from q.top(other, name, Resolution.PACKAGE)
+
+
 RULES = Rules(
     "go",
     find=find,
     sharing="folder",
     has_open_classes=True,
-    has_named_types=True,
     has_class_scope=False,
     has_filled_fields=True,
     calls_classes=False,
-    names_packages=True,
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(prepared=_with_classes, shared=_of_neighbours, package=package_name),
 )

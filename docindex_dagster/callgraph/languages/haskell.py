@@ -4,12 +4,28 @@ A function takes one argument after the other: `pick longer words` is `pick()()`
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
-from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Call, Expression, Name
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
+from docindex_dagster.callgraph.ir import (
+    UNKNOWN,
+    Assignment,
+    Attribute,
+    Call,
+    Expression,
+    FileIR,
+    Name,
+    Parameter,
+)
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+    Values,
+    external_object,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _APPLYING = frozenset({"$", "$!"})
 
@@ -110,6 +126,52 @@ _BUILTINS = """
 
 _MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc"))
 
+
+def _with_equations(ir: FileIR) -> FileIR:
+    """The same file with the parameters of first equations alone, and what those of the others stand for as assigned.
+
+    Each function has one equation a line.
+    """
+    first: dict[str, list[Parameter]] = {}
+    others: list[Assignment] = []
+    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
+    for one in ir.parameters:
+        line, position = at.get(one.scope, (one.line, 0))
+        position = position if line == one.line else 0
+        at[one.scope] = one.line, position + 1
+        taken = first.setdefault(one.scope, [])
+        if not taken or taken[0].line == one.line:
+            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
+        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
+            value = Name(taken[position].name)
+            others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
+    parameters = tuple(one for taken in first.values() for one in taken)
+    return replace(beside(ir), parameters=parameters, assignments=(*ir.assignments, *others))
+
+
+def _is_variable(pattern: str) -> bool:
+    return pattern != "_" and not pattern[:1].isupper() and pattern.replace("'", "").isidentifier()
+
+
+def _free_methods(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
+    """The methods of a name, which need no class."""
+    classes = unit.free_methods.get(name, ())
+    return q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
+
+
+def _applied(q: Queries, _: Unit, function: Value) -> Values | None:
+    """What a function gives for one argument more: itself, as long as it takes others."""
+    if function.kind != "function":
+        return None
+    held = (*function.held, _GIVEN)
+    if held.count(_GIVEN) < len(q.parameters(function)):
+        return (function.holding(held),)
+    return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
+
+
+_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
+
+
 RULES = Rules(
     "haskell",
     find=_MODULES.find,
@@ -117,8 +179,7 @@ RULES = Rules(
     calls_classes=False,
     has_protocols=True,
     has_export_lists=True,
-    has_free_methods=True,
-    has_equations=True,
     is_curried=True,
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(prepared=_with_equations, top=_free_methods, result=_applied),
 )

@@ -1,12 +1,16 @@
-"""Java: what its grammar calls expressions and statements."""
+"""Java: what its grammar calls expressions and statements, and what the languages of its virtual machine share."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas
-from docindex_dagster.callgraph.extract.lambdas import ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.library import collected
-from docindex_dagster.callgraph.extract.syntax import Syntax
-from docindex_dagster.callgraph.languages import jvm
+from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Syntax
+from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, collected, mapped
+from docindex_dagster.callgraph.nesting import is_class
+from docindex_dagster.callgraph.resolver.values import (
+    Value,
+    Values,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"
 
@@ -51,4 +55,34 @@ SYNTAX = Syntax(
     frozenset({"variable_declarator"}),
 )
 
-RULES = replace(jvm.RULES, has_accessors=True)
+
+_JAVA_INVOKERS = """
+    run get apply accept test call compare applyAsInt applyAsLong applyAsDouble getAsInt getAsLong getAsDouble
+    getAsBoolean
+"""
+JVM = Rules(
+    "jvm",
+    sharing="namespace",
+    has_implicit_members=True,
+    separates_kinds=True,
+    wrappers=dict.fromkeys(["Lazy"], "object"),
+    callers=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
+)
+
+
+def receiver(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
+    """What `this` is in a function that is added to a type."""
+    for around in unit.around(scope) if unit.receivers else ():
+        if is_class(around):
+            return None
+        if around.id in unit.receivers:
+            return q.typed(unit, around.id, unit.receivers[around.id], None)
+    return None
+
+
+def _accessed(_: Queries, __: Unit, value: Value) -> Values | None:
+    """An object, where what is called reads it."""
+    return (value,) if value.kind in {"object", "external object"} else None
+
+
+RULES = replace(JVM, hooks=Hooks(result=_accessed))

@@ -6,10 +6,23 @@ from dataclasses import replace
 from itertools import islice
 
 from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, nodes_around, text_of
-from docindex_dagster.callgraph.extract.lambdas import AROUND_ARGUMENTS, ITEMS_TO_FUNCTIONS, arithmetic, mapped
-from docindex_dagster.callgraph.extract.library import collected, something
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import (
+    Expressions,
+    Lambdas,
+    Node,
+    Reader,
+    Syntax,
+    nodes_around,
+    text_of,
+)
+from docindex_dagster.callgraph.extract.library import (
+    AROUND_ARGUMENTS,
+    ITEMS_TO_FUNCTIONS,
+    arithmetic,
+    collected,
+    mapped,
+    something,
+)
 from docindex_dagster.callgraph.ir import (
     ANY,
     THIS,
@@ -24,7 +37,9 @@ from docindex_dagster.callgraph.ir import (
     Union,
     either,
 )
-from docindex_dagster.callgraph.languages import jvm
+from docindex_dagster.callgraph.languages.java import JVM, receiver
+from docindex_dagster.callgraph.resolver.values import Value
+from docindex_dagster.callgraph.rules import Hooks, Queries
 
 _LAMBDAS = Lambdas(
     functions=frozenset({"lambda_literal"}),
@@ -210,5 +225,10 @@ SYNTAX = Syntax(
     frozenset({"property_declaration"}),
 )
 
-# To Java, a singleton is the field INSTANCE of its class.
-RULES = replace(jvm.RULES, extends_receiver=True, runs=("invoke",), default="INSTANCE")
+
+def _missing(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """To Java, a singleton is the field INSTANCE of its class."""
+    return [value] if value.kind == "class" and name == "INSTANCE" and not found else ()
+
+
+RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, missing=_missing))

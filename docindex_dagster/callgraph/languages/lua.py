@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import last, module
-from docindex_dagster.callgraph.extract.syntax import Syntax
 from docindex_dagster.callgraph.ir import (
     FILE,
     THIS,
@@ -37,7 +36,15 @@ from docindex_dagster.callgraph.ir import (
     whole,
 )
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+    Values,
+    found_by,
+    functions,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _EXPRESSIONS = Expressions(
     names=frozenset({"identifier"}),
@@ -78,25 +85,7 @@ _MODULES = Search(
     is_dotted=True,
 )
 
-RULES = Rules(
-    "lua",
-    find=_MODULES.find,
-    sharing="global",
-    redefines=True,
-    has_class_scope=False,
-    has_open_dispatch=True,
-    has_tables=True,
-    gives_one_value=True,
-    runs=("__call",),
-    supers=frozenset({"super", "__super", "_super"}),
-    constructors=frozenset({"init", "initialize", "_init", "__init", "new", "ctor", "constructor"}),
-    globals_name="_G",
-    builtins=frozenset(_BUILTINS.split()),
-)
 
-
-TABLE = "table"
-"""The kind of these definitions, which are no symbols of the file."""
 INDEX = "__index"
 """Under which a metatable names where members are looked for."""
 _THIS = re.compile(r"^this(?=\.|$)")
@@ -237,3 +226,99 @@ def _qualified(scope: str, target: Expression) -> str:
     """The qualified name of a variable or path in a scope; "" of anything else."""
     written = _THIS.sub("self", path_of(target))
     return f"{scope}.{written}" if written and scope != FILE else written
+
+
+def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """What `self` is where it is a name as any other, which methods are given: a variable, or the table around."""
+    for around in unit.around(scope):
+        if around.kind in FUNCTIONS:
+            if unit.binds(around.id, "this"):
+                return q.bound(unit, around.id, f"{around.qualified}.self", "this")
+            takes = unit.takes(around.id, "self")
+            if takes or around.kind == "method":
+                owner = q.owner(unit, around.id)
+                return [owner.as_kind("object")] if owner else (q.parameter(unit, around, "self") if takes else ())
+    return q.bound(unit, FILE, "self", "this")
+
+
+_TABLE_NAMES = frozenset({"cls", "class", "klass"})
+
+
+def _returns_itself(unit: Unit, function: Value, bound: Sequence[Expression], made: Expression) -> bool:
+    """Whether what a function of a table returns is its object, or the table that it is given first."""
+    if THIS in bound or not isinstance(made, Name):
+        return THIS in bound
+    taken = unit.parameters.get(function.name, ())
+    is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in _RUNS
+    return bool(taken) and taken[0].name == made.text and is_named
+
+
+def _runs(q: Queries, value: Value) -> Sequence[Value] | None:
+    """What runs when a table is called, whose method it is."""
+    if value.kind != "object":
+        return None
+    return [one.holding((value,)) for name in _RUNS for one in functions(q.member(value, name))]
+
+
+def _result(q: Queries, _: Unit, value: Value) -> Values | None:
+    """An object of a class that a library makes."""
+    return (value,) if value.kind == "object" and not q.callable_of(value) else None
+
+
+def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
+    """What a table has under names, where it is no class and falls back to no other."""
+    unit, table = q.unit(value.path), q.definition(value)
+    inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
+    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
+        return ()
+    if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
+        return ()
+    found = q.all_defined(unit, inside, Resolution.ELEMENT)
+    for one in unit.assigned:  # where this table is in scope
+        is_field = isinstance(one.target, Attribute) and path_of(one.target.of) == table.name
+        if is_field and one.scope == table.parent:
+            found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
+    return found if len(found) <= _MOST_ENTRIES else ()
+
+
+_MOST_ENTRIES = 8
+
+
+def _member(q: Queries, value: Value, name: str) -> Values | None:
+    """What a table falls back to, by the names that libraries give it."""
+    return (q.direct_bases(value.path, value.name) or None) if name in _SUPERS else None
+
+
+def _attribute(q: Queries, unit: Unit, of: Expression, name: str) -> Sequence[Value] | None:
+    """What is a name of all files."""
+    return ([*q.shared(unit, name)] or q.values(unit, FILE, Name(name))) if of is _GLOBALS else None
+
+
+_GLOBALS = Name("_G")
+_SUPERS = frozenset({"super", "__super", "_super"})
+_RUNS = ("__call",)
+
+
+RULES = Rules(
+    "lua",
+    find=_MODULES.find,
+    sharing="global",
+    redefines=True,
+    has_class_scope=False,
+    has_open_dispatch=True,
+    has_tables=True,
+    gives_one_value=True,
+    runs=_RUNS,
+    constructors=frozenset({"init", "initialize", "_init", "__init", "new", "ctor", "constructor"}),
+    builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(
+        prepared=with_tables,
+        this=_this,
+        attribute=_attribute,
+        member=_member,
+        runs=_runs,
+        result=_result,
+        returns_itself=_returns_itself,
+        elements_of_object=_elements_of_object,
+    ),
+)

@@ -6,8 +6,7 @@ What is written from the root of all namespaces begins with that.
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.ir import (
     ROOT,
     UNKNOWN,

@@ -2,13 +2,28 @@
 
 import builtins
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import attribute, bounded, first, last, typed
-from docindex_dagster.callgraph.extract.syntax import Syntax
+from docindex_dagster.callgraph.ir import (
+    FILE,
+    Call,
+    Definition,
+    FileIR,
+    last_name,
+    path_of,
+)
 from docindex_dagster.callgraph.modules import Modules, nearest, upwards
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import is_class
+from docindex_dagster.callgraph.resolver.values import (
+    Kind,
+    Resolution,
+    Value,
+    Values,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _OPENING = ("__init__.py", "__init__.pyi")
 _ENDINGS = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
@@ -97,20 +112,137 @@ _EXPRESSIONS = Expressions(
 
 SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
 
+
+_WRAPPERS: Mapping[str, Kind] = {
+    **dict.fromkeys(["Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine"], "object"),
+    **dict.fromkeys(["Type", "type"], "class"),
+}
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
+
+
+def _with_properties(ir: FileIR) -> FileIR:
+    """The same file with the methods that are read as attributes."""
+    found = [one.decorated for one in ir.decorators if path_of(one.value) in _PROPERTIES]
+    return replace(ir, properties=(*ir.properties, *found)) if found else ir
+
+
+def _member(_: Queries, __: Value, name: str) -> Values | None:
+    """Nothing of what an object gives when it is taken apart."""
+    return () if name.isdecimal() else None
+
+
+def _runs(_: Queries, value: Value) -> Values | None:
+    """Nothing where what `super()` gives is called."""
+    return () if value.kind == "parent" else None
+
+
+def _result(_: Queries, __: Unit, value: Value) -> Values | None:
+    """What `super()` gives."""
+    return (value,) if value.kind == "parent" else None
+
+
+def _elements(_: Queries, value: Value) -> Values:
+    """A class with arguments for its type parameters is that class."""
+    return (value,) if value.kind == "class" else ()
+
+
+_BESIDE = "conftest.py"
+
+
+def _fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value | None:
+    """The function that gives a test or fixture a parameter: the nearest, in its class, file or folders.
+
+    One that has the name of its own parameter is given another.
+    """
+    if function.name.startswith("test") or _is_fixture(unit, function):
+        for other, scope in _places(q, unit, function):
+            for one in other.children_of(scope, name):
+                if _is_fixture(other, one) and (other.path, one.id) != (unit.path, function.id):
+                    return Value("function", other.path, one.id, Resolution.ARGUMENT)
+    return None
+
+
+def _places(q: Queries, unit: Unit, function: Definition) -> Iterator[tuple[Unit, str]]:
+    """Where fixtures may be, the nearest place first."""
+    yield from ((unit, around) for around in dict.fromkeys((function.parent, FILE)))
+    folder = unit.path
+    while folder:
+        folder = posixpath.dirname(folder)
+        path = posixpath.join(folder, _BESIDE)
+        if path != unit.path and q.program.is_file(path):
+            yield q.unit(path), FILE
+
+
+def _is_fixture(unit: Unit, definition: Definition) -> bool:
+    return any(last_name(value) == "fixture" for value in unit.decorated_by(definition.id))
+
+
+def _decorated(q: Queries, unit: Unit, definition: Definition) -> Iterator[Value]:
+    """The object that the outermost decorator makes of a function: as it is declared, or of its own class."""
+    for expression in unit.decorated_by(definition.id)[:1]:
+        is_called = isinstance(expression, Call)
+        callee = expression.callee if isinstance(expression, Call) else expression
+        for decorator in q.values(unit, definition.parent, callee):
+            for given in _declared_results(q, decorator):
+                of_callable = given.held[-1:] if given.name.rpartition(".")[2] == "Callable" else ()
+                made = of_callable if is_called else (given,)
+                yield from (one.found(Resolution.RETURNED) for one in made if one.kind == "object")
+
+
+def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
+    """What a function, or each of its overloads, is declared to give; of a class, an object."""
+    if function.kind == "class":
+        yield function.as_kind("object")
+    if function.kind == "function":
+        unit, own = q.unit(function.path), q.definition(function)
+        overloads = [one for one in unit.same_named(own.qualified) if _is_overload(unit, one)]
+        for one in overloads or [own]:
+            yield from q.typed(unit, one.id, one.returns, None) if one.returns else ()
+
+
+def _is_overload(unit: Unit, definition: Definition) -> bool:
+    """Whether a function of Python is only declared, as one of several."""
+    return any(last_name(value) == "overload" for value in unit.decorated_by(definition.id))
+
+
+def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
+    """The object, or class, that a method is given; what a function outside of a class declares its like to be."""
+    for around in unit.around(scope):
+        name = next((one for one in ("cls", "self") if unit.takes(around.id, one)), None)
+        if name is not None:
+            is_method = around.parent in unit.definitions and is_class(unit.definitions[around.parent])
+            if not is_method and (declared := q.parameter(unit, around, name)):
+                return declared
+            owner = q.owner(unit, scope)
+            return [owner.as_kind("class" if name == "cls" else "object")] if owner else []
+    return None
+
+
+def _shares_this(unit: Unit, functions: Sequence[Definition]) -> bool:
+    """Whether functions in a class call its object alike: not where one takes the class, or an inner one its object."""
+    takes_class = any(unit.takes(one.id, "cls") for one in functions)
+    return not takes_class and not any(unit.takes(one.id, "self") for one in functions[:-1])
+
+
 RULES = Rules(
     "python",
     find=find,
     redefines=True,
     runs=("__call__",),
     constructors=frozenset({"__init__", "__new__"}),
-    self_name="self",
-    class_name="cls",
-    has_decorators=True,
     has_local_imports=True,
-    has_fixtures=True,
-    wrappers=frozenset({"Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Type", "type"}),
-    class_types=frozenset({"Type", "type"}),
+    wrappers=_WRAPPERS,
     classes=frozenset({"__class__"}),
-    properties=frozenset({"property", "cached_property", "functools.cached_property"}),
     builtins=frozenset(dir(builtins)),
+    hooks=Hooks(
+        prepared=_with_properties,
+        this=_this,
+        shares_this=_shares_this,
+        decorated=_decorated,
+        given=_fixture_of,
+        member=_member,
+        runs=_runs,
+        result=_result,
+        elements=_elements,
+    ),
 )

@@ -2,10 +2,19 @@
 
 import re
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, parts_of, text_of
-from docindex_dagster.callgraph.extract.syntax import Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Syntax, parts_of, text_of
+from docindex_dagster.callgraph.ir import (
+    BLOCK,
+    Expression,
+    last_name,
+)
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.resolver.values import (
+    Value,
+    Values,
+    distinct,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False}
 
@@ -80,6 +89,21 @@ _BUILTINS = """
 
 _MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.compile(r"\."))
 
+
+def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
+    """Whether a call names the target itself, and does not just read what holds it."""
+    rules, name = unit.rules, last_name(callee)
+    if target.kind == "class":
+        return name in rules.makers
+    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
+
+
+def _iterated(q: Queries, owner: Value, name: str) -> Values:
+    """What the methods of a collection of the program give to blocks that follow from its `each`."""
+    each = q.member(owner, "each") if name != "each" else ()
+    return distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
+
+
 RULES = Rules(
     "ruby",
     find=_MODULES.find,
@@ -94,9 +118,8 @@ RULES = Rules(
     classes=frozenset({"class"}),
     has_open_dispatch=True,
     has_method_super=True,
-    has_method_calls=True,
     same=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
     extension="ClassMethods",
-    iteration="each",
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(iterated=_iterated, is_called=_is_called),
 )

@@ -2,14 +2,23 @@
 
 import posixpath
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from docindex_dagster.callgraph.extract.expressions import Expressions
+from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Reader, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import held, last
-from docindex_dagster.callgraph.extract.syntax import Blocks, Syntax
+from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
+from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Element, Expression, Name, path_of
+from docindex_dagster.callgraph.languages.rust_std import rust_result
 from docindex_dagster.callgraph.modules import Modules, upwards
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+    Values,
+    functions,
+    known,
+)
+from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules, Unit
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
@@ -121,6 +130,88 @@ def _roots(paths: frozenset[str], path: str) -> list[str]:
     return current
 
 
+_VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
+_HOLDERS = frozenset({Name("Some"), Name("Ok")})
+# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
+_EACH_NAMES = """
+    map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
+    retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
+    sort_by_cached_key sort_by sort_unstable_by min_by max_by map_or map_or_else try_for_each map_while rposition
+    and_modify modify update then group_by dedup_by_key
+"""
+_EACH = frozenset(_EACH_NAMES.split())
+_FOLDS = frozenset({"fold", "try_fold", "scan"})
+
+
+def _matched(name: Node, reader: Reader) -> Expression:
+    """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
+    steps: list[Step] = []
+    node = name
+    while (outer := node.parent) is not None:
+        if outer.type == "tuple_struct_pattern":
+            variant = reader.expression(outer.child_by_field_name("type"))
+            if variant not in _HOLDERS:
+                return with_steps(_field_of(variant, str(position(node, outer.named_children) - 1)), steps)
+            steps.append(HELD)
+        elif outer.type == "tuple_pattern":
+            steps.append(Step(str(position(node, outer.named_children)), not node.next_named_sibling))
+        elif outer.type == "field_pattern":
+            return with_steps(_field(name, node, outer, reader), steps)
+        elif outer.type == "closure_parameters":
+            return with_steps(_given(outer, node, reader), steps)
+        elif outer.type == "parameter":
+            return UNKNOWN
+        elif outer.type in _VALUES:
+            value, steps = _tuple_part(outer.child_by_field_name("value"), steps, reader)
+            return with_steps(Element(value) if outer.type == "for_expression" else value, steps)
+        node = outer
+    return UNKNOWN
+
+
+def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
+    """Of a tuple that is written as one, the part to which the outermost step leads."""
+    if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
+        parts, at = value.named_children, int(steps[-1].name)
+        return (reader.expression(parts[at]), steps[:-1]) if at < len(parts) else (UNKNOWN, [])
+    return reader.expression(value), steps
+
+
+def _field_of(variant: Expression, field: str) -> Expression:
+    """The field of a variant of an enum, which has a name of its own."""
+    match variant:
+        case Name(text):
+            return Name(f"{text}#{field}")
+        case Attribute(of, name):
+            return Attribute(of, f"{name}#{field}")
+        case _:
+            return UNKNOWN
+
+
+def _field(name: Node, node: Node, pattern: Node, reader: Reader) -> Expression:
+    """A field of a struct, or of a variant of an enum."""
+    of = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
+    field = pattern.child_by_field_name("name") or (node if node.id == name.id else None)
+    if of is None or field is None:
+        return UNKNOWN
+    whole, part = reader.expression(of), text_of(field)
+    return _field_of(whole, part) if of.type == "scoped_type_identifier" else Attribute(whole, part)
+
+
+def _given(parameters: Node, node: Node, reader: Reader) -> Expression:
+    """What a closure is called with that a method of an iterator or the like is given."""
+    closure = parameters.parent
+    call = closure.parent.parent if closure is not None and closure.parent is not None else None
+    function = call.child_by_field_name("function") if call is not None else None
+    if function is None or function.type != "field_expression":
+        return UNKNOWN
+    method = path_of(reader.expression(function.child_by_field_name("field")))
+    is_last = node.next_named_sibling is None
+    if method not in _EACH and not (method in _FOLDS and is_last):
+        return UNKNOWN
+    value = reader.expression(function.child_by_field_name("value"))
+    return value if value is UNKNOWN else Element(value)
+
+
 _EXPRESSIONS = Expressions(
     names=frozenset(
         {"identifier", "type_identifier", "field_identifier", "shorthand_field_identifier", "primitive_type"}
@@ -179,6 +270,7 @@ _EXPRESSIONS = Expressions(
         "Cow.Borrowed": last,
     },
     words={"self": "this", "Self": "this", "super": "super", "crate": "crate"},
+    matching=_matched,
 )
 
 SYNTAX = Syntax(
@@ -213,6 +305,61 @@ _BUILTINS = """
     isize str tuple u128 u16 u32 u64 u8 usize
 """
 
+
+def _macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+    """The macros of a name: of this file, else of the crate, else all; none where it is imported from elsewhere."""
+    imported = (value for one in unit.imports.get(name, ()) for value in q.import_targets(unit, one))
+    if any(value.kind == "external" for value in imported):
+        return
+    crate = f"{unit.path.partition('src/')[0]}src/"
+    listed = q.program.named.get(unit.rules.family, name.rpartition(".")[2])
+    found = [(path, one.id) for path, one in listed if one.kind == "macro"]
+    if found:
+        path, identifier = min(found, key=lambda item: (item[0] != unit.path, not item[0].startswith(crate)))
+        yield Value("function", path, identifier, Resolution.FILE if path == unit.path else Resolution.PACKAGE)
+
+
+def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
+    """What `self`, `super` and `crate` are: an object in its type, else modules."""
+    if name not in _PATH_WORDS:
+        return None
+    owner = q.owner(unit, scope) if name == "this" else None
+    return [owner.as_kind("object")] if owner else q.path_word(unit, scope, name)
+
+
+def _member(q: Queries, value: Value, name: str) -> Values | None:
+    """What `super` and `crate` are behind a module."""
+    is_word = value.kind == "class" and name in _PATH_WORDS
+    return q.path_word(q.unit(value.path), value.name, name) if is_word else None
+
+
+def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """A member of what an object stands for by its own rule; an object by its derived `default`."""
+    if name != "deref" and (inner := _of_deref(q, value, name)):
+        return inner
+    return [value] if value.kind == "class" and name == "default" and not found else ()
+
+
+def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
+    held = (one for member in functions(q.member(value, "deref")) for one in q.returned(member))
+    return q.all_members(held, name)
+
+
+def _elements_of_object(q: Queries, value: Value) -> Sequence[Value] | None:
+    """What an iterator holds by what it gives next."""
+    found = known(q.member(value, "next"))
+    items = (item for member in found for item in q.result(q.unit(value.path), member))
+    return [one for item in items for one in q.elements(item)] if found else None
+
+
+_PATH_WORDS = frozenset({"this", "super", "crate"})
+
+
+def _held(name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a type that say what it holds: of a result the first."""
+    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
+
+
 RULES = Rules(
     "rust",
     find=find,
@@ -221,8 +368,7 @@ RULES = Rules(
     has_impls=True,
     has_class_scope=False,
     has_filled_fields=True,
-    has_macro_names=True,
-    wrappers=frozenset(
+    wrappers=dict.fromkeys(
         [
             "Box",
             "Rc",
@@ -235,7 +381,8 @@ RULES = Rules(
             "RwLockReadGuard",
             "RwLockWriteGuard",
             "Reverse",
-        ]
+        ],
+        "object",
     ),
     same=frozenset(
         [
@@ -259,8 +406,14 @@ RULES = Rules(
             "deref_mut",
         ]
     ),
-    iterating=frozenset({"next"}),
-    default="default",
-    leading=frozenset({"Result"}),
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(
+        itself=_itself,
+        macros=_macros,
+        member=_member,
+        missing=_missing,
+        held=_held,
+        library_result=rust_result,
+        elements_of_object=_elements_of_object,
+    ),
 )

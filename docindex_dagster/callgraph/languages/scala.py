@@ -1,22 +1,24 @@
 """Scala: what its grammar calls expressions and statements."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
 from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
     Expressions,
     Lambdas,
+    Node,
     Reader,
+    Syntax,
     nodes_around,
     outside,
     parts_of,
     text_of,
 )
-from docindex_dagster.callgraph.extract.lambdas import body_of, object_and_method
-from docindex_dagster.callgraph.extract.library import collected, something
-from docindex_dagster.callgraph.extract.patterns import HELD, Step, position, with_steps
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
+from docindex_dagster.callgraph.extract.library import body_of, collected, object_and_method, something
 from docindex_dagster.callgraph.extract.types import declared_type
+from docindex_dagster.callgraph.extract.variables import HELD, Step, position, with_steps
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
@@ -30,7 +32,13 @@ from docindex_dagster.callgraph.ir import (
     is_known,
     walk,
 )
-from docindex_dagster.callgraph.languages import jvm
+from docindex_dagster.callgraph.languages.java import JVM, receiver
+from docindex_dagster.callgraph.resolver.builtins import is_value
+from docindex_dagster.callgraph.resolver.values import (
+    FUNCTION_TYPE,
+    Value,
+)
+from docindex_dagster.callgraph.rules import Hooks, Queries, Unit
 
 _ITEMS_NAMES = """
     foreach map filter flatMap collect filterNot withFilter exists forall find count sortBy sortWith groupBy partition
@@ -209,17 +217,27 @@ _BLOCKS = Blocks(
 
 SYNTAX = Syntax(("scala",), _EXPRESSIONS, blocks=_BLOCKS, nests_namespaces=True)
 
+
+def _result(q: Queries, unit: Unit, value: Value) -> Sequence[Value] | None:
+    """What the last of several brackets gives: an object that has no `apply`; of a collection what it holds."""
+    if value.kind == "object":
+        return [found for member in q.callable_of(value) for found in q.result(unit, member)] or [value]
+    if value.kind not in {"external object", "collection"} or value.name == FUNCTION_TYPE:
+        return None
+    return q.elements(value) if value.held and is_value(value.name) else (value,)
+
+
 RULES = replace(
-    jvm.RULES,
+    JVM,
     extends_receiver=True,
     has_partial_classes=True,
     has_companions=True,
     has_bare_calls=True,
-    has_curried=True,
     has_relative_imports=True,
     has_open_extensions=True,
     same=frozenset({"copy"}),
     runs=("apply",),
     callers=frozenset({"apply"}),
     peeking=frozenset({"head", "last", "get", "max", "min", "next"}),
+    hooks=Hooks(this=receiver, result=_result),
 )

@@ -4,13 +4,23 @@ The grammar takes a subscript for a call, and a member of a type that is known b
 operator before a name.
 """
 
+from itertools import pairwise
+
 from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
-from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Reader, nodes_around, outside, text_of
-from docindex_dagster.callgraph.extract.lambdas import mapped
-from docindex_dagster.callgraph.extract.library import instance_of
-from docindex_dagster.callgraph.extract.patterns import position
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
+from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
+    Expressions,
+    Lambdas,
+    Node,
+    Reader,
+    Syntax,
+    nodes_around,
+    outside,
+    text_of,
+)
+from docindex_dagster.callgraph.extract.library import instance_of, mapped
 from docindex_dagster.callgraph.extract.types import declared_name
+from docindex_dagster.callgraph.extract.variables import position
 from docindex_dagster.callgraph.ir import (
     UNKNOWN,
     Attribute,
@@ -20,7 +30,7 @@ from docindex_dagster.callgraph.ir import (
     Union,
     path,
 )
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.rules import Arguments, Hooks, Rules
 
 _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
@@ -209,6 +219,21 @@ _BLOCKS = Blocks(
 
 SYNTAX = Syntax(("swift",), _EXPRESSIONS, blocks=_BLOCKS)
 
+
+_TARGETS = frozenset({"Sources", "Source", "Tests"})  # each folder in them is a module
+
+
+def _module_of(path: str) -> str:
+    """The module of a file by the folder in which it is; "" where that says nothing."""
+    *folders, _ = path.split("/")
+    return next((inner for outer, inner in pairwise(folders) if outer in _TARGETS), "")
+
+
+def _held(name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a type that say what it holds: of a result the first."""
+    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
+
+
 RULES = Rules(
     "swift",
     sharing="namespace",
@@ -222,7 +247,6 @@ RULES = Rules(
     has_extensions=True,
     has_labels=True,
     has_optionals=True,
-    leading=frozenset({"Result"}),
-    targets=frozenset({"Sources", "Source", "Tests"}),
     peeking=frozenset({"first", "last"}),
+    hooks=Hooks(namespace=_module_of, held=_held),
 )

@@ -5,15 +5,24 @@ whose names begin with a capital letter give types; pointers, optionals and slic
 """
 
 import re
+from collections.abc import Iterable, Sequence
 
-from docindex_dagster.callgraph.extract.expressions import Expressions, Read, nodes_around, text_of
+from docindex_dagster.callgraph.extract.expressions import (
+    Blocks,
+    Expressions,
+    Node,
+    Read,
+    Syntax,
+    nodes_around,
+    text_of,
+)
 from docindex_dagster.callgraph.extract.library import last, module, something
-from docindex_dagster.callgraph.extract.syntax import Blocks, Node, Syntax
 from docindex_dagster.callgraph.ir import (
     THIS,
     UNKNOWN,
     Attribute,
     Call,
+    Definition,
     Element,
     Expression,
     Instance,
@@ -22,7 +31,15 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.nesting import is_class
+from docindex_dagster.callgraph.resolver.values import (
+    Resolution,
+    Value,
+    Values,
+    external_object,
+    found_by,
+)
+from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules, Unit
 
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
@@ -186,6 +203,88 @@ _MODULES = Search(
     near=re.compile(r"(?:std|builtin|.*\.zig)$"),
 )
 
+
+def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
+    """The type around a place: a struct, what a function gives that has methods, or the file."""
+    for around in unit.around(scope):
+        if is_class(around):
+            return [Value("object", unit.path, around.id)]
+        if around.kind == "function" and _is_type_function(unit, around):
+            return [Value("function", unit.path, around.id)]
+    return [Value("module", unit.path, "")]
+
+
+def is_type_function(unit: Unit, function: Definition) -> bool:
+    """Whether a function gives a type, which is written in it."""
+    inside = unit.children.get(function.qualified, {})
+    return any(one.kind == "method" for some in inside.values() for one in some)
+
+
+_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")
+
+
+def _held(name: str, arguments: Arguments) -> Arguments:
+    """The argument of a generic type that says what it holds."""
+    return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
+
+
+_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
+_MOST_FIELDS = 8
+
+
+def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """What the type has under a name that a function gives: it is written in it, or in another one that this calls."""
+    unit, definition = q.unit(value.path), q.definition(value)
+    inside = unit.children_of(definition.qualified, name)
+    found = [member for one in inside for member in q.as_member(value, unit, one)]
+    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:_MOST_FIELDS])
+    if found:
+        return found_by(found, Resolution.RECEIVER)
+    given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
+    return q.all_members([one for one in given if not one.is_same(value)], name)
+
+
+def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
+    """What a type means that is none of its names: of a union all that it may be, of an entry its value."""
+    if found or name not in _OF_ANY:
+        return ()
+    if name != "else":
+        return [value]
+    unit = q.unit(value.path)
+    fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # of a union
+    return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:_MOST_FIELDS])
+
+
+def _is_type_function(unit: Unit, function: Definition) -> bool:
+    """Whether a function gives a type, which is written in it."""
+    inside = unit.children.get(function.qualified, {})
+    return any(one.kind == "method" for some in inside.values() for one in some)
+
+
+def _result(q: Queries, _: Unit, value: Value) -> Values | None:
+    """A function that gives a type stands for it."""
+    is_type = value.kind == "function" and _is_type_function(q.unit(value.path), q.definition(value))
+    return (value,) if is_type else None
+
+
+def _elements(_: Queries, value: Value) -> Values:
+    """An array or slice is followed as what it holds."""
+    return (value,) if value.kind in _INDEXED else ()
+
+
+_INDEXED = frozenset({"class", "object", "module"})
+_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
+
+
+def _library_result(method: Value) -> Iterable[Value] | None:
+    """What a method of the library gives: one of what its object holds, or all."""
+    owner, _, name = method.name.rpartition(".")
+    if not owner.startswith("std."):
+        return None
+    is_whole = name.startswith("init") or name in _WHOLE
+    return [external_object(owner, method.resolution, method.held)] if is_whole else method.held[-1:]
+
+
 RULES = Rules(
     "zig",
     find=_MODULES.find,
@@ -196,4 +295,13 @@ RULES = Rules(
     calls_classes=False,
     functions=frozenset({"type", "anytype"}),
     builtins=frozenset(_BUILTINS.split()),
+    hooks=Hooks(
+        this=_this,
+        missing=_missing,
+        of_function=_of_function,
+        result=_result,
+        library_result=_library_result,
+        held=_held,
+        elements=_elements,
+    ),
 )

@@ -1,18 +1,23 @@
 """What parameters are: what is declared, what callers give, and what functions give to callbacks."""
 
-import posixpath
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.ir import FILE, Definition
-from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import function_around
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import is_open, may_be_function
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, collection
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    collection,
+    distinct,
+    found_by,
+    functions,
+)
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -87,8 +92,9 @@ def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Val
     found: list[Value] = []
     for expression in declared:
         found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
-    if not found and (fixture := fixture_of(q, unit, function, name)):
-        return tuple(found_by(q.returned(fixture), Resolution.ARGUMENT))
+    hooks = unit.rules.hooks
+    if not found and hooks.given is not None and (given := hooks.given(q, unit, function, name)):
+        return tuple(found_by(q.returned(given), Resolution.ARGUMENT))
     is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in taken)
     if is_rest and any(value.kind == "object" for value in found):
         return (collection(distinct(found), Resolution.RECEIVER),)
@@ -98,7 +104,7 @@ def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Val
         return wanted or (*found, *_by_callers(q, target, name))
     is_closed = any(value.kind != "external object" and not is_open(q, value) for value in found)
     if is_closed:
-        may_be_given = may_be_function(q, found) and unit.rules.has_decorators
+        may_be_given = hooks.decorated is not None and may_be_function(q, found)
     elif unit.rules.separates_kinds:
         may_be_given = not (isinstance(declared[0], ir.Instance) and builtins.is_value(declared[0].type.name))
     else:
@@ -233,10 +239,8 @@ def _from_callers_of_result(
 
 def _is_called(q: Queries, value: Value, target: Value) -> bool:
     """Whether a call that reaches a value calls a function, of which it may be another clause."""
-    if value.is_same(target) or value.path != target.path or not q.rules(target).has_clauses:
-        return value.is_same(target)
-    is_clause = value.name.partition("~")[0] == target.name.partition("~")[0]
-    return is_clause and len(q.parameters(value)) == len(q.parameters(target))
+    is_clause = q.rules(target).hooks.is_clause
+    return value.is_same(target) or (is_clause is not None and is_clause(q, value, target))
 
 
 def _is_of_test(q: Queries, value: Value) -> bool:
@@ -248,33 +252,3 @@ def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: 
     """Whether a function runs when an object of a class is made."""
     has_its_name = definition.name == q.definition(owner).name
     return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))
-
-
-_BESIDE = "conftest.py"
-
-
-def fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value | None:
-    """The function that gives a test or fixture a parameter: the nearest, in its class, file or folders.
-
-    One that has the name of its own parameter is given another.
-    """
-    if unit.rules.has_fixtures and (function.name.startswith("test") or _is_fixture(unit, function)):
-        for other, scope in _places(q, unit, function):
-            for one in other.children_of(scope, name):
-                if _is_fixture(other, one) and (other.path, one.id) != (unit.path, function.id):
-                    return Value("function", other.path, one.id, Resolution.ARGUMENT)
-    return None
-
-
-def _places(q: Queries, unit: Unit, function: Definition) -> Iterator[tuple[Unit, str]]:
-    yield from ((unit, around) for around in dict.fromkeys((function.parent, FILE)))
-    folder = unit.path
-    while folder:
-        folder = posixpath.dirname(folder)
-        path = posixpath.join(folder, _BESIDE)
-        if path != unit.path and q.program.is_file(path):
-            yield q.unit(path), FILE
-
-
-def _is_fixture(unit: Unit, definition: Definition) -> bool:
-    return any(last_name(value) == "fixture" for value in unit.decorated_by(definition.id))

@@ -3,11 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from docindex_dagster.callgraph.resolver.rust_std import rust_result
-from docindex_dagster.callgraph.resolver.value_sets import found_by
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object
-
-_ZIG_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
+from docindex_dagster.callgraph.rules import Rules
 
 # Methods that give the same elements, and those that give one of them.
 _SAME_NAMES = """
@@ -122,16 +119,13 @@ def plain_result(method: Value) -> Value | None:
     return external_object(number[1].lower(), method.resolution) if number else None
 
 
-def result_of(family: str, method: Value) -> Iterable[Value]:
+def result_of(rules: Rules, method: Value) -> Iterable[Value]:
     """What a method of a collection or generic type gives, where that is one of its elements, or all."""
     owner, _, name = method.name.rpartition(".")
     if owner == ANY:
         return method.held
-    if family == "rust":
-        return rust_result(method)
-    if owner.startswith("std.") and family == "zig":
-        is_whole = name.startswith("init") or name in _ZIG_WHOLE
-        return [external_object(owner, method.resolution, method.held)] if is_whole else method.held[-1:]
+    if (hook := rules.hooks.library_result) is not None and (own := hook(method)) is not None:
+        return own
     is_std, is_collection = owner.startswith("std."), owner == "collection"
     if name in (_STD_ONE if is_std else _ONE) and not (name == "take" and owner in _COLLECTIONS):
         return found_by(method.held if is_collection else method.held[-1:], Resolution.ELEMENT)

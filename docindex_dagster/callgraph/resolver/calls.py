@@ -1,19 +1,42 @@
-"""What a call reaches: the edges of the call graph."""
+"""What a call reaches: the edges of the call graph, and the methods that may run instead of the one that is named.
 
-from collections.abc import Iterable, Sequence
+For the latter (dynamic dispatch) the class hierarchy is analysed: Dean, Grove and Chambers, Optimization of
+object-oriented programs using static class hierarchy analysis, ECOOP 1995. In Go a type implements an interface where
+it has all methods of it, whether it names it or not.
+"""
 
-from docindex_dagster.callgraph.ir import SUPER, THIS, Attribute, Call, CallSite, Decorator, Expression, Name, path_of
-from docindex_dagster.callgraph.nesting import FUNCTIONS
-from docindex_dagster.callgraph.offers import is_class, last_name
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+
+from docindex_dagster.callgraph.ir import (
+    SUPER,
+    THIS,
+    Attribute,
+    Call,
+    CallSite,
+    Decorator,
+    Expression,
+    Name,
+    head,
+    last_name,
+    path_of,
+)
+from docindex_dagster.callgraph.nesting import FUNCTIONS, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, function_around, interfaces
-from docindex_dagster.callgraph.resolver.imports import macros
 from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
 from docindex_dagster.callgraph.resolver.results import callable_of, constructed
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, functions, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    functions,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 
@@ -59,18 +82,18 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
     found = _reached(q, unit, scope, kind, callee)
     if not rules.calls_classes:
         found = [target for target in found if target.kind != "class"]
-    if rules.has_method_calls:
-        found = [target for target in found if _is_called(q, unit, callee, target)]
-    if rules.has_numbered_parameters and not found and isinstance(callee, Name) and callee.text[:1] != "$":
-        return (external(callee.text),)  # a command
+    if (is_called := rules.hooks.is_called) is not None:
+        found = [target for target in found if is_called(q, unit, callee, target)]
+    if not found and (unreached := rules.hooks.unreached) is not None:
+        return unreached(callee)
     several = distinct(known(found) or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
 
 
 def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Sequence[Value]:
     rules = unit.rules
-    if kind == "macro" and rules.has_macro_names:
-        return [*macros(q, unit, path_of(callee))]
+    if kind == "macro" and rules.hooks.macros is not None:
+        return [*rules.hooks.macros(q, unit, path_of(callee))]
     if kind == "read":
         return _read(q, unit, scope, callee)
     if kind == "new":
@@ -107,14 +130,6 @@ def _with_body(q: Queries, unit: Unit, value: Value) -> Value:
     return spaces.with_body(q, value) if unit.rules.sharing == "included" else value
 
 
-def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
-    """Whether a call names the target itself, and does not just read what holds it."""
-    rules, name = unit.rules, last_name(callee)
-    if target.kind == "class":
-        return name in rules.makers
-    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
-
-
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
     """A function, or where it takes too little those of this name in what its class is made from."""
     return [function, *_inherited(q, function)] if _takes_too_little(q, function, call) else [function]
@@ -146,10 +161,7 @@ def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -
 
 
 def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, values: Values) -> Values:
-    """The methods of derived classes that may run where an object calls one of its own (class hierarchy analysis).
-
-    Dean, Grove and Chambers, Optimization of object-oriented programs using static class hierarchy analysis, 1995.
-    """
+    """The methods of derived classes that may run where an object calls one of its own (class hierarchy analysis)."""
     rules = unit.rules
     receiver, name = (THIS, callee.text) if isinstance(callee, Name) else (callee.of, callee.name)
     if isinstance(callee, Name) and not rules.has_implicit_members:
@@ -220,3 +232,78 @@ def reason(q: Queries, unit: Unit, call: CallSite) -> str:
             return f"no {name} in what it is called on" if is_value else "called on something of unknown type"
         case _:
             return "computed"
+
+
+_MOST_IMPLEMENTATIONS = 40
+_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
+
+
+def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
+    """The methods that override one of the targets in a class of which its receiver may be.
+
+    Of a class that a variable holds, the classes that are made from it.
+    """
+    found = [one for target in targets for one in _instead(q, call, target)]
+    if not found or _is_of_super(call.callee):
+        return ()
+    named = {(target.path, target.name) for target in targets}
+    return _each_once(one for one in found if (one.path, one.name) not in named)
+
+
+def _is_of_super(callee: Expression) -> bool:
+    """Whether a call goes to the base class by name, which nothing overrides."""
+    return head(callee) is SUPER
+
+
+def _each_once(values: Iterable[Value]) -> Values:
+    found: dict[tuple[str, str], Value] = {}
+    for one in values:
+        found.setdefault((one.path, one.name), one)
+    return tuple(found.values())
+
+
+def _instead(q: Queries, call: CallSite, target: Value) -> Values:
+    """What may run instead of a target of a call."""
+    receiver = target.held[0] if target.kind == "function" and target.held else None
+    if receiver is not None and receiver.kind == "object" and receiver.path:
+        return q.implementations(receiver.path, receiver.name, q.definition(target).name)
+    if target.kind != "class" or not _is_held(q, call, target):
+        return ()
+    found = tuple(Value("class", one.path, one.name, Resolution.INHERITED) for one in derived_classes(q, target))
+    return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
+
+
+def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
+    """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
+    is_named = (
+        cls.resolution in {Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE}
+        or last_name(call.callee) == q.definition(cls).name
+    )
+    return "class" in q.rules(cls).wrappers.values() and not is_named
+
+
+def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
+    """The methods of a name in the classes that are made from another one; none where these are too many to tell."""
+    unit = q.unit(path)
+    classes = [*derived_classes(q, Value("object", path, cls)), *_structural(q, unit, cls, name)]
+    owners = [one.as_kind("class") for one in classes] if unit.rules.has_function_names else classes
+    methods = functions(one for owner in owners for one in own_member(q, owner, owner, name))
+    found = _each_once(Value("function", one.path, one.name, Resolution.INHERITED) for one in methods)
+    return found if len(found) <= _MOST_IMPLEMENTATIONS else ()
+
+
+def _structural(q: Queries, unit: Unit, cls: str, name: str) -> Iterator[Value]:
+    """The types of Go that have all methods of an interface."""
+    definition, family, full = unit.definitions[cls], unit.rules.family, q.program.full
+    if unit.rules.sharing != "folder" or definition.kind != "interface":
+        return
+    wanted = unit.children.get(definition.qualified, ())
+    for other, method in q.in_files(q.program.named, unit, name):
+        is_own = method.parent == definition.qualified
+        if is_own or not method.parent or method.kind != "method" or (other.is_test and not unit.is_test):
+            continue
+        folder, owner = posixpath.dirname(other.path), other.full_name(method.parent)
+        if all(any(posixpath.dirname(at) == folder for at, _ in full.get(family, f"{owner}.{one}")) for one in wanted):
+            for at, one in full.get(family, owner):
+                if posixpath.dirname(at) == folder and one.kind != "interface":
+                    yield Value("object", at, one.id)

@@ -4,13 +4,22 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import Definition
-from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.nesting import is_class
 from docindex_dagster.callgraph.resolver import builtins, spaces
-from docindex_dagster.callgraph.resolver.hierarchy import parts_of, same_named
+from docindex_dagster.callgraph.resolver.hierarchy import parts_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, is_known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external,
+    found_by,
+    functions,
+    is_known,
+)
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -28,8 +37,7 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
-    each = q.member(owner, rules.iteration) if rules.iteration and name != rules.iteration else ()
-    held = distinct(found for one in each for found in q.to_callback(one, ir.BLOCK, 0))
+    held = rules.hooks.iterated(q, owner, name) if rules.hooks.iterated is not None else ()
     return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 
@@ -119,7 +127,7 @@ def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> It
             yield unit, member
     if not rules.has_open_classes:
         return
-    full = full_name(unit, definition.qualified)
+    full = unit.full_name(definition.qualified)
     for path, member in q.program.full.get(rules.family, f"{full}.{name}"):
         if path != unit.path and member.parent and not _is_implementing(definition, member, rules):
             other = q.unit(path)
@@ -129,7 +137,7 @@ def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> It
 
 def _holder(unit: Unit, member: ir.Definition) -> str:
     """The id of that class of several of one name in which a member is written: the last before it."""
-    others = [one.id for one in same_named(unit, member.parent) if is_class(one) and one.line <= member.line]
+    others = [one.id for one in unit.same_named(member.parent) if is_class(one) and one.line <= member.line]
     return others[-1] if others else member.parent
 
 
@@ -153,9 +161,7 @@ def as_member(q: Queries, owner: Value, unit: Unit, member: ir.Definition) -> It
 
 
 def _is_property(unit: Unit, member: ir.Definition) -> bool:
-    properties = unit.rules.properties
-    is_decorated = bool(properties) and any(ir.path_of(one) in properties for one in unit.decorated_by(member.id))
-    return is_decorated or member.id in unit.properties
+    return member.id in unit.properties
 
 
 def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
@@ -270,7 +276,7 @@ def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str
         known = q.member_names[key] = frozenset(name for part in parts for name in _names(*part))
     if name in known or not rules.has_open_classes:
         return name not in known
-    return not q.program.full.has(rules.family, f"{full_name(unit, definition.qualified)}.{name}")
+    return not q.program.full.has(rules.family, f"{unit.full_name(definition.qualified)}.{name}")
 
 
 def members_of(definition: Definition, rules: Rules) -> str:

@@ -1,16 +1,13 @@
 """The class hierarchy: the parts of a class, what it is made from, and what is made from it."""
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import Base, Definition, Instance
-from docindex_dagster.callgraph.nesting import FUNCTIONS
-from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.nesting import FUNCTIONS, is_class
 from docindex_dagster.callgraph.resolver.hoisting import space_of
 from docindex_dagster.callgraph.resolver.queries import BASE_KINDS, Part, Queries
-from docindex_dagster.callgraph.resolver.value_sets import distinct
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_DERIVED = 40  # classes
@@ -123,24 +120,15 @@ def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
     rules = unit.rules
     if rules.has_protocols:  # what has its name is no part of it
         return
-    yield from ((unit, one) for one in same_named(unit, own.qualified) if one.id != own.id and is_class(one))
+    yield from ((unit, one) for one in unit.same_named(own.qualified) if one.id != own.id and is_class(one))
     if rules.sharing == "global" and rules.has_open_classes:
         yield from _reopened(q, unit, own)
     if rules.has_partial_classes and own.kind != "module":
-        for path, definition in q.program.full.get(rules.family, full_name(unit, own.qualified)):
+        for path, definition in q.program.full.get(rules.family, unit.full_name(own.qualified)):
             if path != unit.path and is_class(definition):
                 yield q.unit(path), definition
     if rules.has_impls and own.kind != "module":
         yield from q.impls(unit, own)
-
-
-def same_named(unit: Unit, qualified: str) -> Iterator[Definition]:
-    """The definitions of one qualified name in a file, which their ids number."""
-    for number in count(1):
-        definition = unit.definitions.get(qualified if number == 1 else f"{qualified}~{number}")
-        if definition is None:
-            return
-        yield definition
 
 
 def _reopened(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Expression, Instance, Name, TypeRef, head
-from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
-from docindex_dagster.callgraph.offers import is_class
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, is_class
 from docindex_dagster.callgraph.units import Unit
 
 _NOT_ELSEWHERE = frozenset({"super", "crate", "class", "Self", "self", "static"})
@@ -121,17 +120,15 @@ class Hoisting:
 
     def _of_this(self, around: list[Definition], scope: str) -> str:
         """The class whose object all functions up to it call `this`; the place itself where that is not sure."""
-        rules, takes = self.unit.rules, self.unit.takes
+        rules = self.unit.rules
         at = next((at for at, one in enumerate(around) if one.kind in CLASSES), None)
         if at is None or rules.has_module_paths or rules.sharing == "included":
             return scope
         functions, cls, outer = around[:at], around[at], around[at + 1 :]
         if any(one.kind not in FUNCTIONS for one in functions):
             return scope
-        if rules.self_name:
-            is_odd = any(takes(one.id, rules.class_name) for one in functions)
-            is_odd |= any(takes(one.id, rules.self_name) for one in functions[:-1])
-            return scope if is_odd or outer else cls.id
+        if (shares_this := rules.hooks.shares_this) is not None:
+            return scope if outer or not shares_this(self.unit, functions) else cls.id
         if rules.has_prototypes and any(one.kind == "method" for one in functions[:-1]):
             return scope
         return cls.id if rules.has_prototypes or rules.has_implicit_members else scope

@@ -1,35 +1,29 @@
 """What a name stands for by imports: the modules, files and folders to which they lead."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
 from docindex_dagster.callgraph.languages import RULES
-from docindex_dagster.callgraph.languages.bash import called_name
-from docindex_dagster.callgraph.languages.go import package_name
-from docindex_dagster.callgraph.offers import full_name, is_class
+from docindex_dagster.callgraph.nesting import is_class
 from docindex_dagster.callgraph.resolver import spaces
-from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Part, Queries
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external, is_file
+from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external,
+    found_by,
+    functions,
+    is_file,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
-_LOADING = "source"  # the command of a shell that loads a file
 _SHARING_FOLDERS = sorted({rules.family for rules in RULES.values() if rules.sharing == "folder"})
-
-
-def macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """The macros of a name: of this file, else of the crate, else all; none where it is imported from elsewhere."""
-    imported = (value for one in unit.imports.get(name, ()) for value in of_import(q, unit, one))
-    if any(value.kind == "external" for value in imported):
-        return
-    crate = f"{unit.path.partition('src/')[0]}src/"
-    listed = q.program.named.get(unit.rules.family, name.rpartition(".")[2])
-    found = [(path, one.id) for path, one in listed if one.kind == "macro"]
-    if found:
-        path, identifier = min(found, key=lambda item: (item[0] != unit.path, not item[0].startswith(crate)))
-        yield Value("function", path, identifier, Resolution.FILE if path == unit.path else Resolution.PACKAGE)
 
 
 def path_word(q: Queries, unit: Unit, scope: str, word: str) -> Values:
@@ -102,7 +96,7 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
     for one in unit.imports.get(name, ()):
         if not one.scope:
             yield found_by(of_import(q, unit, one), Resolution.IMPORT)
-    if unit.rules.names_packages:
+    if unit.rules.hooks.package is not None:
         for module in q.packages(unit).get(name, ()):
             yield _of_module(q, unit, module, "")
         return
@@ -124,7 +118,8 @@ def _package_name(q: Queries, unit: Unit, module: str) -> str:
     for folder in q.program.find_module(unit, module):
         for path in q.program.sharing(unit.rules.family, folder.rstrip("/")):
             return q.unit(path).namespace
-    return package_name(module) if "/" in module else ""
+    package_name = unit.rules.hooks.package
+    return package_name(module) if package_name is not None and "/" in module else ""
 
 
 def import_targets(q: Queries, unit: Unit, one: Import) -> Values:
@@ -269,15 +264,10 @@ def _submodules(q: Queries, folder: str, name: str) -> Iterator[str]:
         yield f"{folder}{name}/"
 
 
-def shared(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
+def shared(q: Queries, unit: Unit, name: str) -> Iterable[Value]:
     """What files of the same folder or namespace, or all files, define under a name."""
-    match unit.rules.sharing:
-        case "folder":
-            return _of_neighbours(q, unit, name)
-        case "loaded":
-            return _of_loaded(q, unit, name)
-        case _:
-            return _of_namespaces(q, unit, name)
+    find = unit.rules.hooks.shared or _of_namespaces
+    return find(q, unit, name)
 
 
 def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
@@ -298,7 +288,7 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
             continue
         if is_global and rules.has_open_classes and is_class(definition):
             classes.append((other, definition))
-        elif is_global or full_name(other, definition.parent) == unit.namespace:
+        elif is_global or other.full_name(definition.parent) == unit.namespace:
             yield from q.defined(other, definition, Resolution.PACKAGE)
     if classes:
         yield from q.defined(*max(classes, key=lambda part: _weight(*part)), Resolution.PACKAGE)
@@ -330,40 +320,6 @@ def visible(q: Queries, unit: Unit) -> frozenset[str]:
             reached.update(new)
             waiting += map(q.unit, new)
     return frozenset(reached)
-
-
-def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """A function of a file that this one loads, or that one loads which loads this one."""
-    listed = q.in_files(q.program.named, unit, name.rpartition(".")[2])
-    named = [part for part in listed if part[0] is not unit and called_name(part[1], part[0].definitions) == name]
-    loaded = q.visible(unit) if named else ()
-    if own := [part for part in named if part[0].path in loaded]:
-        for part in _last_loaded(q, unit, own):
-            yield from q.defined(*part, Resolution.IMPORT)
-        return
-    loading = dict.fromkeys(other for other, _ in q.in_files(q.program.callers, unit, _LOADING)) if named else ()
-    for other in (other for other in loading if other is not unit):
-        beside = q.visible(other)
-        found = [part for part in named if part[0].path in beside] if unit.path in beside else []
-        for part in [part for part in found if part[0] is other] or _last_loaded(q, other, found):
-            yield from q.defined(*part, Resolution.PACKAGE)
-
-
-def _last_loaded(q: Queries, unit: Unit, found: Sequence[Part]) -> Sequence[Part]:
-    """Of functions of one name those of the files that are loaded last, which may be several."""
-    for one in reversed(unit.imported if len(found) > 1 else ()):
-        files = q.program.find_module(unit, one.module)
-        if inside := [part for part in found if part[0].path in files]:
-            return inside
-    return found[-1:]
-
-
-def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    folder = unit.path.rpartition("/")[0]
-    for other, _ in q.in_files(q.program.tops, unit, f"{folder}::{name}"):
-        is_local = any(one.is_local for one in other.children_of(FILE, name))
-        if other is not unit and other.namespace == unit.namespace and not is_local:
-            yield from q.top(other, name, Resolution.PACKAGE)
 
 
 def all_exported(q: Queries, path: str) -> list[Value]:

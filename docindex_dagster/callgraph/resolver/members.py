@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 
-from docindex_dagster.callgraph.ir import Expression, Instance, path_of
-from docindex_dagster.callgraph.offers import full_name
+from docindex_dagster.callgraph.ir import Expression, path_of
 from docindex_dagster.callgraph.resolver import builtins, spaces
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
-from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external,
+    found_by,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
-_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
 _OF_LIBRARY = frozenset({"external", "external object", "collection"})
 
 
@@ -53,26 +59,21 @@ def _of_class(q: Queries, value: Value, name: str) -> Sequence[Value]:
     return _of_object(q, value, name)
 
 
-def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:  # noqa: PLR0911 one a rule
+def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:
     rules, is_cls = q.rules(value), value.kind == "class"
-    if rules.family == "python" and name.isdecimal():  # what it gives when it is taken apart
-        return ()
+    hooks = rules.hooks
+    if hooks.member is not None and (first := hooks.member(q, value, name)) is not None:
+        return first
     if name in rules.makers and (is_cls or rules.has_open_classes):
         return _maker(q, value, name)
     if not is_cls and name in rules.classes:
         return [value.as_kind("class")]
     if name == "prototype":
         return [value.as_kind("object")]
-    if name in rules.supers and (bases := q.direct_bases(value.path, value.name)):
-        return bases
     found = members(q, value, ancestors(q, value), name)
-    if not known(found) and (inner := _of_deref(q, value, name)):
-        return inner
-    if is_cls and name == rules.default and not found:
-        return [value]
-    if is_cls and name in PATH_WORDS and rules.has_module_paths:
-        return q.path_word(q.unit(value.path), value.name, name)
-    return found or _without_member(q, value, name)
+    if not known(found) and hooks.missing is not None and (other := hooks.missing(q, value, name, found)):
+        return other
+    return found or _constant(q, value, name)
 
 
 def _of_parent(q: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -133,41 +134,10 @@ def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What a function has under a name: the ways to call it, and what it is given as an object."""
-    unit = q.unit(value.path)
-    rules, definition = unit.rules, unit.definitions[value.name]
-    is_row = unit.language == "c" or (unit.language == "cpp" and name == "second")  # of a table, or a pair
-    if is_row or name in rules.callers:
+    rules = q.rules(value)
+    if name in rules.callers:
         return [value]
-    if rules.has_file_types:
-        return _of_type_function(q, value, name)
-    if not rules.has_prototypes:
-        return ()
-    if name == "prototype":
-        return [value.as_kind("object")]
-    found = q.all_defined(unit, unit.children_of(definition.qualified, name), Resolution.RECEIVER)
-    dotted = unit.dotted.get(definition.parent, {}).get(f"{definition.name}.{name}", ())
-    found += q.each(unit, definition.parent, dotted[:MOST_VALUES])
-    return found or [external(f"Function.{name}")]
-
-
-def _of_type_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What the type has under a name that a function gives: it is written in it, or in another one that this calls."""
-    unit, definition = q.unit(value.path), q.definition(value)
-    inside = unit.children_of(definition.qualified, name)
-    found = [member for one in inside for member in as_member(q, value, unit, one)]
-    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
-    if found:
-        return found_by(found, Resolution.RECEIVER)
-    given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
-    return q.all_members([one for one in given if not one.is_same(value)], name)
-
-
-def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
-    """A member of what an object stands for by its own rule, or that is added to a type of the library."""
-    if name == "deref" or not q.rules(value).has_impls:
-        return []
-    held = (one for member in functions(q.member(value, "deref")) for one in q.returned(member))
-    return q.all_members(held, name)
+    return rules.hooks.of_function(q, value, name) if rules.hooks.of_function is not None else ()
 
 
 def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
@@ -205,21 +175,12 @@ def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Valu
     return found_by(found, Resolution.RECEIVER)
 
 
-def _without_member(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What a name means that no class has: a constant of an enumeration, or half of a pair in C++."""
-    unit, definition = q.unit(value.path), q.definition(value)
-    if value.kind == "class" and unit.rules.has_path_imports:
-        inside = spaces.in_space(q, unit, f"{full_name(unit, definition.qualified)}.{name}")
-        return [one for one in inside if one.kind != "function"]
-    if unit.rules.has_file_types and name in _OF_ANY:
-        if name != "else":
-            return [value]
-        fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # of a union
-        return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:MOST_VALUES])
-    if value.kind == "class" and definition.kind == "enum":
-        held = (value.as_kind("object"),)
-        return [*held, external(f"{value.name}.{name}", Resolution.RECEIVER, held)]
-    return [value] if name == "second" and unit.rules.has_pointers else ()
+def _constant(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """A constant of an enumeration."""
+    if value.kind != "class" or q.definition(value).kind != "enum":
+        return ()
+    held = (value.as_kind("object"),)
+    return [*held, external(f"{value.name}.{name}", Resolution.RECEIVER, held)]
 
 
 _MEMBERS = {

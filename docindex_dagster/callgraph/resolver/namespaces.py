@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docindex_dagster.callgraph.ir import Definition, Implicit, Instance, Name
-from docindex_dagster.callgraph.offers import full_name, is_class, namespaces, with_parents
+from docindex_dagster.callgraph.nesting import is_class, with_parents
+from docindex_dagster.callgraph.offers import namespaces
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.imports import imported
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.value_sets import found_by, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external, found_by, known
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 
@@ -158,13 +158,13 @@ def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition)
     rules = unit.rules
     wildcards = {one.module for one in unit.wildcards}
     if not rules.extends_receiver:  # it is in a class, and its namespace is what is imported
-        space = full_name(other, function.parent).rpartition(".")[0]
+        space = other.full_name(function.parent).rpartition(".")[0]
         return space in own_namespaces(q, unit) or space in wildcards or space in q.program.everywhere(rules.family)
     if rules.has_open_extensions:
         return True
     receiver = other.receivers[function.id].name.rpartition(".")[2]
     holder = "" if function.parent.rpartition(".")[2] == receiver else function.parent
-    space = full_name(other, holder)
+    space = other.full_name(holder)
     if not holder and (space == unit.namespace or space in wildcards):
         return True
     if holder and unit is other and any(around.qualified == holder for around in unit.around(scope)):

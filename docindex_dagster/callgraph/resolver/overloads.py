@@ -4,13 +4,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
-from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter
-from docindex_dagster.callgraph.offers import last_name
+from docindex_dagster.callgraph.ir import Argument, CallSite, Decorator, Instance, Literal, Parameter, last_name
 from docindex_dagster.callgraph.resolver.builtins import is_same_type, is_value
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.value_sets import known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, known
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
 

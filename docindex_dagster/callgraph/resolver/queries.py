@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from docindex_dagster.callgraph import ir
-from docindex_dagster.callgraph.dependencies.tabling import Query, Table
 from docindex_dagster.callgraph.ir import CallSite, Decorator, Definition, Expression, Name, TypeRef
 from docindex_dagster.callgraph.program import Lookup, Program
 from docindex_dagster.callgraph.resolver.hoisting import Hoisting
 from docindex_dagster.callgraph.resolver.values import NONE, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Rules
+from docindex_dagster.callgraph.tabling import Query, Table
 from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter
@@ -33,6 +33,14 @@ class Queries:
     defined: Callable[[Unit, Definition, Resolution], Values]
     # The base classes that a definition names, each with what the name stands for.
     bases: Callable[[Unit, Definition], Iterator[tuple[ir.Base, Values]]]
+    # What a definition is as a member of an object; a property is what it returns.
+    as_member: Callable[[Value, Unit, Definition], Iterator[Value]]
+    # What runs when a value is called.
+    callable_of: Callable[[Value], Sequence[Value]]
+    # What a full name stands for, seen from a file.
+    in_space: Callable[[Unit, str], list[Value]]
+    # What files of the same folder or namespace, or all files, define under a name.
+    shared: Callable[[Unit, str], Iterable[Value]]
     # The class whose member a place is in, also of a method that is written outside of its class.
     owner: Callable[[Unit, str], Value | None]
     # What a file itself defines or assigns under a name.

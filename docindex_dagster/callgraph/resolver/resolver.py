@@ -5,20 +5,18 @@ that follow from what is assigned, class hierarchies, what functions return, and
 What that does not settle stays unresolved: a wrong edge is worse than none.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from docindex_dagster.callgraph.dependencies.tabling import Table
+from docindex_dagster.callgraph import ir
+from docindex_dagster.callgraph.languages.lua import INDEX
 from docindex_dagster.callgraph.program import Program
 from docindex_dagster.callgraph.resolver import (
     arguments,
     calls,
     classes,
-    definitions,
-    dispatch,
-    evaluate,
     hierarchy,
     imports,
     members,
@@ -28,27 +26,32 @@ from docindex_dagster.callgraph.resolver import (
     spaces,
     types,
 )
+from docindex_dagster.callgraph.resolver.arguments import callback_argument
+from docindex_dagster.callgraph.resolver.imports import of_module
+from docindex_dagster.callgraph.resolver.members import tested
+from docindex_dagster.callgraph.resolver.namespaces import implicit
 from docindex_dagster.callgraph.resolver.queries import Queries
+from docindex_dagster.callgraph.resolver.results import new, result
+from docindex_dagster.callgraph.resolver.scopes import function_named, lookup, name_or_call
+from docindex_dagster.callgraph.resolver.types import typed
+from docindex_dagster.callgraph.resolver.values import Value, Values, collection, distinct, external_object, functions
+from docindex_dagster.callgraph.tabling import Table
+from docindex_dagster.callgraph.units import Unit
 
 # The queries that each part answers, by functions of their names.
 _ANSWERS: Mapping[ModuleType, str] = {
     arguments: "given parameter to_callback",
-    calls: "reached reason targets",
-    classes: "applied",
-    definitions: "defined",
-    dispatch: "implementations may_reach",
-    evaluate: "values",
+    calls: "implementations may_reach reached reason targets",
+    classes: "applied as_member",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
-    imports: "import_targets in_module made offered packages path_word used_in visible",
+    imports: "import_targets in_module made offered packages path_word shared used_in visible",
     members: "member members_of",
     namespaces: "extensions in_namespace of_namespace",
-    results: "elements result returned",
-    scopes: "bound top",
-    spaces: "classes_at included_types seen template_parameters types_named",
+    results: "callable_of elements result returned",
+    scopes: "bound defined top",
+    spaces: "classes_at in_space included_types seen template_parameters types_named",
     types: "type_names typed",
 }
-# Those that mean the same at several places, each by the function that gives the outermost of these.
-_OUTERMOST: Mapping[str, Callable[..., tuple[Any, ...]]] = {"values": evaluate.outermost, "reached": calls.outermost}
 
 
 def resolver(program: Program, table: Table) -> Queries:
@@ -56,6 +59,85 @@ def resolver(program: Program, table: Table) -> Queries:
     q = Queries(program, table)
     for part, names in _ANSWERS.items():
         for name in names.split():
-            outermost = _OUTERMOST.get(name)
-            q.answer(name, partial(getattr(part, name), q), partial(outermost, q) if outermost else None)
+            q.answer(name, partial(getattr(part, name), q))
+    q.answer("values", partial(values, q), partial(outermost, q))
+    q.reached.same = partial(calls.outermost, q)
     return q
+
+
+def outermost(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> tuple[Unit, str, ir.Expression]:
+    """An expression at the outermost place where it means the same."""
+    return unit, q.hoisted(unit, scope, expression), expression
+
+
+def values(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Values:
+    """What an expression stands for at a place; nothing where it is unknown."""
+    rule = _RULES.get(type(expression))
+    return distinct(rule(q, unit, scope, expression)) if rule is not None else ()
+
+
+def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> Iterable[Value]:
+    of, name, rules = expression.of, expression.name, unit.rules
+    if (hook := rules.hooks.attribute) is not None and (own := hook(q, unit, of, name)) is not None:
+        return own
+    owners = q.read(unit, scope, of)
+    if rules.separates_kinds and name in rules.callers:
+        owners = (*owners, *_functions_held(q, unit, scope, of))
+    return q.members_of(unit, scope, owners, name) or tested(q, unit, scope, of, name)
+
+
+def _functions_held(q: Queries, unit: Unit, scope: str, of: ir.Expression) -> Iterable[Value]:
+    """The functions that a variable holds, where a method is read that calls them."""
+    written = of.text if isinstance(of, ir.Name) else of.name if isinstance(of, ir.Attribute) else ""
+    return (value for value in functions(q.values(unit, scope, of)) if q.definition(value).name != written)
+
+
+def _call(q: Queries, unit: Unit, scope: str, expression: ir.Call) -> Iterable[Value]:
+    callee = expression.callee
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.binders:
+        return functions(q.values(unit, scope, callee.of))
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.peeking:
+        return q.values(unit, scope, callee)
+    return [found for value in q.callees(unit, scope, callee) for found in result(q, unit, value)]
+
+
+def _element(q: Queries, unit: Unit, scope: str, expression: ir.Element) -> Iterable[Value]:
+    held_by = q.read(unit, scope, expression.of)
+    is_optional = unit.rules.has_optionals and expression.of is not ir.THIS
+    return [found for value in held_by for found in q.elements(value) or ([value] if is_optional else [])]
+
+
+def _literal(q: Queries, unit: Unit, _: str, expression: ir.Literal) -> Iterable[Value]:
+    if unit.rules.has_open_classes and q.program.named.has(unit.rules.family, expression.type):
+        return q.values(unit, ir.FILE, ir.Instance(ir.TypeRef(expression.type)))
+    return [external_object(expression.type)]
+
+
+def _record(q: Queries, unit: Unit, scope: str, expression: ir.Record) -> Iterable[Value]:
+    index = [part for name, part in expression.fields if name == INDEX] if unit.rules.has_tables else []
+    return [Value("record", unit.path, scope, record=expression), *q.each(unit, scope, index)]
+
+
+def _function(q: Queries, unit: Unit, scope: str, expression: ir.Function) -> Iterable[Value]:
+    if unit.rules.has_function_names:
+        return q.values(unit, scope, ir.Name(expression.name, "function"))
+    return function_named(unit, scope, expression.name)
+
+
+_RULES: dict[type, Callable[[Queries, Unit, str, Any], Iterable[Value]]] = {
+    ir.Name: lookup,
+    ir.NameOrCall: lambda q, unit, scope, one: name_or_call(q, unit, scope, one.text),
+    ir.Implicit: implicit,
+    ir.Attribute: _attribute,
+    ir.Call: _call,
+    ir.New: lambda q, unit, scope, one: new(q, unit, scope, one.cls),
+    ir.Element: _element,
+    ir.Instance: lambda q, unit, scope, one: typed(q, unit, scope, one.type),
+    ir.Literal: _literal,
+    ir.Union: lambda q, unit, scope, one: q.each(unit, scope, one.parts),
+    ir.Collection: lambda q, unit, scope, one: [collection(distinct(q.each(unit, scope, one.parts)))],
+    ir.Record: _record,
+    ir.Function: _function,
+    ir.CallbackArgument: callback_argument,
+    ir.Module: lambda q, unit, _, one: of_module(q, unit, one.name),
+}

@@ -7,78 +7,66 @@ from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.imports import all_exported
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Queries
-from docindex_dagster.callgraph.resolver.selves import is_type_function
 from docindex_dagster.callgraph.resolver.types import function_type, held_by, is_open, may_be_function
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, found_by, functions, known
-from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Resolution, Value, Values, external_object
+from docindex_dagster.callgraph.resolver.values import (
+    FUNCTION_TYPE,
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    external_object,
+    found_by,
+    functions,
+    is_file,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _SELF_TYPES = frozenset({"this", "this.type", "Self", "self", "static", "$this"})
 _SELF_MADE = frozenset({ir.New(ir.THIS), ir.Call(ir.THIS), ir.Call(ir.Name("new")), ir.Call(ir.path("this.new"))})
 _WRITTEN = (ir.Collection, ir.Record, ir.Instance)
-_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
-_INDEXED = frozenset({"class", "object", "module"})
-_TABLE_NAMES = frozenset({"cls", "class", "klass"})
+_OF_PROGRAM = frozenset({"function", "class", "object", "parent"})
 _STATIC = ir.New(ir.Name("static"))
 _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: C901, PLR0911, PLR0912 one a kind
+def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PLR0911 one a kind
     """What a call of a value gives."""
     rules = unit.rules
+    if (hook := rules.hooks.result) is not None and (own := hook(q, unit, value)) is not None:
+        return own
     match value.kind:
         case "class":
             return (value.as_kind("object"),)
-        case "function" if q.rules(value).is_curried:
-            return _applied(q, value)
-        case "function":  # one that gives a type stands for it
-            is_type = rules.has_file_types and is_type_function(q.unit(value.path), q.definition(value))
-            return (value,) if is_type else q.returned(value)
+        case "function":
+            return q.returned(value)
         case "external":
             if rules.separates_kinds and (plain := builtins.plain_result(value)):
                 return (plain,)
-            given = builtins.result_of(rules.family, value) if value.held else ()
+            given = builtins.result_of(rules, value) if value.held else ()
             return tuple(given) if value.held else (external_object(value.name, value.resolution),)
-        case "parent":
-            return (value,) if rules.family == "python" else ()
-        case "object" | "external object" if rules.has_accessors:
-            return (value,)
         case "object":
-            members = callable_of(q, value)
-            if rules.has_tables and not members:
-                return (value,)  # of a class that a library makes
-            found = [one for member in members for one in result(q, unit, member)]
-            return found or ([value] if rules.has_curried else [])
+            return [found for member in callable_of(q, value) for found in result(q, unit, member)]
         case "external object" if value.name == FUNCTION_TYPE:
             return found_by(value.held, Resolution.RETURNED)
-        case "external object" | "collection" if rules.has_curried:
-            return q.elements(value) if value.held and builtins.is_value(value.name) else (value,)
         case "module":
             return [found for made in q.made(value) for found in result(q, unit, made)]
         case _:
             return ()
 
 
-def _applied(q: Queries, function: Value) -> Values:
-    """What a function gives for one argument more: itself, as long as it takes others."""
-    held = (*function.held, _GIVEN)
-    if held.count(_GIVEN) < len(q.parameters(function)):
-        return (function.holding(held),)
-    return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
-
-
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     """What runs when a value is called."""
-    if value.kind == "class" and q.rules(value).has_path_imports:  # a module that is used
-        return functions(one for name in q.rules(value).runs for one in q.member(value, name))
+    hook = q.rules(value).hooks.runs if value.kind in _OF_PROGRAM else None
+    if hook is not None and (own := hook(q, value)) is not None:
+        return own
     if value.kind in {"function", "class", "external"}:
         return (value,)
     if value.kind == "object":
         names = () if function_type(q, value) else q.rules(value).runs
-        found = next(filter(None, (functions(q.member(value, name)) for name in names)), [])
-        return [one.holding((value,)) for one in found] if q.rules(value).has_tables else found
-    if value.kind == "parent" and q.rules(value).family != "python":
+        return next(filter(None, (functions(q.member(value, name)) for name in names)), [])
+    if value.kind == "parent":
         _, *others = ancestors(q, value)
         return [one for one in others if one.kind in _BASES][:1]
     return q.made(value) if value.kind == "module" else ()
@@ -134,22 +122,14 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expressio
     """What an expression that a function returns is; the object whose method it is where it returns itself."""
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (ir.Collection, ir.Record))]
-    is_table = unit.rules.has_tables and ir.THIS in bound
-    made = ir.THIS if is_table else bound[0] if len(bound) == 1 else expression
-    if receiver and (made is ir.THIS or expression is _STATIC or _is_given_object(unit, function, made)):
+    made, is_itself = bound[0] if len(bound) == 1 else expression, unit.rules.hooks.returns_itself
+    if receiver and (made is ir.THIS or expression is _STATIC):
+        return receiver
+    if receiver and is_itself is not None and is_itself(unit, function, bound, made):
         return receiver
     if receiver and made in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
-
-
-def _is_given_object(unit: Unit, function: Value, made: ir.Expression) -> bool:
-    """Whether what a function of a table returns is the table that it is given first."""
-    if not unit.rules.has_tables or not isinstance(made, ir.Name):
-        return False
-    taken = unit.parameters.get(function.name, ())
-    is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in unit.rules.runs
-    return bool(taken) and taken[0].name == made.text and is_named
 
 
 def _bound(unit: Unit, scope: str, expression: ir.Expression) -> Sequence[ir.Expression]:
@@ -191,8 +171,10 @@ def elements(q: Queries, value: Value) -> Values:
 
 
 def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one a kind
-    if value.kind in _INDEXED and q.rules(value).has_file_types:
-        return [value]  # an array or slice is followed as what it holds
+    is_of_program = value.kind in _OF_PROGRAM or is_file(value)
+    hook = q.rules(value).hooks.elements if is_of_program else None
+    if hook is not None and (own := hook(q, value)):
+        return own
     match value.kind:
         case "collection":
             return found_by(value.held, Resolution.ELEMENT)
@@ -208,8 +190,6 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
             return found_by(value.held[-1:], Resolution.ELEMENT)
         case "function":  # collections in collections are looked at as one
             return [value]
-        case "class" if q.rules(value).family == "python":  # with arguments for its type parameters
-            return [value]
         case "object":
             return _of_object(q, value)
         case _:
@@ -219,31 +199,12 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
 def _of_object(q: Queries, value: Value) -> Iterable[Value]:
     """What an object gives as an iterator, a container or a pointer."""
     rules = q.rules(value)
-    for name in ("__getitem__", "__iter__", *rules.iterating, *_POINTING):
+    for name in ("__getitem__", "__iter__", *_POINTING):
         if found := known(q.member(value, name)):
-            items = [item for member in found for item in result(q, q.unit(value.path), member)]
-            return items if name.startswith(("_", "o")) else [one for item in items for one in q.elements(item)]
-    if rules.has_pointers:
-        return [value]
-    if rules.has_tables:
-        return _of_table(q, value)
+            return [item for member in found for item in result(q, q.unit(value.path), member)]
+    if (hook := rules.hooks.elements_of_object) is not None and (own := hook(q, value)) is not None:
+        return own
     return _of_generic_bases(q, value)
-
-
-def _of_table(q: Queries, value: Value) -> Sequence[Value]:
-    """What a table has under names, where it is no class and falls back to no other."""
-    unit, table = q.unit(value.path), q.definition(value)
-    inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
-    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
-        return ()
-    if any(not isinstance(one.value, ir.Record) for one in unit.bases.get(table.id, ())):
-        return ()
-    found = q.all_defined(unit, inside, Resolution.ELEMENT)
-    for one in unit.assigned:  # where this table is in scope
-        is_field = isinstance(one.target, ir.Attribute) and ir.path_of(one.target.of) == table.name
-        if is_field and one.scope == table.parent:
-            found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
-    return found if len(found) <= MOST_VALUES else ()
 
 
 def _entries(q: Queries, table: Value) -> Values:

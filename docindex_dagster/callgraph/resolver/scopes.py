@@ -1,10 +1,9 @@
-"""Name resolution: what a name stands for by the scopes around it."""
+"""Name resolution: what a name stands for by the scopes around it, and what the definition that it names does."""
 
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Name
-from docindex_dagster.callgraph.languages.lua import TABLE
-from docindex_dagster.callgraph.offers import is_class
+from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE, is_class
 from docindex_dagster.callgraph.resolver import spaces
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import class_of
@@ -15,8 +14,16 @@ from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.selves import of_itself
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.value_sets import MOST_VALUES, distinct, found_by, known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value
+from docindex_dagster.callgraph.resolver.values import (
+    MOST_VALUES,
+    Resolution,
+    Value,
+    Values,
+    distinct,
+    external_object,
+    found_by,
+    known,
+)
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_MEANINGS = 2  # of a variable
@@ -148,9 +155,8 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
     """What a file itself defines or assigns under a name."""
     found = q.all_defined(unit, _named_in(unit, FILE, name), resolution)
-    if not found and unit.rules.has_free_methods:
-        classes = unit.free_methods.get(name, ())
-        found = q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
+    if not found and (find := unit.rules.hooks.top) is not None:
+        found = find(q, unit, name, resolution)
     return found or found_by(bound(q, unit, FILE, name, name), resolution)
 
 
@@ -212,3 +218,28 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
     found = [one for one in found if one.kind != "method"]
     once = {"class"} if rules.has_overloads else {"class", "function"}
     return [] if len(found) > 1 and all(one.kind in once for one in found) else found
+
+
+def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resolution) -> Values:
+    """What a definition stands for where its name is used."""
+    rules, kind, parent = unit.rules, definition.kind, definition.parent
+    is_beside = kind == "impl" and (rules.has_impls or rules.has_protocols)
+    if is_beside or (kind == "macro" and rules.hooks.macros is not None):
+        return ()
+    if kind == TABLE:
+        return (Value("object", unit.path, definition.id, resolution),)
+    if is_class(definition):
+        first = unit.definitions[definition.qualified]  # of the parts of a class
+        is_part = rules.has_partial_classes and is_class(first)
+        return (Value("class", unit.path, first.id if is_part else definition.id, resolution),)
+    if kind in FUNCTIONS:
+        function = Value("function", unit.path, definition.id, resolution)
+        decorated = rules.hooks.decorated
+        return (function, *decorated(q, unit, definition)) if decorated is not None else (function,)
+    if kind == "type" and rules.separates_kinds and definition.returns:  # of functions
+        return (external_object(definition.name, resolution),)
+    inside = unit.binds(definition.id, definition.name) if kind in {"type", "constant"} else ()
+    found = q.each(unit, parent, (inside or unit.binds(parent, definition.name))[:MOST_VALUES])
+    if not found and definition.returns:
+        found = q.typed(unit, parent, definition.returns, None)
+    return tuple(found_by(found, resolution))

@@ -7,13 +7,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from docindex_dagster.callgraph.ir import ROOT, THIS, Attribute, Definition, Instance, Name, TypeRef
-from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, TYPES
-from docindex_dagster.callgraph.offers import full_name, with_parents
+from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, TYPES, with_parents
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.queries import Part, Queries
 from docindex_dagster.callgraph.resolver.types import builtin
-from docindex_dagster.callgraph.resolver.value_sets import distinct, found_by, is_known
-from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct, external, found_by, is_known
 from docindex_dagster.callgraph.units import Unit
 
 _MOST_ASSIGNED = 60  # places that put something into a field
@@ -159,7 +157,7 @@ def classes_at(q: Queries, unit: Unit, full: str) -> Values:
 def enclosing_space(q: Queries, unit: Unit, parent: str) -> str:
     """The full name of what is around a definition, where it is written by a shorter one."""
     owners = q.classes_at(unit, parent) if parent else ()
-    return full_name(q.unit(owners[0].path), q.definition(owners[0]).qualified) if owners else parent
+    return q.unit(owners[0].path).full_name(q.definition(owners[0]).qualified) if owners else parent
 
 
 def assigned(q: Queries, cls: Value, name: str) -> Iterator[Value]:

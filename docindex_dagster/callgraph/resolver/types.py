@@ -7,7 +7,6 @@ from docindex_dagster.callgraph.ir import EITHER, ROOT, UNKNOWN, Attribute, Expr
 from docindex_dagster.callgraph.resolver.builtins import is_callable
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, parts_of
 from docindex_dagster.callgraph.resolver.queries import Queries
-from docindex_dagster.callgraph.resolver.value_sets import known
 from docindex_dagster.callgraph.resolver.values import (
     FUNCTION_TYPE,
     Resolution,
@@ -15,6 +14,7 @@ from docindex_dagster.callgraph.resolver.values import (
     Values,
     external,
     external_object,
+    known,
 )
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit
@@ -22,8 +22,6 @@ from docindex_dagster.callgraph.units import Unit
 _ANYTHING = "?"
 _SELVES = frozenset({"Self", "self", "this", "static"})
 _ALIASES = frozenset({"object", "external object", "collection", "function"})
-_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")  # of Zig
-_PAIRS = ("map", "pair")
 
 
 @lru_cache(maxsize=100_000)
@@ -52,19 +50,18 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
     if name in rules.functions:
         return []
-    arguments = _held_by_library(rules, name, arguments)
+    if arguments and rules.hooks.held is not None:
+        arguments = rules.hooks.held(name, arguments)
     last = name.rpartition(".")[2]
     if arguments and last in rules.wrappers:
-        wrapped = typed(q, unit, scope, arguments[-1], given)
-        is_class = last in rules.class_types
-        return [one.as_kind("class") if is_class and one.kind == "object" else one for one in wrapped]
+        wrapped, kind = typed(q, unit, scope, arguments[-1], given), rules.wrappers[last]
+        return [one.as_kind(kind) if one.kind == "object" else one for one in wrapped]
     if name in _SELVES and not rules.has_file_types and (owner := q.owner(unit, scope)):
         return [owner.as_kind("object")]
     bound = _bound_of(unit, scope, name) if rules.separates_kinds else None
     if bound is not None:
         return [*(q.values(unit, scope, bound) if bound is not UNKNOWN else ())] or [external_object(_ANYTHING)]
     # Also an argument that is not known has its place.
-    arguments = arguments[:1] if last in rules.leading else arguments
     several = ((typed(q, unit, scope, one, given), one) for one in arguments)
     held = tuple(found[0] if found else external_object(_from_root(one.name)) for found, one in several)
     found = [one for value in type_names(q, unit, scope, name) for one in _instances(value, held, rules)]
@@ -76,15 +73,6 @@ def typed(  # noqa: PLR0911 one a sort of types
 def _from_root(name: str) -> str:
     """A name as other files have it, which write no root before it."""
     return name.removeprefix(f"{ROOT}.")
-
-
-def _held_by_library(rules: Rules, name: str, arguments: tuple[TypeRef, ...]) -> tuple[TypeRef, ...]:
-    """The arguments of a generic type that say what it holds, where the library has types with others."""
-    if rules.has_pointers and name.startswith("std."):
-        return arguments[: 2 if name.endswith(_PAIRS) else 1]
-    if rules.has_file_types:
-        return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
-    return arguments
 
 
 def _instances(value: Value, held: Values, rules: Rules) -> list[Value]:

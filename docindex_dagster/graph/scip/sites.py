@@ -11,9 +11,8 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph import languages
 from docindex_dagster.callgraph.extract.file import symbol_ids
-from docindex_dagster.callgraph.ir import Attribute, Call, CallSite, Decorator, Instance
+from docindex_dagster.callgraph.ir import Attribute, Call, CallSite, Decorator, Instance, last_name
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
-from docindex_dagster.callgraph.offers import last_name
 from docindex_dagster.code.captures import run_query
 from docindex_dagster.code.extract import extract
 from docindex_dagster.code.parse import parse

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from docindex_dagster.callgraph.resolver.value_sets import found_by
-from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, external_object
+from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, external_object, found_by
 
 _CELLS = frozenset(
     ["Mutex", "RwLock", "RefCell", "Cell", "OnceCell", "OnceLock", "LazyLock", "LazyCell", "Lazy", "Weak", "UnsafeCell"]

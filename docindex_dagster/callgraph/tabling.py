@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
-from docindex_dagster.callgraph.dependencies.cycles import (
+from docindex_dagster.callgraph.cycles import (
     FEWEST_STEPS,
     Answer,
     Course,
