@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from benchmarks.quality.evaluate import interval
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, TalkWeights, Utterance
-from docindex_dagster.search.fusion import fuse
+from docindex_dagster.search.ranking import fuse
 from docindex_dagster.search.weights import WEIGHTS
 
 CHOSEN_ON = 5  # of the conversations

@@ -35,12 +35,11 @@ from docindex_dagster.core.tokenizer import words
 from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, load_weights
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import rows_of
 from docindex_dagster.search.model import Scored
+from docindex_dagster.search.naming import one_of_each
 from docindex_dagster.search.query import Query, Wording, understand
-from docindex_dagster.search.ranking import rank
-from docindex_dagster.search.translations import one_of_each
+from docindex_dagster.search.ranking import fuse, rank
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
 

@@ -1,6 +1,7 @@
 """What several commands share: options, and how they find what the user means."""
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,15 +12,19 @@ import typer
 
 from docindex_dagster.cli import completion, console
 from docindex_dagster.core import access
+from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.sources.paths import check_way
+from docindex_dagster.sources import precautions
+from docindex_dagster.sources.paths import check_way, normal
 
 if TYPE_CHECKING:
     from docindex_dagster.operations.view import View
     from docindex_dagster.stores.reader import Reader
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing about a folder to index.")]
@@ -107,3 +112,49 @@ def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 def utf8(argument: str) -> str:
     """An argument with U+FFFD for the bytes that the shell passed and that are no text: a "?" would mean something."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
+    """Ask on a terminal whether a folder is meant that is too large, overlaps a source or has nothing to index.
+
+    Elsewhere the last two are warnings.
+
+    Raises:
+        SourceError: the home folder, or one around it, without `yes` and a terminal to ask on.
+        Exit: the user does not want it.
+    """
+    folder = normal(place)
+    if not folder.is_dir():
+        return
+    check_size(folder, yes=yes)
+    if shared := precautions.overlapping(settings, folder):
+        sources = " and ".join(f"{source.key} ({source.path})" for source in shared)
+        _ask(f"{folder} overlaps {sources}: what lies in both is found twice", yes=yes)
+    if precautions.is_without_files(settings, folder):
+        _ask(f"nothing in {folder} would be indexed: {precautions.WHAT_COUNTS}", yes=yes)
+
+
+def check_size(folder: Path, *, yes: bool) -> None:
+    """Refuse, or on a terminal ask about, the home folder and those around it.
+
+    Raises:
+        SourceError: without `yes` and a terminal to ask on.
+        Exit: the user does not want it.
+    """
+    if yes or not precautions.holds_home(folder):
+        return
+    what = "is your home folder" if folder.resolve() == Path.home().resolve() else "holds your home folder"
+    if not _is_terminal():
+        raise SourceError(f"{folder} {what}: name the folders in it that you search, or say --yes to index all of it")
+    _ask(f"{folder} {what}, and all of it would be indexed", yes=False)
+
+
+def _ask(what: str, *, yes: bool) -> None:
+    if yes or not _is_terminal():
+        console.warning(what)
+    elif not typer.confirm(f"{in_line(what)}. Index it all the same?", err=True):
+        raise typer.Exit(1)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -11,7 +11,7 @@ from docindex_dagster.cli import INTERRUPTED, console, progress
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.watching.messages import (
+from docindex_dagster.runner.watching.messages import (
     LONGEST_LINE,
     Answer,
     Ended,

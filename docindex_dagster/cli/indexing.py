@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, completion, console, progress, waiting
+from docindex_dagster.cli import INTERRUPTED, completion, console, progress
 from docindex_dagster.cli.common import Json, Yes, listed
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core import events
@@ -51,9 +51,9 @@ def index(
         bool, typer.Option("--run", help="Record a run of each source in Dagster now, also where nothing changed.")
     ] = False,
     wait: Annotated[
-        waiting.Wait,
+        progress.Wait,
         typer.Option("--wait", help="Return when the graph is there, or once all is searchable."),
-    ] = waiting.Wait.GRAPH,
+    ] = progress.Wait.GRAPH,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -62,7 +62,7 @@ def index(
     Where docindex watch runs, that process does the work, which is quicker.
     """
     _check_options(sources or (), full=full, verify=verify)
-    waiting.hand_over(wait, json=json)
+    progress.hand_over(wait, json=json)
     wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
     added: list[str] = []
     for argument in sources or ():
@@ -83,7 +83,7 @@ def index(
     settled = _settled(settings, left, quiet=json) if is_plain and left else {}
     unsettled = {key: names for key, names in left.items() if key not in settled}
     if unsettled:
-        leaving = waiting.leaving([*unsettled][-1])
+        leaving = progress.leaving([*unsettled][-1])
         made = index_sources(settings, unsettled, mode=mode, quiet=json, listener=leaving)
         summaries |= {summary["source"]: summary for summary in made}
     elif left:  # else the process that watches does it
@@ -306,7 +306,7 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     around = registry.containing(settings, folder, through_links=False) if folder.is_dir() else None
     if around is not None:
         return [around.key], False
-    from docindex_dagster.cli.asking import check_folder
+    from docindex_dagster.cli.common import check_folder
 
     check_folder(settings, folder, yes=yes)
     try:

@@ -97,10 +97,10 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
     """Refuse or ask about a folder that is too large, or in which nothing can be written.
 
     Raises:
-        SourceError: as `asking.check_size`, or the folder may not be written.
+        SourceError: as `check_size`, or the folder may not be written.
         OwnershipError: the folder belongs to another user, or other users may write it.
     """
-    from docindex_dagster.cli.asking import check_size
+    from docindex_dagster.cli.common import check_size
     from docindex_dagster.sources import projects
 
     check_project(root)

@@ -22,7 +22,7 @@ from docindex_dagster.runner.entries import Run, State
 from docindex_dagster.runner.journal import Writer
 from docindex_dagster.runner.run import reason_of
 from docindex_dagster.runner.runs import INTERRUPTED
-from docindex_dagster.serving.jobs.events import Listener
+from docindex_dagster.serving.jobs.model import Listener
 
 
 def main() -> None:

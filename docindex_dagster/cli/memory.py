@@ -1,25 +1,30 @@
 """`docindex memory …`: writing messages, finding them again, forgetting them, and looking after domains."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
+from rich.text import Text
 
-from docindex_dagster.cli import completion, console, remembering
+from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.options import taking
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.operations.memory import RecallRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from docindex_dagster.core.settings import Settings
+    from docindex_dagster.memory.anchors import Anchored
     from docindex_dagster.memory.memory import Memory
-    from docindex_dagster.memory.results import Folding, Receipt
+    from docindex_dagster.memory.results import DomainStatus, Folding, Ingested, Recalled, Receipt, Remembered
+    from docindex_dagster.search.live import Live
+
 
 app = typer.Typer(
     help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
@@ -80,7 +85,7 @@ def ingest(
         message, session=session, role=role or ("tool" if tool else "unknown"), tool=tool, message_id=message_id
     )
     memory.close()
-    _show(found, remembering.show_ingested, json=json)
+    _show(found, show_ingested, json=json)
 
 
 @app.command()
@@ -100,7 +105,7 @@ def recall(
 
     request = RecallRequest.of(query=" ".join(query), **given)
     found = operation.recall(_opened(*domain) if domain else _opened(None), request, top_k)
-    _show(found, remembering.show_recalled, json=json)
+    _show(found, show_recalled, json=json)
 
 
 @app.command()
@@ -128,7 +133,7 @@ def forget(
     if json:
         console.as_json({"forgotten": forgotten, "receipt": receipt})
     elif receipt is not None:
-        remembering.show_receipt(receipt)
+        show_receipt(receipt)
 
 
 @app.command()
@@ -139,7 +144,7 @@ def status(
     """Show how large domains are, what waits to be folded or erased, and damage; by default of all that there are."""
     keys = domain or _known(load_project())
     found = _opened(*keys).status() if keys else []
-    _show(found, remembering.show_status, json=json)
+    _show(found, show_status, json=json)
 
 
 @app.command()
@@ -169,7 +174,7 @@ def fold(domain: Domain = None, json: Json = False) -> None:
     found = _fold(load_project(), domain)
     for warning in found.warnings:
         console.warning(warning)
-    _show(found, remembering.show_folded, json=json)
+    _show(found, show_folded, json=json)
 
 
 @app.command()
@@ -178,7 +183,7 @@ def erase(domain: Domain = None, json: Json = False) -> None:
 
     What copies, backups and the blocks of the disk hold is out of reach.
     """
-    _show(_erase(domain), remembering.show_receipt, json=json)
+    _show(_erase(domain), show_receipt, json=json)
 
 
 def _fold(settings: "Settings", domain: str | None, *, erase: bool = False) -> "Folding":
@@ -228,3 +233,119 @@ def _confirm(domain: str) -> None:
         raise DocindexError(f"all of {domain} would be forgotten: say --yes if that is meant")
     if not typer.confirm(f"Forget all of {domain}?", err=True):
         raise typer.Exit(1)
+
+
+def memory_of(live: "Live", domain: str | None, may_read: Sequence[str] | None = None) -> "Memory | None":
+    """The memory that a command is bound to, and may read beside it; none without a domain.
+
+    Raises:
+        DomainError: a key is none.
+        BadParameter: there is something to read and nothing to write.
+    """
+    from docindex_dagster.memory.memory import Memory
+
+    if domain is None:
+        if may_read:
+            raise typer.BadParameter("goes with --domain alone", param_hint="--may-read")
+        return None
+    return Memory(live.settings, domain, may_read or (), code=live)
+
+
+def show_ingested(one: "Ingested") -> None:
+    """Print what became of a message."""
+    if not one.message_id:
+        console.out.print("the text is blank: nothing is written")
+        return
+    again = "  there before" if one.is_repeat else ""
+    console.out.print(Text(in_line(f"{one.domain}  {one.session}  message {one.message_id}{again}")))
+    counts = ", ".join(
+        console.count(number, noun)
+        for number, noun in ((one.chunks, "chunk"), (one.concepts, "concept"), (one.edges, "edge"))
+    )
+    found = f": {in_line(', '.join(one.extracted))}" if one.extracted else ""
+    console.out.print(Text(f"   {counts} (extraction {one.extraction}), {one.latency_ms:.1f} ms{found}", "dim"))
+    if one.problem:
+        console.warning(f"the code that it names could not be looked up: {one.problem}")
+    for anchor in one.anchors:
+        console.out.print(Text(in_line(f"   names {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan"))
+
+
+def show_recalled(found: "Recalled") -> None:
+    """Print messages, best first, and the code that was asked for with them."""
+    for warning in found.warnings:
+        console.warning(warning)
+    for rank, one in enumerate(found.messages, start=1):
+        _show_message(rank, one)
+    if not found.messages:
+        console.out.print("nothing of it is remembered")
+    console.hits(found.code, load_project().home, with_source=True)
+
+
+def _show_message(rank: int, one: "Remembered") -> None:
+    from docindex_dagster.serving.memory_answers import moment
+
+    head = Text.assemble((f"{rank:2} ", "dim"), (in_line(f"{one.domain}  {one.session}"), "bold cyan"))
+    head.append(in_line(f"  {one.role} {one.tool}".rstrip()), "green").append(f"  {moment(one.at)}", "dim")
+    console.out.print(head)
+    signals = ", ".join(name for name, _ in one.signals)
+    console.out.print(Text(f"   {one.score:.4f}  message {one.message_id}  {signals}".rstrip(), "dim"))
+    for line in visible(one.text).split("\n"):
+        if line.strip():
+            console.out.print(Text(f"   {line}"), soft_wrap=True)
+    for anchored in one.anchors:
+        _show_anchor(anchored)
+
+
+def _show_anchor(one: "Anchored") -> None:
+    from docindex_dagster.serving.memory_answers import now
+
+    console.out.print(Text(in_line(f"   names {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
+    if one.dependents is not None:
+        console.out.print(Text(f"      depending on it: {one.dependents:,}", "dim"))
+    for step in one.impact:
+        console.out.print(Text(in_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
+
+
+def show_status(domains: "Sequence[DomainStatus]") -> None:
+    """Print how each domain is."""
+    from docindex_dagster.serving.memory_answers import MEGABYTE, moment
+
+    if not domains:
+        console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")
+        return
+    columns = ("domain", "messages", "sessions", "chunks", "not folded", "to be erased", "MB", "last message (UTC)")
+    rows = [
+        (
+            one.domain,
+            one.messages,
+            one.sessions,
+            one.chunks,
+            one.tail,
+            one.forgotten,
+            round(one.bytes / MEGABYTE, 1),
+            moment(one.newest_at),
+        )
+        for one in domains
+    ]
+    console.table(columns, rows)
+    for one in domains:
+        for flaw in one.flaws:
+            console.warning(f"{one.domain}: {flaw}")
+
+
+def show_folded(one: "Folding") -> None:
+    """Print what a fold made, and what it erased."""
+    counts = f"{console.count(one.messages, 'message')} ({one.added:,} new, {one.removed:,} gone)"
+    made = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
+    console.out.print(f"{one.domain}: {counts}, {made}; {one.seconds:.1f} s")
+    if one.receipt is not None:
+        show_receipt(one.receipt)
+
+
+def show_receipt(one: "Receipt") -> None:
+    """Print what was erased, and what was read to prove it."""
+    what = console.count(len(one.forgotten), "message") if one.forgotten else "nothing that was forgotten"
+    console.out.print(
+        f"{one.domain}: erased {what}; read {console.count(one.files, 'file')} ({one.bytes:,} bytes), and none holds "
+        f"an id or a text of them; {one.erased_at}"
+    )

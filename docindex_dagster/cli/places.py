@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, asking, console, progress, project
+from docindex_dagster.cli import INTERRUPTED, common, console, progress, project
 from docindex_dagster.cli.common import reader_of, view_of
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
@@ -103,7 +103,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
     from docindex_dagster.runner import folders
 
     for path in paths:
-        asking.check_size(path if path.is_dir() else path.parent, yes=yes)
+        common.check_size(path if path.is_dir() else path.parent, yes=yes)
     found = folders.index_for(paths, wants_graph=wants_graph)
     settings = found.settings
     located = [place for path in paths if (place := registry.located(settings, path))]

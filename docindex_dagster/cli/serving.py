@@ -110,7 +110,7 @@ def mcp(
     a second later, and no other process is needed. With --domain, it also has tools that remember, recall and forget.
     """
     from docindex_dagster.cli import launch
-    from docindex_dagster.cli.remembering import memory_of
+    from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.cli.watching import in_background
     from docindex_dagster.search.live import LateLive, Live
     from docindex_dagster.serving.collecting_tools import CollectingTools
@@ -156,7 +156,7 @@ def serve(
     into this domain of memory, recall and forget.
     """
     from docindex_dagster.cli import launch
-    from docindex_dagster.cli.remembering import memory_of
+    from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.search.live import Live
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.http.app import build_app, run

@@ -29,7 +29,7 @@ from docindex_dagster.status.summary import summary_of
 
 if TYPE_CHECKING:
     from docindex_dagster.runner.entries import Launcher
-    from docindex_dagster.watching.commands import Commands
+    from docindex_dagster.runner.watching.commands import Commands
 
 _LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
 _AGAIN_S = 5.0
@@ -117,7 +117,7 @@ def _index_edits(
     is_alone: bool = True,
 ) -> None:
     """Bring up to date what changed before, then index edits, and take requests if nobody else does."""
-    from docindex_dagster.watching.loop import Watch
+    from docindex_dagster.runner.watching.loop import Watch
 
     with ExitStack() as stack:
         watching = Watch(settings, named, runner.index, console.err.print, poll=poll, commands=runner.commands)
@@ -157,7 +157,7 @@ def _preload(settings: Settings) -> None:
 @contextmanager
 def _listening(settings: Settings, commands: "Commands") -> Iterator[None]:
     """Take the requests of `docindex index` for as long as the block runs, where the system lets us."""
-    from docindex_dagster.watching.commands import Listener
+    from docindex_dagster.runner.watching.commands import Listener
 
     try:
         listener = Listener(Layout(settings.home).watch_socket, commands)
@@ -202,7 +202,7 @@ class _Runner:
     """Indexes one source after the other, and prints a line for each run."""
 
     def __init__(self, *, as_json: bool = False, out: Console = console.out) -> None:
-        from docindex_dagster.watching.commands import Commands
+        from docindex_dagster.runner.watching.commands import Commands
 
         self.commands = Commands()
         self._as_json = as_json

@@ -21,9 +21,8 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NODES, TRIPLES
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
-from docindex_dagster.graph.concepts.extractor import Extractor
+from docindex_dagster.graph.concepts.extractor import Extractor, load_extractor
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, find_concepts
-from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.failures import sentence, sentence_unreadable
 from docindex_dagster.graph.scip.table import PRECISE
 from docindex_dagster.graph.scip.table import read as read_precise

@@ -1,19 +1,28 @@
 """The stage that writes the stores and publishes them as one: a part of a publication would be a lie."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import folder_bytes
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding import cache
+from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import provisional
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, well_known
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.model import Mode
 from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
+from docindex_dagster.stores.reader import open_written
 from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model
@@ -60,7 +69,7 @@ def _golden(run: SourceRun, published: Publication) -> str:
     """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
     if not published.is_new:
         return ""
-    from docindex_dagster.search.golden import golden_query  # it loads what searches need
+    from docindex_dagster.pipeline.publication import golden_query  # it loads what searches need
 
     try:
         return golden_query(run.layout, run.key, run.load_embedder)
@@ -130,3 +139,33 @@ STORES = Stage(
         "damaged, `docindex rollback` takes the publication back.",
     },
 )
+
+
+_WITHIN = 10
+
+
+def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
+    """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
+
+    What the model's last publication wrote is searched, whether it took over yet or not, and only this source's rows:
+    exactly if they are few, even if searches of the whole index are approximate.
+    """
+    reader = open_written(layout, embedder().name)
+    narrowed = {key: one for key, one in reader.generation.sources.items() if key == source}
+    reader = replace(reader, generation=replace(reader.generation, sources=narrowed))  # others need not be read
+    rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
+    if not rows:
+        return ""
+    chunk = rows[0]
+    query = f"{chunk['path']} {chunk['qualified_name'] or ''} {chunk['text']}"
+    filters = Filters(sources=(source,), source_types=(chunk["source_type"],))
+    missed = [
+        mode.value
+        for mode in (Mode.BM25, Mode.VECTOR)
+        if all(
+            hit.text != chunk["text"]
+            for hit in search(reader, query, embedder, mode=mode, top_k=_WITHIN, filters=filters)
+        )
+    ]
+    place = f"{chunk['path']}:{chunk['start_line']}"
+    return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""

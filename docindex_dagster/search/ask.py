@@ -18,11 +18,10 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.context import Context, pack
+from docindex_dagster.search.context import Context, gathered, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import located, notes_of_edits, originals
-from docindex_dagster.search.gather import gathered
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode

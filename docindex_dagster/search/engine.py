@@ -12,14 +12,13 @@ from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.graph.failures import sentence_unlinked
-from docindex_dagster.search import candidates, closeness, naming, scan, snippets, translations
+from docindex_dagster.search import candidates, closeness, naming, scan, snippets
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, Wording, understand
-from docindex_dagster.search.ranking import rank
+from docindex_dagster.search.ranking import fuse, rank
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.sources.classify import is_ending
@@ -105,7 +104,7 @@ def search(
                 rows = rows_of(reader, asked.found)
             found = asked.found
             if mode in RETRIEVING:
-                found = translations.one_of_each(query, asked.query.kind, found, rows)
+                found = naming.one_of_each(query, asked.query.kind, found, rows)
             kept = {item.chunk_id: rows[item.chunk_id] for item in found}
             best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
             is_crowded = is_by_file or len(found) < len(asked.found)

@@ -13,11 +13,18 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ConceptError, SettingsError
 from docindex_dagster.core.settings import GraphSettings, LLMSettings, check_settings
 from docindex_dagster.graph.build import Content
-from docindex_dagster.graph.concepts.extractor import Concept, Extractor, Found, Passage, Relation, normal
+from docindex_dagster.graph.concepts.extractor import (
+    Concept,
+    Extractor,
+    Found,
+    Passage,
+    Relation,
+    load_extractor,
+    normal,
+)
 from docindex_dagster.graph.concepts.findings import FINDINGS, find_concepts
 from docindex_dagster.graph.concepts.llm import LLMExtractor
 from docindex_dagster.graph.concepts.patterns import Patterns
-from docindex_dagster.graph.concepts.providers import load_extractor
 from docindex_dagster.graph.extraction import GraphPlan
 from docindex_dagster.graph.opened import open_graphs
 from docindex_dagster.graph.prose import read_prose

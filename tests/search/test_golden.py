@@ -8,7 +8,7 @@ import pytest
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search.golden import golden_query
+from docindex_dagster.pipeline.publication import golden_query
 from docindex_dagster.stores import matrix
 from tests.conftest import chunks_of, publish_rows, vectors_of
 

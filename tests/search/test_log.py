@@ -12,9 +12,9 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.pipeline.publication import golden_query
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.golden import golden_query
 from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING

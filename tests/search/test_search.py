@@ -13,9 +13,9 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search import candidates
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.fusion import fuse
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING, Hit, Mode
+from docindex_dagster.search.ranking import fuse
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of

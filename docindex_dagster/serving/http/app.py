@@ -36,7 +36,7 @@ from docindex_dagster.serving.http.questions import Questions
 from docindex_dagster.serving.http.served import Served
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
-from docindex_dagster.serving.telemetry import requests, tracing
+from docindex_dagster.serving.telemetry import metrics, tracing
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.tools import Tools
 
@@ -118,7 +118,7 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     app.include_router(problems.router)  # behind the page, which explains them to people
     app.add_middleware(security.Guard, access=served.access)
     app.state.metrics = Metrics(served)
-    requests.install(app, app.state.metrics, (traces,) if traces else ())
+    metrics.install(app, app.state.metrics, (traces,) if traces else ())
     return app
 
 

@@ -18,10 +18,9 @@ from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations import ask as operation
 from docindex_dagster.serving.http import problems
-from docindex_dagster.serving.http.conversations import Talk
 from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays, as_json, wants_events
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
+from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions, Talk
 from docindex_dagster.serving.http.served import Project, Served
 
 router = APIRouter(tags=["ask"])

@@ -25,7 +25,6 @@ from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.operations.search import Where
 from docindex_dagster.serving.http import openai_form, problems
-from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays
 from docindex_dagster.serving.http.openai_form import (
     Annotation,
@@ -41,7 +40,7 @@ from docindex_dagster.serving.http.openai_form import (
     UrlCitation,
 )
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Questions
+from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Conversations, Questions
 from docindex_dagster.serving.http.security import origin_of
 from docindex_dagster.serving.http.served import Project, Served
 

@@ -33,7 +33,6 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Run, State
 from docindex_dagster.serving.jobs import child, model
-from docindex_dagster.serving.jobs.events import Tail
 from docindex_dagster.serving.jobs.model import (
     DONE,
     ENDED,
@@ -42,6 +41,7 @@ from docindex_dagster.serving.jobs.model import (
     JobEvent,
     JobRequest,
     Position,
+    Tail,
     iso_time,
     position_of,
 )

@@ -3,21 +3,25 @@
 What is published, its jobs and its disk are looked at when Prometheus asks: `published`, `jobs`.
 """
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, get_args
 
+from fastapi import FastAPI, Request, Response
+from fastapi.routing import iter_route_contexts
 from prometheus_client import CollectorRegistry, Gauge, Metric, disable_created_metrics
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
+from starlette.datastructures import Headers
 
 from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.traces import Attribute
+from docindex_dagster.core.traces import Attribute, Recorder, recording
 from docindex_dagster.runner.entries import Kind, State
 from docindex_dagster.serving.folding import Done, Stopwatch
 from docindex_dagster.serving.jobs.model import Job
@@ -26,6 +30,8 @@ from docindex_dagster.serving.telemetry.published import Published
 from docindex_dagster.serving.telemetry.series import Series, gauge
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
     from docindex_dagster.serving.http.served import Served
 
 
@@ -197,3 +203,70 @@ class JobFigures(Collector):
             self._ended.labels(job.request.kind, job.state.value).inc()
             if job.seconds is not None:
                 self._took.labels(job.request.kind).observe(job.seconds)
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_FAILED = 500
+
+
+class Measured:
+    """Measures requests by the route that answers them: never by their paths, of which there are too many."""
+
+    def __init__(self, app: "ASGIApp", metrics: Metrics, further: tuple[Recorder, ...]) -> None:
+        """Measure an application; `further` recorders learn of the steps as well."""
+        self._app = app
+        self._metrics = metrics
+        self._recorders = (metrics, *further)
+        self._routes: dict[object, str] | None = None
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        metrics, begun = self._metrics, time.perf_counter()
+        status, media_type = 0, ""
+
+        async def note_and_send(message: "Message") -> None:
+            nonlocal status, media_type
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                media_type = Headers(raw=message.get("headers", [])).get("content-type", "")
+                metrics.streams.inc(_is_stream(media_type))
+            await send(message)
+
+        metrics.under_way.inc()
+        try:
+            with recording(*self._recorders):
+                await self._app(scope, receive, note_and_send)
+        except Exception:
+            status = _FAILED  # a layer around this one answers it
+            raise
+        finally:
+            metrics.under_way.dec()
+            metrics.streams.dec(_is_stream(media_type))
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            metrics.requested(method, self._route(scope), status, media_type, time.perf_counter() - begun)
+
+    def _route(self, scope: "Scope") -> str | None:
+        """The template of the path that was asked for; None where there is no such route."""
+        if self._routes is None:
+            found = iter_route_contexts(scope["app"].routes)
+            # What is mounted, as a folder of files, is an application rather than an endpoint.
+            self._routes = {one.endpoint or one.app: one.path_format or "" for one in found}
+        return self._routes.get(scope.get("endpoint"))
+
+
+def _is_stream(media_type: str) -> bool:
+    return media_type.startswith("text/event-stream")
+
+
+def install(app: FastAPI, metrics: Metrics, further: tuple[Recorder, ...]) -> None:
+    """Measure an application, and tell what was measured at `/metrics`. It is to be the last layer that is added."""
+
+    @app.get("/metrics", include_in_schema=False)
+    def figures(request: Request) -> Response:
+        text, media_type = metrics.text(request.headers.get("accept", ""))
+        return Response(text, media_type=media_type)
+
+    app.add_middleware(Measured, metrics=metrics, further=further)

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.cli import launch
 from docindex_dagster.cli.launch import jobs_of
-from docindex_dagster.cli.remembering import memory_of
+from docindex_dagster.cli.memory import memory_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index

@@ -13,7 +13,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Run, StageEntry, State
 from docindex_dagster.runner.journal import Writer
-from docindex_dagster.serving.jobs.events import Listener, Tail
+from docindex_dagster.serving.jobs.model import Listener, Tail
 
 
 @pytest.fixture

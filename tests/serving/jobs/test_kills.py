@@ -19,7 +19,7 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry
-from docindex_dagster.serving.jobs.events import Tail
+from docindex_dagster.serving.jobs.model import Tail
 from tests.incremental.conftest import folder, say  # noqa: F401 they are fixtures
 from tests.incremental.contents import difference, problems
 from tests.incremental.processes import CHECKOUT, anew, contents_of, ended

@@ -15,9 +15,8 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs.model import Job, JobRequest
-from docindex_dagster.serving.telemetry.metrics import JobFigures, Metrics
+from docindex_dagster.serving.telemetry.metrics import JobFigures, Measured, Metrics
 from docindex_dagster.serving.telemetry.published import OTHER, figures, sizes
-from docindex_dagster.serving.telemetry.requests import Measured
 from docindex_dagster.serving.telemetry.series import Kept
 from docindex_dagster.status import source_status
 from docindex_dagster.status.catalog import CatalogEntry

@@ -9,7 +9,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from watchfiles.main import Change
 
 from docindex_dagster.core.errors import WatchError
-from docindex_dagster.watching.folders import Place, place_of
+from docindex_dagster.runner.watching.folders import Place, place_of
 
 # An editor writes a file in several steps within milliseconds. A command that changes many files pauses less than this…
 _PAUSE_MS = 50

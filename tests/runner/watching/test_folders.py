@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from docindex_dagster.watching.folders import folders_of
+from docindex_dagster.runner.watching.folders import folders_of
 from tests.sources.conftest import new_repository
 
 

@@ -16,7 +16,6 @@ from typing import Any
 
 from pydantic import SecretStr
 
-import docindex_dagster
 from docindex_dagster.core import events
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings
@@ -74,7 +73,7 @@ def state_of(settings: Settings) -> str:
     """A hash of what a run depends on but for the files: this installation and user, the settings, the environment."""
     names = (*_VARIABLES, *(f"{one.provider.upper()}_" for one in (settings.embedding, settings.llm)))
     variables = sorted(item for item in os.environ.items() if item[0].startswith(names))
-    installation = (docindex_dagster.__version__, docindex_dagster.__file__, sys.prefix)
+    installation = (sys.modules["docindex_dagster"].__version__, __file__, sys.prefix)
     values = json.dumps(settings.model_dump(exclude=set(_UNREAD)), sort_keys=True, default=_plain)
     return digest_parts(*installation, str(os.getuid()), platform.node(), values, json.dumps(variables))
 

@@ -25,11 +25,20 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner import journal
 from docindex_dagster.runner import run as pipeline
 from docindex_dagster.runner.entries import State
+from docindex_dagster.runner.watching.commands import Command, Commands, Listener
+from docindex_dagster.runner.watching.loop import Watch
+from docindex_dagster.runner.watching.messages import (
+    Answer,
+    Ended,
+    Refused,
+    Request,
+    Taken,
+    answer_in,
+    line_of,
+    state_of,
+)
+from docindex_dagster.runner.watching.notifier import Notifier
 from docindex_dagster.sources import registry, withdrawn
-from docindex_dagster.watching.commands import Command, Commands, Listener
-from docindex_dagster.watching.loop import Watch
-from docindex_dagster.watching.messages import Answer, Ended, Refused, Request, Taken, answer_in, line_of, state_of
-from docindex_dagster.watching.notifier import Notifier
 
 KEY = "library/notes"
 STATE = "a state"

@@ -23,13 +23,13 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import State
 from docindex_dagster.runner.run import index
+from docindex_dagster.runner.watching import folders, loop
+from docindex_dagster.runner.watching.loop import Watch
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.reader import open_reader
-from docindex_dagster.watching import folders, loop
-from docindex_dagster.watching.loop import Watch
 
 LIBRARY = '[[source]]\nkind = "library"\npath = "{}"\n'
 GIT = '[[source]]\nkind = "git"\npath = "{}"\n'

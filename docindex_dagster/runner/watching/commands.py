@@ -13,7 +13,7 @@ from threading import Event, Lock, Thread
 from typing import Any
 
 from docindex_dagster.core import events
-from docindex_dagster.watching.messages import (
+from docindex_dagster.runner.watching.messages import (
     LONGEST_LINE,
     Answer,
     Ended,

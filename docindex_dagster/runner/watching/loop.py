@@ -16,13 +16,13 @@ from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted
 from docindex_dagster.pipeline.current import settled
+from docindex_dagster.runner.watching.commands import Command, Commands
+from docindex_dagster.runner.watching.folders import Watched
+from docindex_dagster.runner.watching.messages import state_of
+from docindex_dagster.runner.watching.notifier import Notifier, PathEvent
 from docindex_dagster.sources import noise, registry, withdrawn
 from docindex_dagster.status.summary import summary_of_settled
 from docindex_dagster.stores import link_files, maintenance
-from docindex_dagster.watching.commands import Command, Commands
-from docindex_dagster.watching.folders import Watched
-from docindex_dagster.watching.messages import state_of
-from docindex_dagster.watching.notifier import Notifier, PathEvent
 
 _TICK_S = 1.0  # how often it is noticed that a source's folder came or went
 _ROUND_S = 10.0  # while nothing happens, one source is looked at, in turn: some file systems do not report everything,
