@@ -34,7 +34,7 @@ def test_the_place_of_a_change_exists(change, module, name):
     "word",
     [
         *("languages", "reranker", "RRF's k", "sensor", "column of the chunks", "states of a source", "MCP tool"),
-        *("embedder", "keeps failing", "Kotlin call"),
+        *("embedder", "keeps failing", "Kotlin call", "filter of searches", "an operation", "has changed"),
     ],
 )
 def test_the_changes_that_are_asked_for_most_have_a_place(word):

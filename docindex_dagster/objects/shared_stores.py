@@ -181,6 +181,7 @@ def wait_until_published(settings: Settings, key: str, check: Callable[[], None]
         check: called now and then; what it raises ends the wait.
 
     Raises:
+        SettingsError: as `bucket_of`.
         ObjectStoreError: the store does not answer.
     """
     bucket, name = bucket_of(settings), prepared.object_of(key)
