@@ -19,7 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.latency import cut, milliseconds, publish_share, questions
-from docindex_dagster.answering.question import DEFAULT_TOKENS, Question, Retrieved, retrieve
+from docindex_dagster.answering import DEFAULT_TOKENS
+from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.llm.chat import Delta, Usage

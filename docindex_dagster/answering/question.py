@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from docindex_dagster.answering import DEFAULT_TOKENS
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
@@ -14,8 +15,6 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.log import CommitFilters, newest
 from docindex_dagster.stores.reader import Reader
 
-DEFAULT_TOKENS = 8000
-"""Of passages: more bring little for what they cost (benchmarks/README.md)."""
 _COMMITS = 5
 _MOST_LOOKED_AT = 100  # merges among them are left out, since they have no files
 _MOST = 1500  # characters about the latest change

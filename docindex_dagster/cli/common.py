@@ -18,7 +18,6 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.sources import precautions
 from docindex_dagster.sources.paths import check_way, normal
 
 if TYPE_CHECKING:
@@ -123,6 +122,8 @@ def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
         SourceError: the home folder, or one around it, without `yes` and a terminal to ask on.
         Exit: the user does not want it.
     """
+    from docindex_dagster.sources import precautions
+
     folder = normal(place)
     if not folder.is_dir():
         return
@@ -141,6 +142,8 @@ def check_size(folder: Path, *, yes: bool) -> None:
         SourceError: without `yes` and a terminal to ask on.
         Exit: the user does not want it.
     """
+    from docindex_dagster.sources import precautions
+
     if yes or not precautions.holds_home(folder):
         return
     what = "is your home folder" if folder.resolve() == Path.home().resolve() else "holds your home folder"

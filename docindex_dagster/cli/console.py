@@ -8,7 +8,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -21,8 +21,10 @@ from rich.text import Text
 from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.model import page_at, page_range
-from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
+
+if TYPE_CHECKING:
+    from docindex_dagster.search.matches import Match, Matches
 
 
 class VisibleConsole(Console):
@@ -230,14 +232,14 @@ def failure(message: str) -> None:
     err.print(Text(f"error: {visible(shortened(message))}", "red"))
 
 
-def matches(found: Matches, home: Path) -> None:
+def matches(found: "Matches", home: Path) -> None:
     """Print a line a match: its place, and the line of the file; then how many there are in all."""
     for match in found.matches:
         out.print(_line(match, home), soft_wrap=True)
     total(found)
 
 
-def with_lines(found: Matches, home: Path, around: dict[tuple[str, str], dict[int, str]], count: int) -> None:
+def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[int, str]], count: int) -> None:
     """The same with `count` lines before and after each match; `around` has the lines of each file."""
     shown_before = False
     for (source, path), of_file in groupby(found.matches, key=lambda match: (match.source, match.path)):
@@ -259,19 +261,19 @@ def with_lines(found: Matches, home: Path, around: dict[tuple[str, str], dict[in
     total(found)
 
 
-def counts(found: Matches, home: Path) -> None:
+def counts(found: "Matches", home: Path) -> None:
     """Print a line a file: its path, and how many matches it has."""
     for name, of_file in _by_file(found, home):
         out.print(in_line(f"{name}:{len(list(of_file))}"), soft_wrap=True)
 
 
-def files(found: Matches, home: Path) -> None:
+def files(found: "Matches", home: Path) -> None:
     """Print the path of each file."""
     for name, _ in _by_file(found, home):
         out.print(in_line(name), soft_wrap=True)
 
 
-def total(found: Matches) -> None:
+def total(found: "Matches") -> None:
     """Say how many matches there are, on standard error: standard output has places alone."""
     sys.stdout.flush()
     shown, files_ = len(found.matches), count(found.files, "file")
@@ -283,11 +285,13 @@ def total(found: Matches) -> None:
         err.print(f"{count(found.total, 'match')} in {files_}")
 
 
-def _by_file(found: Matches, home: Path) -> Iterable[tuple[str, Iterable[Match]]]:
+def _by_file(found: "Matches", home: Path) -> "Iterable[tuple[str, Iterable[Match]]]":
     return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(opening.shown_path(match, home)))))
 
 
-def _line(match: Match, home: Path) -> Text:
+def _line(match: "Match", home: Path) -> Text:
+    from docindex_dagster.search.matches import around
+
     text, start, end = around(match)
     shown = Text(visible(text))
     shown.stylize("bold yellow", start, end)

@@ -1,14 +1,18 @@
 """Asking: a question that is answered from passages, by a language model or by the passages alone."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from docindex_dagster.answering.question import DEFAULT_TOKENS, Question
+from docindex_dagster.answering import DEFAULT_TOKENS
 from docindex_dagster.operations.fields import Query
 from docindex_dagster.operations.search import Where
 from docindex_dagster.operations.view import View
-from docindex_dagster.stores.reader import Reader
+
+if TYPE_CHECKING:
+    from docindex_dagster.answering.question import Question
+    from docindex_dagster.stores.reader import Reader
 
 
 class AskRequest(Where):
@@ -19,8 +23,10 @@ class AskRequest(Where):
     tokens: int = Field(default=DEFAULT_TOKENS, ge=100, le=100_000, description="Of passages that the model reads.")
 
 
-def question(request: AskRequest, view_of: Callable[[Reader], View]) -> Question:
+def question(request: AskRequest, view_of: "Callable[[Reader], View]") -> "Question":
     """The question, for `answering.answer.answer`; each generation that it is asked of has a view."""
+    from docindex_dagster.answering.question import Question
+
     return Question(
         request.question, lambda reader: request.filters(view_of(reader)), request.tokens, is_for_agent=request.agent
     )

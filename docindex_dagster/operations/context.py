@@ -4,7 +4,6 @@ from pydantic import Field
 
 from docindex_dagster.operations.search import SearchRequest
 from docindex_dagster.operations.view import View
-from docindex_dagster.search import ask
 from docindex_dagster.search.context import Context
 
 
@@ -22,4 +21,6 @@ def context(view: View, request: ContextRequest) -> Context:
     Raises:
         DocindexError: as `Where.filters` and `search.ask.context_of`.
     """
+    from docindex_dagster.search import ask
+
     return ask.context_of(view.settings, view.reader, request.asked(view, 0), request.tokens, view.warn)

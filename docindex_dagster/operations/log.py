@@ -1,12 +1,14 @@
 """The history: the latest commits, or those about something."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from docindex_dagster.operations.fields import Moment, Name, PathOf, Query, Request, Sources
 from docindex_dagster.operations.view import View
-from docindex_dagster.search.log import CommitFilters, commits_of
+
+if TYPE_CHECKING:
+    from docindex_dagster.search.log import CommitFilters
 
 
 class LogRequest(Request):
@@ -21,13 +23,15 @@ class LogRequest(Request):
     )
     path: PathOf = Field(default=None)
 
-    def filters(self, view: View) -> CommitFilters:
+    def filters(self, view: View) -> "CommitFilters":
         """The filters that are meant.
 
         Raises:
             SourceError: a source is not known or not indexed.
             QueryError: a path from the root lies in no source.
         """
+        from docindex_dagster.search.log import CommitFilters
+
         keys, glob = view.narrowed(self.sources, self.path, all_sources=self.all_sources)
         return CommitFilters(keys, self.author, self.since, glob)
 
@@ -38,5 +42,7 @@ def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
     Raises:
         DocindexError: as `LogRequest.filters` and `search.log.log`.
     """
+    from docindex_dagster.search.log import commits_of
+
     filters = request.filters(view)
     return commits_of(view.settings, view.reader, request.query, top_k=top_k, filters=filters, warn=view.warn)

@@ -1,14 +1,16 @@
 """Memory: what a client writes into the domain that its server is bound to, finds again, and forgets."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from docindex_dagster.core.errors import DomainError, QueryError
-from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Role
-from docindex_dagster.memory.results import Forgotten, Ingested, Recalled
 from docindex_dagster.operations.fields import LastMoment, Name, Names, NamesOf, Query, Request, Text
+
+if TYPE_CHECKING:
+    from docindex_dagster.memory.memory import Memory
+    from docindex_dagster.memory.results import Forgotten, Ingested, Recalled
 
 _SHOWN = 100  # characters of what a client sent that are repeated
 Domain = Annotated[
@@ -62,7 +64,7 @@ class ForgetRequest(Request):
     domain: Name | None = Field(default=None, description="All of the domain that this server writes, by its name.")
 
 
-def ingest(memory: Memory, request: IngestRequest) -> Ingested:
+def ingest(memory: "Memory", request: IngestRequest) -> "Ingested":
     """Write a message.
 
     Raises:
@@ -74,7 +76,7 @@ def ingest(memory: Memory, request: IngestRequest) -> Ingested:
     return memory.ingest(one.text, session=one.session, role=one.role, tool=one.tool, message_id=one.message_id)
 
 
-def recall(memory: Memory, request: RecallRequest, top_k: int) -> Recalled:
+def recall(memory: "Memory", request: RecallRequest, top_k: int) -> "Recalled":
     """The messages that are most likely meant, best first.
 
     Raises:
@@ -92,7 +94,7 @@ def recall(memory: Memory, request: RecallRequest, top_k: int) -> Recalled:
     )
 
 
-def forget(memory: Memory, request: ForgetRequest) -> Forgotten:
+def forget(memory: "Memory", request: ForgetRequest) -> "Forgotten":
     """Hide one message, one conversation, or all of the domain, which has to be named for it.
 
     Raises:
@@ -105,7 +107,7 @@ def forget(memory: Memory, request: ForgetRequest) -> Forgotten:
     return memory.forget(message=request.message, session=request.session, everything=request.domain is not None)
 
 
-def check_written(memory: Memory, domain: str | None) -> None:
+def check_written(memory: "Memory", domain: str | None) -> None:
     """Let a client name the one domain that is written, or none; whether there is another one is not answered.
 
     Raises:

@@ -1,16 +1,17 @@
 """Searching: the best chunks for a query, or every place of an exact text."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from docindex_dagster.operations.fields import Name, Names, NamesOf, PathOf, Query, Request, Sources
 from docindex_dagster.operations.view import View
-from docindex_dagster.search import ask
-from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
-from docindex_dagster.search.scope import human_language, indexed_language, symbol_kind
+
+if TYPE_CHECKING:
+    from docindex_dagster.search import ask
+    from docindex_dagster.search.filters import Filters
+    from docindex_dagster.search.matches import Matches
 
 
 class Where(Request):
@@ -28,7 +29,7 @@ class Where(Request):
     kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
     path: PathOf = Field(default=None)
 
-    def filters(self, view: View) -> Filters:
+    def filters(self, view: View) -> "Filters":
         """The filters that are meant.
 
         Raises:
@@ -36,6 +37,9 @@ class Where(Request):
             QueryError: nothing is indexed in a language, documents are written in no such language, there is no such
                 kind of symbol, or a path from the root lies in no source.
         """
+        from docindex_dagster.search.filters import Filters
+        from docindex_dagster.search.scope import human_language, indexed_language, symbol_kind
+
         keys, glob = view.narrowed(self.sources, self.path, all_sources=self.all_sources)
         return Filters(
             sources=keys,
@@ -78,12 +82,14 @@ class SearchRequest(Where):
         """Whether matches are asked for, and not ranked results."""
         return Mode(self.mode) not in RETRIEVING and self.granularity == "chunk" and not self.rerank
 
-    def asked(self, view: View, top_k: int) -> ask.Request:
+    def asked(self, view: View, top_k: int) -> "ask.Request":
         """The request with the filters that are meant.
 
         Raises:
             DocindexError: as `Where.filters`.
         """
+        from docindex_dagster.search import ask
+
         mode, granularity = Mode(self.mode), Granularity(self.granularity)
         return ask.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank)
 
@@ -94,13 +100,17 @@ def search(view: View, request: SearchRequest, top_k: int) -> list[Hit]:
     Raises:
         DocindexError: as `Where.filters` and `search.ask.hits_of`.
     """
+    from docindex_dagster.search import ask
+
     return ask.hits_of(view.settings, view.reader, request.asked(view, top_k), view.warn)
 
 
-def matches(view: View, request: SearchRequest, limit: int) -> Matches:
+def matches(view: View, request: SearchRequest, limit: int) -> "Matches":
     """Every place of an exact text or a pattern, the first `limit` of them with their files; 0 for all.
 
     Raises:
         DocindexError: as `Where.filters` and `search.ask.matches_of`.
     """
+    from docindex_dagster.search import ask
+
     return ask.matches_of(view.settings, view.reader, request.asked(view, limit), view.warn)

@@ -7,9 +7,6 @@ from pydantic import Field
 
 from docindex_dagster.operations.fields import Place, Request, Sources
 from docindex_dagster.operations.view import View
-from docindex_dagster.search.freshness import changed_files, files_of
-from docindex_dagster.search.lookup import look_up
-from docindex_dagster.search.places import readings_of
 
 
 class ShowRequest(Request):
@@ -41,6 +38,10 @@ def show(view: View, request: ShowRequest) -> list[ShownChunk]:
         QueryError: nothing fits.
         SourceError: a source is not known or not indexed.
     """
+    from docindex_dagster.search.freshness import changed_files, files_of
+    from docindex_dagster.search.lookup import look_up
+    from docindex_dagster.search.places import readings_of
+
     keys = view.keys(request.sources, all_sources=True)
     readings = readings_of(view.settings, request.reference, view.reader.generation.sources)
     _, rows = look_up(view.reader, readings, keys, view.usual)

@@ -5,7 +5,6 @@ from pydantic import Field
 from docindex_dagster.operations.fields import Place
 from docindex_dagster.operations.search import Where
 from docindex_dagster.operations.view import View
-from docindex_dagster.search import ask
 from docindex_dagster.search.model import Hit
 
 
@@ -22,5 +21,7 @@ def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
     Raises:
         DocindexError: as `Where.filters` and `search.ask.similar_to`.
     """
+    from docindex_dagster.search import ask
+
     wanted = ask.Request(request.place, top_k=top_k, filters=request.filters(view))
     return ask.similar_to(view.settings, view.reader, request.place, wanted, view.warn, same_file=request.same_file)

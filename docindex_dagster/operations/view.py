@@ -6,17 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.reranking.protocol import ignore_warning
-from docindex_dagster.search.scope import here, keys_of, path_of
-from docindex_dagster.sources import registry
-from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.reader import Reader
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from docindex_dagster.core.settings import Settings
     from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.sources.model import Source
+    from docindex_dagster.stores.reader import Reader
+
+
+def _ignore(_warning: str) -> None:
+    """Ignore a warning."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class View:
         places: sources with a path glob each, to which all answers are limited; empty for no limit.
     """
 
-    settings: Settings
-    reader: Reader
-    warn: Callable[[str], None] = ignore_warning
+    settings: "Settings"
+    reader: "Reader"
+    warn: Callable[[str], None] = _ignore
     folder: Path | None = None
     is_local: bool = True
     sources: tuple[str, ...] = ()
@@ -46,6 +46,8 @@ class View:
         """The sources to search where none is named; empty for the default ones."""
         if self.sources:
             return self.sources
+        from docindex_dagster.search.scope import here
+
         found = here(self.settings, self.reader.generation, self.folder)
         if found.note:
             self.warn(found.note)
@@ -54,6 +56,8 @@ class View:
     @cached_property
     def declared(self) -> "Mapping[str, Source]":
         """The sources that the settings declare, by key."""
+        from docindex_dagster.sources import registry
+
         return registry.sources(self.settings)
 
     def keys(self, names: Sequence[str], *, all_sources: bool = False) -> tuple[str, ...]:
@@ -62,6 +66,8 @@ class View:
         Raises:
             SourceError: a source is not known or not indexed.
         """
+        from docindex_dagster.search.scope import keys_of
+
         wanted = names or (self.sources if all_sources else self.usual)
         return keys_of(self.settings, self.reader.generation, wanted, all_sources=all_sources)
 
@@ -74,6 +80,8 @@ class View:
             SourceError: as `keys`.
             QueryError: a path from the root lies in no source.
         """
+        from docindex_dagster.search.scope import path_of
+
         if not self.is_local:
             within, glob = None, (path or "").removeprefix("./") or None
         else:
@@ -87,6 +95,8 @@ class View:
             SourceError: as `keys`.
             DamagedStoreError: a file of it is missing or damaged.
         """
+        from docindex_dagster.search.scope import keys_of
+
         wanted = names or self.usual
         keys = keys_of(self.settings, self.reader.generation, wanted, all_sources=not wanted)
         return self.reader.graph_of(keys) if keys else self.reader.graph
