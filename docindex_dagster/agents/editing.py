@@ -6,6 +6,7 @@ user is shown what belongs there instead.
 """
 
 import json
+import math
 import re
 import tomllib
 from collections.abc import Mapping
@@ -167,6 +168,10 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not JSON")
 
 
+def _number(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _refuse(text)
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -174,7 +179,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+_JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, parse_float=_number)
 
 
 def instruction(name: str) -> str:

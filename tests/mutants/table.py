@@ -12,7 +12,7 @@ from tests.mutants.mutant import Argument, Mutant
 NOTHING: object = iter(())  # of what is asked for the first of some
 NONE = frozenset[str]()
 PARTS = "callgraph.resolver"
-SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.selves", f"{PARTS}.imports"
+SCOPES, SELVES, IMPORTS = f"{PARTS}.scopes", f"{PARTS}.scopes", f"{PARTS}.imports"
 NAMESPACES, HIERARCHY, CLASSES = f"{PARTS}.namespaces", f"{PARTS}.hierarchy", f"{PARTS}.classes"
 MEMBERS, RESULTS = f"{PARTS}.members", f"{PARTS}.results"
 TYPES, ARGUMENTS, CALLS = f"{PARTS}.types", f"{PARTS}.arguments", f"{PARTS}.calls"
