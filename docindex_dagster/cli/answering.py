@@ -60,9 +60,9 @@ def ask(
     text, view = places.understood(words or [""], request.sources, yes=yes)
 
     def filters(reader: "Reader") -> "Filters":
-        return request.filters(replace(view, reader=reader))
+        return request.filters(replace(view, reader=reader, warn=lambda _: None))  # what there is to warn of was said
 
-    filters(view.reader)  # a wrong one is reported before anything is asked
+    request.filters(view)  # a wrong one is reported before anything is asked
     live, is_for_agent = Live(view.settings), request.agent
     with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as asked:
         if chat:

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from docindex_dagster.core.errors import CollectingOffError
+from docindex_dagster.core.printable import well_formed
 from docindex_dagster.evaluation.collected import Noted, collect, take_back, target_named
 from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.evaluation.questions import Origin, Target
@@ -50,7 +51,7 @@ def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
         keys = keys_of(settings, reader.generation, [request.source] if request.source else [], all_sources=True)
         is_here = origin == "mcp"  # the agent may name files of this disk, other clients only what is indexed
         readings = readings_of(settings, request.place, reader.generation.sources) if is_here else ()
-        return target_named(reader, request.place, keys, readings)
+        return target_named(reader, well_formed(request.place), keys, readings)
 
     target = live.reading(find)
     if request.answers:

@@ -1,8 +1,7 @@
 """Questions to the graph: who calls a symbol, what it calls, what may break, how two hang together."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import Field
 
@@ -16,7 +15,6 @@ from docindex_dagster.search.lookup import node_name
 from docindex_dagster.search.places import readings_of
 
 Question = Literal["callers", "callees", "impact", "neighbors", "path"]
-QUESTIONS: Sequence[Question] = get_args(Question)
 
 
 class GraphRequest(Request):

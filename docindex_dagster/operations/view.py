@@ -86,7 +86,7 @@ class View:
             within, glob = None, (path or "").removeprefix("./") or None
         else:
             within, glob = path_of(self.settings, path)
-        return self.keys(names or ([within] if within else []), all_sources=all_sources), glob
+        return self.keys(names or self.sources or ([within] if within else []), all_sources=all_sources), glob
 
     def graph(self, names: Sequence[str]) -> "OpenGraph":
         """The graph of the named sources, else of the usual ones.

@@ -321,7 +321,8 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
 
 def _source(present: "Present") -> str:
     one, entry = present.status, present.status.entry
-    notes = [one.state, *([CHANGED] if present.is_current is False else ())]
+    doubt = ["may be out of date: its files or settings changed, or that is unknown"]
+    notes = [one.state, *(doubt if present.is_current is False else ())]
     why = [in_line(one.problem)] if one.problem else []
     if entry is None:
         return f"- {one.source}: {'; '.join([', '.join(notes), *why])}"

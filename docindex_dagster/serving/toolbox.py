@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from docindex_dagster.answering.agent import Looked
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.core.printable import well_formed
 from docindex_dagster.graph import ask
 from docindex_dagster.llm.chat import Tool
 from docindex_dagster.operations.context import ContextRequest
@@ -124,7 +125,7 @@ def _look_up(within: Within, max_tokens: int, **given: Any) -> Looked:
 
 def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> Looked:
     request, start = ShowRequest(**given), budget.start_of(cursor)
-    rows = _rows(within, request.reference, within.keys(request.sources))
+    rows = _rows(within, well_formed(request.reference), within.keys(request.sources))
     hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
     taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
     context = pack(request.reference, located(taken, registry.sources(within.settings)), max_tokens)
@@ -152,7 +153,9 @@ def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
         return Looked("how much is in the graph", answers.of_statistics(opened, max_tokens))
-    symbol, to = (node_name(within.reader, opened, end) if end else "" for end in (request.symbol, request.to))
+    symbol, to = (
+        node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
+    )
     known = ask.answer(opened, question, symbol, to, request.depth)
     steps = _held(within, known)
     notes = [answers.sentence(text) for text in ask.notes(opened, question, symbol, to, known)]

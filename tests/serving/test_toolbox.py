@@ -274,3 +274,9 @@ def test_commits_are_those_of_files_within_and_name_no_other(call, path):
     assert ("Test the pump" in text) == (path != "tank.py")
     assert "A tank.py" not in text
     assert "Add the tank" not in text
+
+
+@pytest.mark.parametrize(("tool", "given"), [("show", {"reference": "\ud800x"}), ("graph", {"symbol": "\ud800x"})])
+def test_half_a_surrogate_pair_names_nothing(call, tool, given):
+    with pytest.raises(QueryError, match="\ufffdx"):
+        call(tool, **({"question": "callers"} if tool == "graph" else {}), **given)

@@ -1,6 +1,7 @@
 """Search, contexts, exact matches, and places that resemble one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Generic, Literal, Self, TypeVar
@@ -12,6 +13,7 @@ from docindex_dagster import operations
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.operations import log as operation
 from docindex_dagster.operations.context import ContextRequest
+from docindex_dagster.operations.similar import SimilarRequest as Resembling
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import ContextPassage
 from docindex_dagster.search.matches import Match
@@ -56,7 +58,7 @@ class MatchesRequest(Listing, operations.search.SearchRequest):
     limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
 
 
-class SimilarRequest(Listing, operations.similar.SimilarRequest):
+class SimilarRequest(Listing, Resembling):
     """What resembles a place."""
 
 
@@ -95,12 +97,8 @@ def search_by_body(project: Project, request: SearchRequest) -> Answer[Hit]:
 
 def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
     def ask(view: View, most: int) -> list[Hit]:
-        try:
+        with _blaming(request):
             return operations.search.search(view, request, most)
-        except SettingsError as error:
-            if request.rerank is None:
-                raise
-            raise ProblemError("query", f"rerank: {error}") from error
 
     return _listed(project, request, ask)
 
@@ -109,6 +107,17 @@ def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
 def similar(project: Project, request: Annotated[SimilarRequest, Query()]) -> Answer[Hit]:
     """Find what resembles an indexed place, by the cosine of their vectors; filters are of what is found."""
     return _listed(project, request, lambda view, most: operations.similar.similar(view, request, most))
+
+
+@contextmanager
+def _blaming(request: operations.search.SearchRequest) -> Iterator[None]:
+    """Report a reranker that cannot be used as a mistake of who asks for it."""
+    try:
+        yield
+    except SettingsError as error:
+        if request.rerank is None:
+            raise
+        raise ProblemError("query", f"rerank: {error}") from error
 
 
 def _listed(project: Served, request: Listing, ask: Callable[[View, int], list[Hit]]) -> Answer[Hit]:
@@ -161,7 +170,8 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
     warnings: list[str] = []
 
     def ask(view: View) -> PackedContext:
-        packed = operations.context.context(view, request)
+        with _blaming(request):
+            packed = operations.context.context(view, request)
         values = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
         return PackedContext(*values, generation=view.reader.generation.number, warnings=warnings)
 

@@ -39,6 +39,7 @@ MEANT: dict[str, list[tuple[str, str, bytes | None]]] = {
         ("GET", "/api/v1/search?query=x(&mode=regex", None),
         ("GET", "/api/v1/search?query=x&languages=klingon", None),
         ("GET", "/api/v1/search?query=x&rerank=nonsense", None),
+        ("GET", "/api/v1/context?query=x&rerank=nonsense", None),
         ("GET", "/api/v1/similar?place=nowhere", None),
         ("GET", "/api/v1/graph/callers?symbol=nothing", None),
         ("GET", "/api/v1/matches?query=(&mode=regex", None),
