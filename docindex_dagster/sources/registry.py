@@ -12,7 +12,7 @@ from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, SourceSettings
-from docindex_dagster.core.urls import repository_name
+from docindex_dagster.core.urls import local_path, repository_name
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.paths import path_to_name
@@ -247,8 +247,10 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     layout = Layout(settings.home)
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
+    local = local_path(place)
+    real = None if local is None else _real(settings, declared.url or declared.path or "", Path(local))
     # A checkout holds what is committed; files that are not belong to the work tree.
-    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False, real=None)
+    return replace(source, remote=Remote(place, ref, layout.repository(key), real), untracked=False, real=None)
 
 
 def _index_in(path: Path, home: Path) -> Iterator[str]:
@@ -279,7 +281,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         kind=declared.kind,
         name=name,
         path=path,
-        real=_real(settings, declared, path),
+        real=_real(settings, declared.path or "", path),
         submodules=declared.submodules,
         include=declared.include,
         exclude=(*declared.exclude, *_index_in(path, settings.home)),
@@ -292,7 +294,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
     )
 
 
-def _real(settings: Settings, declared: SourceSettings, path: Path) -> Path:
-    """The path without links; where a link leads out of a project that it may not leave, one that cannot be read."""
+def _real(settings: Settings, place: str, path: Path) -> Path:
+    """The path without links; where they lead to a folder outside that is not granted, a path that cannot be read."""
     real = Path(os.path.realpath(path))
-    return path if settings.confines(declared.path) and not real.is_relative_to(settings.root.resolve()) else real
+    return path if settings.confines(place, real) else real
