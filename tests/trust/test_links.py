@@ -318,3 +318,24 @@ def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed
 
     assert f"docs now leads to {hostile.private.parent}" in outcome.failures[0]
     assert PRIVATE not in hostile.run("search", "combination", "--mode", "bm25").stdout
+
+
+@pytest.mark.parametrize("place", [".docindex", "home", "links/{library}", ".git", "repository"])
+def test_neither_a_home_nor_git_is_a_source(own, git, place):
+    """They hold what people asked, and passwords; and who knows the name of the home can change the index."""
+    git(own.root, "init")
+    git(own.root, "config", "remote.origin.url", f"https://ada:{PRIVATE.replace(' ', '-')}@git.example/x")
+    (own.home / "questions.jsonl").write_text(f'{{"query": "{PRIVATE}"}}\n')
+    (own.root / ".docindex" / ".docindexignore").write_text("!*\n!*/\n")
+    (own.root / "links").mkdir()
+    for link, target in (("home", ".docindex"), ("links/one", ".docindex"), ("repository", ".git")):
+        (own.root / link).symlink_to(own.root / target)
+    for settings in ("", 'serve = { hosts = ["evil.example"] }\n'):  # with those, the home is in the cache
+        (own.root / "docindex.toml").write_text(
+            f'{settings}[[source]]\nkind = "library"\npath = "{place}"\ninclude = ["**"]\n'
+        )
+
+        done = own.run("index")
+
+        assert ": 0 files" in done.stdout, done.stderr
+        assert "marmot" not in own.run("search", "marmot", "--mode", "literal").stdout
