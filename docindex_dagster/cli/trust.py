@@ -14,6 +14,7 @@ from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import (
@@ -64,8 +65,17 @@ def trust(
     if not rows or not _confirmed(yes=yes):
         return
     trusted.grant(root, asked, owner=root.stat().st_uid, replaces=True)
-    shutil.rmtree(untrusted_home(root), ignore_errors=True)
+    _dispose(untrusted_home(root))
     console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+
+
+def _dispose(home: Path) -> None:
+    """Delete the home of a project that was not trusted, unless it holds what no run could make again."""
+    layout = Layout(home)
+    if any(place.exists() for place in (layout.memory, layout.feedback, layout.older_feedback, layout.questions)):
+        console.warning(f"kept {home}, which holds memory, feedback or questions; DOCINDEX_HOME={home} finds it")
+    else:
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def _of_clone(root: Path) -> list[trusted.Privilege]:

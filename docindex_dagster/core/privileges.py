@@ -97,13 +97,18 @@ def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
     details = [*(f"reads {folder}" for folder in outside), *(f"{name} {value}" for name, value in cloned.items())]
     selecting = {name: table[name] for name in _SELECTING if name in table}
     identity = [json.dumps(selecting, sort_keys=True, default=str)] if selecting else []
-    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place, *identity)
+    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place, *identity, folders=outside)
 
 
-def granted_paths(root: Path, values: Mapping[str, Any], granted: Collection[Privilege]) -> frozenset[str]:
-    """Return the paths of the sources that may lead out of the project, since the user has granted that."""
+def granted_folders(
+    root: Path, values: Mapping[str, Any], granted: Collection[Privilege]
+) -> frozenset[tuple[str, str]]:
+    """Return the places of the sources that may lead out of the project, each with a folder that the user granted."""
     tables = tables_of(values) if any(privilege.name == "source" for privilege in granted) else []
-    return frozenset(str(table.get("path")) for table in tables if source_privilege(root, table) in granted)
+    found = ((str(table.get("url", table.get("path"))), source_privilege(root, table)) for table in tables)
+    return frozenset(
+        (place, folder) for place, asked in found if asked and asked in granted for folder in asked.folders
+    )
 
 
 def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -39,7 +39,7 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import (
     LIBRARY_PLACEHOLDER,
     Privileged,
-    granted_paths,
+    granted_folders,
     privileges_of,
     read_limited,
     without,
@@ -512,7 +512,7 @@ class Settings(BaseSettings):
     storage: Annotated[StorageSettings, Privileged()] = StorageSettings()
 
     _ignored: tuple[Privilege, ...] = PrivateAttr(default=())
-    _unconfined: frozenset[str] | None = PrivateAttr(default=None)
+    _granted: frozenset[tuple[str, str]] | None = PrivateAttr(default=None)
 
     @field_validator("summaries")
     @classmethod
@@ -559,9 +559,10 @@ class Settings(BaseSettings):
         """What the project asks for and does not get, since the user does not trust it."""
         return self._ignored
 
-    def confines(self, path: str | None) -> bool:
-        """Whether the source that a `[[source]]` table declares at a path may not lead out of the project."""
-        return self._unconfined is not None and path is not None and path not in self._unconfined
+    def confines(self, place: str, real: Path) -> bool:
+        """Whether the source that a `[[source]]` table declares at a place may not be read from the folder `real`."""
+        is_granted = self._granted is None or (place, str(real)) in self._granted
+        return not (is_granted or real.is_relative_to(self.root.resolve()))
 
 
 def untrusted(settings: Settings) -> str:
@@ -605,8 +606,8 @@ def load_settings(root: Path | None = None) -> Settings:
         text = _text_of(root, given)
         asked = () if given.is_full else privileges_of(Settings, root, _values(text))
         ignored = tuple(privilege for privilege in asked if privilege.digest not in given.granted)
-        unconfined = None if given.is_full else granted_paths(root, _values(text), {*asked} - {*ignored})
-        settings = _parsed(root, text, frozenset(os.environ.items()), ignored, unconfined)
+        granted = None if given.is_full else granted_folders(root, _values(text), {*asked} - {*ignored})
+        settings = _parsed(root, text, frozenset(os.environ.items()), ignored, granted)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise SettingsError(f"{file} cannot be read: {error}") from error
     return _at_home(settings, given)
@@ -637,11 +638,11 @@ def _parsed(
     text: str,
     environment: frozenset[tuple[str, str]],  # noqa: ARG001 it is read
     ignored: tuple[Privilege, ...],
-    unconfined: frozenset[str] | None,
+    granted: frozenset[tuple[str, str]] | None,
 ) -> Settings:
     """The settings that the text of a file gives in this environment; each part of a run asks for them."""
     settings = check_settings(root, without(Settings, root, _values(text), ignored))
-    settings._ignored, settings._unconfined = ignored, unconfined  # noqa: SLF001 our own
+    settings._ignored, settings._granted = ignored, granted  # noqa: SLF001 our own
     return settings
 
 

@@ -39,16 +39,18 @@ class Privilege:
         name: What asks, such as `embedding` or `dagster.yaml`.
         value: What it asks for, to be shown to the user.
         digest: A hash that changes with what is asked for.
+        folders: Those outside the project, links resolved, that it names.
     """
 
     name: str
     value: str
     digest: str
+    folders: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, value: str, *identity: str) -> "Privilege":
+    def of(cls, name: str, value: str, *identity: str, folders: Iterable[str] = ()) -> "Privilege":
         """Make a privilege; `identity` tells it from others of its name where the value alone does not."""
-        return cls(name, value, digest_parts(name, value, *identity))
+        return cls(name, value, digest_parts(name, value, *identity), tuple(folders))
 
 
 @dataclass(frozen=True, slots=True)

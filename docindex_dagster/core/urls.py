@@ -113,6 +113,8 @@ def _check_network(parts: SplitResult) -> None:
 def _check_names(user: str | None, host: str | None, path: str) -> None:
     if not host:
         raise ValueError("names no host")
+    if not host.isascii():
+        raise ValueError("has a host that may look like another one: write it in ASCII, as xn--bcher-kva.example")
     if not path:
         raise ValueError("names no repository on its host")
     for what, value in (("user", user), ("host", host), ("path", path)):

@@ -76,13 +76,14 @@ def _locked(layout: Layout, key: str, report: Report) -> AbstractContextManager[
 
 
 def _refuse_foreign(remote: Remote) -> None:
-    """Check that git reads a folder of this machine itself, and that its `.git` is its own.
+    """Check that git reads a folder of this machine itself, that of the settings, and that its `.git` is its own.
 
     For a path without a repository, git would follow a file that names another folder, or take `PATH.git`.
 
     Raises:
         SourceError: it does not, or it is not.
     """
+    remote.check()
     path = (local_path(remote.url) or "").rstrip("/")
     if not (path and (os.path.lexists(path) or os.path.lexists(f"{path}.git"))):
         return

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources.classify import classify_name, is_converted
 from docindex_dagster.sources.paths import name_to_path
 
@@ -19,11 +20,21 @@ class Remote:
     url: str  # or the absolute path of a repository on this machine
     ref: str | None  # a branch, a tag or the id of a commit; None: what the remote's HEAD leads to
     repository: Path  # the clone
+    real: Path | None = field(default=None, repr=False)  # as that of a source, where it is on this machine
 
     @property
     def is_local(self) -> bool:
         """Whether it is a folder's path, whose objects can be linked instead of sent."""
         return self.url.startswith("/")
+
+    def check(self) -> None:
+        """Check that a repository on this machine is still in the folder where it was when the settings were read.
+
+        Raises:
+            SourceError: As `Source.folder` does.
+        """
+        if (path := local_path(self.url)) is not None:
+            _folder(Path(path), self.real)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +70,18 @@ class Source:
         Raises:
             SourceError: the folder was replaced by a link, or a link leads out of an untrusted project.
         """
-        real = Path(os.path.realpath(self.path))
-        if self.real is not None and real != self.real:
-            raise SourceError(
-                f"{self.path} now leads to {real}, which is not what docindex was asked to read; put the folder back, "
-                "or review the project with `docindex trust`"
-            )
-        return real
+        return _folder(self.path, self.real)
 
     def most_bytes(self, path: bytes) -> int:
         """How large the file at a path relative to the source may be: one that is converted is mostly no text."""
         return self.max_file_bytes * (_CONVERTED if is_converted(classify_name(path)) else 1)
+
+
+def _folder(path: Path, expected: Path | None) -> Path:
+    real = Path(os.path.realpath(path))
+    if expected is not None and real != expected:
+        raise SourceError(
+            f"{path} now leads to {real}, which is not what docindex was asked to read; put the folder back, or review "
+            "the project with `docindex trust`"
+        )
+    return real

@@ -12,7 +12,7 @@ from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, SourceSettings
-from docindex_dagster.core.urls import repository_name
+from docindex_dagster.core.urls import local_path, repository_name
 from docindex_dagster.sources import noise
 from docindex_dagster.sources.model import Remote, Source
 from docindex_dagster.sources.paths import path_to_name
@@ -247,13 +247,25 @@ def _followed_branch(settings: Settings, declared: SourceSettings, name: str, pl
     layout = Layout(settings.home)
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
-    # A checkout holds what is committed; files that are not belong to the work tree.
-    return replace(source, remote=Remote(place, ref, layout.repository(key)), untracked=False, real=None)
+    local = local_path(place)
+    real = None if local is None else _real(settings, declared.url or declared.path or "", Path(local))
+    remote = Remote(place, ref, layout.repository(key), real)
+    # A checkout holds what is committed; files that are not belong to the work tree. It is in the home itself.
+    return replace(source, remote=remote, exclude=declared.exclude, untracked=False, real=None)
 
 
-def _index_in(path: Path, home: Path) -> Iterator[str]:
-    """The glob that keeps an index in a source out of itself: each run would find that its files have changed."""
-    folder = os.path.normpath(path)
+def _index_in(settings: Settings, path: Path, real: Path) -> Iterator[str]:
+    """The glob that keeps an index in a source out of itself: each run would find that its files have changed.
+
+    A source that is, through a link or not, a folder that discovery never enters has no files: a checkout may declare
+    its `.git`, which holds the user's passwords, or `.docindex`.
+    """
+    if any(map(_is_never_entered, real.parts)):
+        root = Path(os.path.realpath(settings.root))
+        if real.is_relative_to(root) and any(map(_is_never_entered, real.relative_to(root).parts)):
+            yield "*"
+            return
+    folder, home = str(real), settings.home if real == path else os.path.realpath(settings.home)
     if not os.path.normpath(home).startswith(folder):  # as of nearly all
         return
     place = os.path.relpath(home, folder)
@@ -261,6 +273,10 @@ def _index_in(path: Path, home: Path) -> Iterator[str]:
     is_left_out = noise.folder_reason(names[-1]) is not None or any(map(noise.is_never_entered, names))
     if place != "." and names[0] != b".." and not is_left_out:
         yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", place) + "/"
+
+
+def _is_never_entered(name: str) -> bool:
+    return noise.is_never_entered(os.fsencode(name))
 
 
 def _repository_name(url: str) -> str:
@@ -274,15 +290,16 @@ def _key_name(name: str) -> str:
 
 
 def _source(settings: Settings, declared: SourceSettings, name: str, path: Path) -> Source:
+    real = _real(settings, declared.path or "", path)
     return Source(
         key=f"{declared.kind}/{name}",
         kind=declared.kind,
         name=name,
         path=path,
-        real=_real(settings, declared, path),
+        real=real,
         submodules=declared.submodules,
         include=declared.include,
-        exclude=(*declared.exclude, *_index_in(path, settings.home)),
+        exclude=(*declared.exclude, *_index_in(settings, path, real)),
         recursive=declared.recursive,
         include_code=declared.include_code,
         untracked=declared.untracked,
@@ -292,7 +309,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
     )
 
 
-def _real(settings: Settings, declared: SourceSettings, path: Path) -> Path:
-    """The path without links; where a link leads out of a project that it may not leave, one that cannot be read."""
+def _real(settings: Settings, place: str, path: Path) -> Path:
+    """The path without links; where they lead to a folder outside that is not granted, a path that cannot be read."""
     real = Path(os.path.realpath(path))
-    return path if settings.confines(declared.path) and not real.is_relative_to(settings.root.resolve()) else real
+    return path if settings.confines(place, real) else real

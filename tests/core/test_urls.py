@@ -50,6 +50,8 @@ def test_a_repository_is_named_after_the_last_part_of_its_url(url, name):
         ("file://example.org/x", "three slashes"),
         ("https://example.org", "no repository"),
         ("https:///x", "no host"),
+        ("https://g\N{CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I}thub.com/x", "ASCII"),
+        ("git@g\N{CYRILLIC SMALL LETTER BYELORUSSIAN-UKRAINIAN I}thub.com:x", "ASCII"),
         ("https://example.org:port/x", "port"),
         ("https://example.org/x?token=1", "must end with the path"),
         ("https://example.org/x#1", "must end with the path"),

@@ -12,6 +12,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
+from docindex_dagster.sources import registry
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
@@ -285,3 +286,56 @@ def test_no_file_of_an_agent_is_one_that_git_or_docindex_obeys(own, git, target)
     for agent in ("claude", "codex"):
         assert own.run("agents", "add", agent).returncode == 1
     assert ((own.root / target).read_text() if (own.root / target).exists() else None) == before
+
+
+@pytest.mark.parametrize(
+    "declared", ['kind = "library"\npath = "docs"', 'kind = "git"\npath = "docs"\nbranch = "main"', "url"]
+)
+def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed(hostile, git, monkeypatch, declared):
+    """The settings were read, and then other sources were indexed for a while."""
+    if declared == "url":
+        declared = f'kind = "git"\nurl = "file://{hostile.root}/docs"'
+    (shared := hostile.user / "shared").mkdir()
+    for folder in (shared, hostile.private.parent):
+        (folder / "page.md").write_text("# Valves\n")
+        git(folder, "init", "-b", "main")
+        git(folder, "add", ".")
+        git(folder, "commit", "-m", "one")
+    (link := hostile.root / "docs").symlink_to(shared)
+    (hostile.root / "docindex.toml").write_text(f'[[source]]\n{declared}\nname = "docs"\n')
+    (hostile.root / "dagster.yaml").unlink()
+    assert hostile.run("trust", "--yes").returncode == 0
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, hostile.environment[name])
+    settings = load_settings(hostile.root)
+    [key] = registry.sources(settings)
+    assert runs.index(settings, key).succeeded
+
+    link.unlink()
+    link.symlink_to(hostile.private.parent)
+    outcome = runs.index(settings, key)
+
+    assert f"docs now leads to {hostile.private.parent}" in outcome.failures[0]
+    assert PRIVATE not in hostile.run("search", "combination", "--mode", "bm25").stdout
+
+
+@pytest.mark.parametrize("place", [".docindex", "home", "links/{library}", ".git", "repository"])
+def test_neither_a_home_nor_git_is_a_source(own, git, place):
+    """They hold what people asked, and passwords; and who knows the name of the home can change the index."""
+    git(own.root, "init")
+    git(own.root, "config", "remote.origin.url", f"https://ada:{PRIVATE.replace(' ', '-')}@git.example/x")
+    (own.home / "questions.jsonl").write_text(f'{{"query": "{PRIVATE}"}}\n')
+    (own.root / ".docindex" / ".docindexignore").write_text("!*\n!*/\n")
+    (own.root / "links").mkdir()
+    for link, target in (("home", ".docindex"), ("links/one", ".docindex"), ("repository", ".git")):
+        (own.root / link).symlink_to(own.root / target)
+    for settings in ("", 'serve = { hosts = ["evil.example"] }\n'):  # with those, the home is in the cache
+        (own.root / "docindex.toml").write_text(
+            f'{settings}[[source]]\nkind = "library"\npath = "{place}"\ninclude = ["**"]\n'
+        )
+
+        done = own.run("index")
+
+        assert ": 0 files" in done.stdout, done.stderr
+        assert "marmot" not in own.run("search", "marmot", "--mode", "literal").stdout

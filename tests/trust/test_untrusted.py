@@ -346,6 +346,19 @@ def test_trust_shows_what_is_asked_for_and_needs_an_answer(hostile):
     assert "not trusted" in hostile.run("source", "list").stderr
 
 
+def test_trust_deletes_no_memory(hostile):
+    """A pull that asks for anything moves the home into the cache, where agents go on to remember."""
+    (hostile.root / "docindex.toml").write_text('serve = { hosts = ["docs.example"] }\n')
+    (hostile.root / "dagster.yaml").unlink()
+    assert hostile.run("memory", "ingest", "-s", "1", "The valve is blue.").returncode == 0
+    [home] = (hostile.user / "cache/docindex/untrusted").iterdir()
+
+    trusted = hostile.run("trust", "--yes")
+
+    assert f"kept {home}" in " ".join(trusted.stderr.split())
+    assert "valve is blue" in hostile.run("memory", "recall", "valve", DOCINDEX_HOME=str(home)).stdout
+
+
 def test_a_source_of_a_link_that_leads_out_is_left_out(hostile):
     (hostile.root / "docs").symlink_to(hostile.private.parent)
     (hostile.root / "libraries").mkdir()
