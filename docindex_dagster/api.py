@@ -13,7 +13,7 @@ from docindex_dagster.core.signatures import of_keys, with_parameters
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.operations.context import ContextRequest
 from docindex_dagster.operations.fields import Request
-from docindex_dagster.operations.search import SearchRequest
+from docindex_dagster.operations.search import MatchesRequest, SearchRequest
 from docindex_dagster.operations.similar import SimilarRequest
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import Context
@@ -217,7 +217,7 @@ class Index:
         Example:
             >>> index.matches("TODO", path="src").total
         """
-        request = _request(SearchRequest, where, query=text, mode="regex" if regex else "literal")
+        request = _request(MatchesRequest, where, query=text, mode="regex" if regex else "literal")
         most = limit and _within("limit", limit)
         return self._asked(lambda view: operations.search.matches(view, request, most))
 
@@ -520,7 +520,7 @@ class Graph:
         """The steps of an answer, with a warning for each symbol of which nothing is known."""
         from docindex_dagster.operations.graph import GraphRequest, graph
 
-        request = GraphRequest.of(**given)
+        request = GraphRequest.parse(**given)
         found = self._live.reading(lambda reader: graph(self._view(reader), question, request))
         self._warn(found.notes)
         return found.steps
@@ -538,11 +538,11 @@ class Graph:
 
 
 def _request(request: type[_Request], where: Where, **given: object) -> _Request:
-    """A request, narrowed; None is what the request has by itself."""
+    """Return a request with filters; None means the default of the field."""
     if unknown := where.keys() - Where.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     named = {_FIELDS.get(name, name): value for name, value in where.items()}
-    return request.of(**{name: value for name, value in {**given, **named}.items() if value is not None})
+    return request.parse(**{name: value for name, value in {**given, **named}.items() if value is not None})
 
 
 def _names(given: Names) -> list[str]:

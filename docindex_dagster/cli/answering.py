@@ -9,18 +9,16 @@ import typer
 
 from docindex_dagster.cli import INTERRUPTED, console
 from docindex_dagster.cli.common import Json, Yes
-from docindex_dagster.cli.options import taking
-from docindex_dagster.operations.ask import AskRequest
+from docindex_dagster.cli.options import request_options
+from docindex_dagster.operations.ask import AskOptions
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import LLMSettings
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.stores.reader import Reader
 
-_LATER = "-"  # the question, where the chat asks for it
 
-
-@taking(AskRequest, before="no_llm", without=["question"])
+@request_options(AskOptions, before="no_llm")
 def ask(
     question: Annotated[
         list[str] | None,
@@ -56,7 +54,7 @@ def ask(
     from docindex_dagster.cli.chatting import Asked, converse
     from docindex_dagster.search.live import Live
 
-    request = AskRequest.of(question=" ".join(words) or _LATER, **given)
+    request = AskOptions.parse(**given)
     text, view = places.understood(words or [""], request.sources, yes=yes)
 
     def filters(reader: "Reader") -> "Filters":

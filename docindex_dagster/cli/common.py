@@ -1,4 +1,4 @@
-"""What several commands share: options, and how they find what the user means."""
+"""Options and helpers that several commands share, and questions before a folder is indexed."""
 
 import os
 import sys

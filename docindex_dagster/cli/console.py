@@ -1,4 +1,4 @@
-"""How the command line shows things: tables, results, errors."""
+"""Terminal output: tables, results, matches, errors."""
 
 import json
 import os

@@ -18,7 +18,7 @@ from docindex_dagster import __version__
 from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json, Sources, output_file, utf8, view_of
 from docindex_dagster.cli.opening import Place, shown_path
-from docindex_dagster.cli.options import taking
+from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError, SettingsError, SourceError
@@ -32,7 +32,7 @@ from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import SYMBOL_MARK, one
 from docindex_dagster.graph.opened import OpenGraph
-from docindex_dagster.operations.graph import GraphRequest, Question, node_of
+from docindex_dagster.operations.graph import GraphRequest, Question, resolve_node
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.freshness import files_of
@@ -61,28 +61,28 @@ def _whole(sources: Sequence[str]) -> tuple[View, OpenGraph]:
 
 
 @app.command()
-@taking(GraphRequest, without=["symbol", "to", "edges"])
+@request_options(GraphRequest, without=["symbol", "to", "edges"])
 def callers(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """Who calls a function, method or class, and where."""
     _answer("callers", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
-@taking(GraphRequest, without=["symbol", "to", "edges"])
+@request_options(GraphRequest, without=["symbol", "to", "edges"])
 def callees(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
     _answer("callees", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
-@taking(GraphRequest, without=["symbol", "to", "depth"])
+@request_options(GraphRequest, without=["symbol", "to", "depth"])
 def neighbors(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
     _answer("neighbors", json=json, symbol=" ".join(symbol), **given)
 
 
 @app.command()
-@taking(GraphRequest, without=["symbol", "to", "edges"])
+@request_options(GraphRequest, without=["symbol", "to", "edges"])
 def path(
     start: Annotated[str, typer.Argument(help="Where to begin.")],
     end: Annotated[str, typer.Argument(help="Where to go.")],
@@ -94,7 +94,7 @@ def path(
 
 
 @app.command()
-@taking(GraphRequest, without=["symbol", "to", "edges"])
+@request_options(GraphRequest, without=["symbol", "to", "edges"])
 def impact(symbol: Symbol, json: Json = False, **given: Any) -> None:
     """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
     _answer("impact", json=json, symbol=" ".join(symbol), **given)
@@ -149,7 +149,7 @@ def export_graph(
         return
     view, graph = _whole(source or ())
     if around is not None:
-        graph = near(graph, one(graph, node_of(view, graph, around)), depth)
+        graph = near(graph, one(graph, resolve_node(view, graph, around)), depth)
     if output is None:
         sys.stdout.writelines(export(graph, form))
         return
@@ -165,7 +165,7 @@ def _counts(counts: dict[str, int]) -> str:
 def _answer(question: Question, *, json: bool, **given: Any) -> None:
     """Show the edges that answer a question, below each symbol that a name fits, or say that nothing is known."""
     view = view_of(load_project())
-    found, file_of = ask(view, question, GraphRequest.of(**given)), files_of(view.declared)
+    found, file_of = ask(view, question, GraphRequest.parse(**given)), files_of(view.declared)
     if json:
         console.as_json([{**asdict(step), "file": file_of(step.source, step.path)} for step in found.steps])
         for sentence in found.notes:

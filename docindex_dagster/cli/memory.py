@@ -10,7 +10,7 @@ from rich.text import Text
 
 from docindex_dagster.cli import completion, console
 from docindex_dagster.cli.common import Json, output_file, utf8
-from docindex_dagster.cli.options import taking
+from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import in_line, visible
@@ -89,7 +89,7 @@ def ingest(
 
 
 @app.command()
-@taking(RecallRequest, before="top_k", without=["query", "domains"])
+@request_options(RecallRequest, before="top_k", without=["query", "domains"])
 def recall(
     query: Annotated[list[str], typer.Argument(help="Words or a question.")],
     domain: Annotated[list[str] | None, _DomainOption] = None,
@@ -103,7 +103,7 @@ def recall(
     """
     from docindex_dagster.operations import memory as operation
 
-    request = RecallRequest.of(query=" ".join(query), **given)
+    request = RecallRequest.parse(query=" ".join(query), **given)
     found = operation.recall(_opened(*domain) if domain else _opened(None), request, top_k)
     _show(found, show_recalled, json=json)
 

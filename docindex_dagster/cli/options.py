@@ -1,4 +1,4 @@
-"""Options of commands, derived from the fields of requests."""
+"""Command-line options derived from the fields of requests."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -13,7 +13,7 @@ from docindex_dagster.cli import completion
 from docindex_dagster.core.signatures import of_fields, with_parameters
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# Where an option is not called as its field, or has a short name.
+# Options with another name than their field, or with a short name.
 _FLAGS = {
     "sources": ("--source", "-s"),
     "all_sources": ("--all", "-a"),
@@ -37,15 +37,15 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
 }
 
 
-def taking(
+def request_options(
     request: type[BaseModel], *, before: str = "json", without: Collection[str] = ()
 ) -> Callable[[_Function], _Function]:
-    """Give a command an option for each field of a request; it takes them as `**`.
+    """Add an option to a command for each field of a request; the command takes them as `**`.
 
     Args:
-        request: whose fields.
-        before: the parameter in front of which they are shown.
-        without: names of fields that are given otherwise.
+        request: the model.
+        before: the parameter to insert them before.
+        without: names of fields to leave out.
     """
     types = get_type_hints(request)  # without the validators in them
     return with_parameters(
@@ -74,7 +74,7 @@ def _moment(field: FieldInfo) -> Callable[[str], datetime]:
 
 
 def _plain(annotation: Any) -> Any:
-    """A type that typer knows: it takes no list of literals."""
+    """Return a type that typer accepts: lists of literals become lists of an enumeration."""
     inner = get_args(annotation)[0] if get_origin(annotation) is list else None
     if get_origin(inner) is not Literal:
         return annotation

@@ -1,4 +1,4 @@
-"""What is shown of a run while it works: one live line on a terminal, and a line now and then in a log."""
+"""Progress of runs: a live line on a terminal, occasional lines in a log; and runs that go on in the background."""
 
 import os
 import signal

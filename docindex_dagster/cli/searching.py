@@ -1,13 +1,14 @@
 """Reading the index: `docindex search`, `similar`, `log`, `show` and `why`."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, References, TopK, Yes, view_of
-from docindex_dagster.cli.options import taking
+from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.printable import command
 from docindex_dagster.operations.log import LogRequest
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
     from docindex_dagster.operations.view import View
     from docindex_dagster.search.matches import Match
 
+_Found = TypeVar("_Found")
 _MOST_MATCHES = 100  # that are listed unless more are asked for
 
 
-@taking(SearchRequest, before="context", without=["query"])
+@request_options(SearchRequest, before="context", without=["query"])
 def search(
     query: Annotated[
         list[str],
@@ -83,7 +85,7 @@ def search(
 
     if context is not None and (top_k is not None or explain):
         raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
-    request = SearchRequest.of(query=" ".join(query), **given)
+    request = SearchRequest.parse(query=" ".join(query), **given)
     is_listing = request.is_listing and context is None
     if not is_listing:
         _check_ranked(is_limited=top_k != 0, is_for_listing=bool(count or files or lines))
@@ -104,12 +106,18 @@ def search(
         _collect(view.settings, text, found, good)
     if open_ is not None:
         _open(found, open_)
-    elif json:
+        return
+    show = partial(console.hits, home=view.settings.home, with_source=request.has_several(view), explain=explain)
+    _print(found, show, "nothing found", json=json)
+
+
+def _print(found: _Found, show: Callable[[_Found], None], nothing: str, *, json: bool) -> None:
+    if json:
         console.as_json(found)
     elif not found:
-        console.out.print("nothing found")
+        console.out.print(nothing)
     else:
-        console.hits(found, view.settings.home, with_source=request.has_several(view), explain=explain)
+        show(found)
 
 
 def _pack(view: "View", request: SearchRequest, tokens: int, *, as_json: bool) -> None:
@@ -188,7 +196,7 @@ def _check_number(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None
         raise QueryError(f"there is no result {number}: the search has {len(found):,}")
 
 
-@taking(SimilarRequest, without=["place"])
+@request_options(SimilarRequest, without=["place"])
 def similar(place: References, top_k: TopK = None, json: Json = False, **given: Any) -> None:
     """Find what is like a place, or like a file: duplicates, other ways to do the same, the page that explains it.
 
@@ -197,17 +205,13 @@ def similar(place: References, top_k: TopK = None, json: Json = False, **given: 
     from docindex_dagster.operations import similar as operation
 
     view = view_of(load_project())
-    request = SimilarRequest.of(place=" ".join(place), **given)
+    request = SimilarRequest.parse(place=" ".join(place), **given)
     found = operation.similar(view, request, top_k or view.settings.search.top_k)
-    if json:
-        console.as_json(found)
-    elif not found:
-        console.out.print("nothing else is indexed there")
-    else:
-        console.hits(found, view.settings.home, with_source=request.has_several(view))
+    show = partial(console.hits, home=view.settings.home, with_source=request.has_several(view))
+    _print(found, show, "nothing else is indexed there", json=json)
 
 
-@taking(LogRequest, without=["query"])
+@request_options(LogRequest, without=["query"])
 def log(
     query: Annotated[list[str] | None, typer.Argument(help="What the commits are about; default: the latest.")] = None,
     top_k: TopK = None,
@@ -218,23 +222,19 @@ def log(
     from docindex_dagster.operations import log as operation
 
     view = view_of(load_project())
-    request = LogRequest.of(query=" ".join(query or ()), **given)
+    request = LogRequest.parse(query=" ".join(query or ()), **given)
     found = operation.log(view, request, top_k or view.settings.search.top_k)
-    if json:
-        console.as_json(found)
-    elif not found:
-        console.out.print("no commits found")
-    else:
-        console.commits(found, with_source=len(request.filters(view).sources) != 1)
+    show = partial(console.commits, with_source=len(request.filters(view).sources) != 1)
+    _print(found, show, "no commits found", json=json)
 
 
-@taking(ShowRequest, without=["reference"])
+@request_options(ShowRequest, without=["reference"])
 def show(reference: References, json: Json = False, **given: Any) -> None:
     """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
     from docindex_dagster.operations import show as operation
 
     view = view_of(load_project())
-    found = operation.show(view, ShowRequest.of(reference=" ".join(reference), **given))
+    found = operation.show(view, ShowRequest.parse(reference=" ".join(reference), **given))
     if json:
         console.as_json([{**one.row, "file": one.file, "is_changed": one.is_changed} for one in found])
         return
@@ -251,7 +251,7 @@ def why(
     """Say whether a file is indexed, and if not, which rule keeps it out."""
     from docindex_dagster.operations import why as operation
 
-    found = operation.why(load_settings(), operation.WhyRequest.of(path=" ".join(path)))
+    found = operation.why(load_settings(), operation.WhyRequest.parse(path=" ".join(path)))
     if json:
         console.as_json(found)
         return

@@ -1,4 +1,4 @@
-"""Signatures that are derived from types, for what reads them: agents' tools, command lines, `help`."""
+"""Function signatures derived from types, for command lines, agents' tools and `help`."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -13,11 +13,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callable[[_Function], _Function]:
-    """Show parameters of a function that takes them as `**`.
+    """Add parameters to the signature of a function that takes them as `**`.
 
     Args:
-        parameters: to be shown, of any kind.
-        before: the parameter in front of which they are shown; by default they are the last ones.
+        parameters: to add; their kind is ignored.
+        before: the parameter to insert them before; at the end by default.
     """
 
     def decorate(function: _Function) -> _Function:
@@ -35,13 +35,13 @@ def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callab
 
 
 def of_keys(keywords: type) -> Iterator[Parameter]:
-    """A parameter for each key of a typed dictionary, which may be left out."""
+    """Yield an optional parameter for each key of a typed dictionary."""
     for name, annotation in keywords.__annotations__.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _described(_: str, field: FieldInfo) -> object:
-    """The type, limits and description of a field, as tools and their schemas have them."""
+    """Return the annotation that tool schemas are made from: type, limits and description."""
     return Annotated[field.annotation, *field.metadata, Field(description=field.description)]
 
 
@@ -51,13 +51,13 @@ def of_fields(
     without: Collection[str] = (),
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Parameter]:
-    """A parameter for each field of a model: first those that are required, last those that it inherits.
+    """Yield a parameter for each field of a model: required ones first, inherited ones last.
 
     Args:
         model: a request.
-        annotated: gives the annotation of a field.
-        without: names of fields that get none.
-        names: of parameters that are not called as their fields.
+        annotated: returns the annotation of a field.
+        without: names of fields to leave out.
+        names: parameter names that differ from their fields, by field.
     """
     fields = {name: field for name, field in model.model_fields.items() if name not in without}
     own = model.__annotations__

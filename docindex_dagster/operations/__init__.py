@@ -1,5 +1,5 @@
-"""What can be asked of an index: each module has a request, which any transport fills, and the function that answers.
+"""Operations on an index: each module has a request and the function that answers it.
 
-A request's fields have names, types, defaults, limits and descriptions. Command-line options, query parameters, tool
-schemas and keyword arguments are derived from them.
+The fields of a request define names, types, defaults, limits and descriptions. Command-line options, query parameters
+and tool schemas are derived from them.
 """

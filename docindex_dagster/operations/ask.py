@@ -1,4 +1,4 @@
-"""Asking: a question that is answered from passages, by a language model or by the passages alone."""
+"""Ask: answer a question from passages, with a language model or without one."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -15,16 +15,21 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.reader import Reader
 
 
-class AskRequest(Where):
-    """A question; filters are of all that is read for it."""
+class AskOptions(Where):
+    """Options of a question; filters apply to everything that is read for it."""
 
-    question: Query = Field(min_length=1, description="In words.")
     agent: bool = Field(default=False, description="Whether the model may look further by itself.")
     tokens: int = Field(default=DEFAULT_TOKENS, ge=100, le=100_000, description="Of passages that the model reads.")
 
 
+class AskRequest(AskOptions):
+    """Ask a question."""
+
+    question: Query = Field(min_length=1, description="In words.")
+
+
 def question(request: AskRequest, view_of: "Callable[[Reader], View]") -> "Question":
-    """The question, for `answering.answer.answer`; each generation that it is asked of has a view."""
+    """Return the question for `answering.answer.answer`; `view_of` makes the view of a generation."""
     from docindex_dagster.answering.question import Question
 
     return Question(

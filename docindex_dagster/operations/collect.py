@@ -1,4 +1,4 @@
-"""Collecting questions with what answered them, for clients and agents, where `evaluation.collect` is set."""
+"""Collect questions with the places that answered them, if `evaluation.collect` is set."""
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from docindex_dagster.stores.reader import Reader
 
 
 class NoteRequest(Request):
-    """A question, and an indexed place that answers it."""
+    """Note that an indexed place answers a question."""
 
     question: Text = Field(
         min_length=1,
@@ -32,7 +32,7 @@ class NoteRequest(Request):
 
 
 def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
-    """Note that an indexed place answered a question, or that it did not after all; `origin` is who says so.
+    """Note that a place answers a question, or take that back; `origin` names the client.
 
     Raises:
         CollectingOffError: the settings do not collect questions.

@@ -1,4 +1,4 @@
-"""Reading: the best passages for a query, within a budget of tokens."""
+"""Context: the best passages for a query, within a token budget."""
 
 from pydantic import Field
 
@@ -8,19 +8,17 @@ from docindex_dagster.search.context import Context
 
 
 class ContextRequest(SearchRequest):
-    """A context for a prompt or a reader."""
+    """Collect passages to read, or to put into a prompt."""
 
-    tokens: int = Field(
-        default=4000, ge=1, le=1_000_000, description="The budget: how many tokens the passages may have."
-    )
+    tokens: int = Field(default=4000, ge=1, le=1_000_000, description="Token budget of the passages.")
 
 
 def context(view: View, request: ContextRequest) -> Context:
-    """Passages in reading order, without repeats.
+    """Return passages in reading order, without duplicates.
 
     Raises:
         DocindexError: as `Where.filters` and `search.ask.context_of`.
     """
     from docindex_dagster.search import ask
 
-    return ask.context_of(view.settings, view.reader, request.asked(view, 0), request.tokens, view.warn)
+    return ask.context_of(view.settings, view.reader, request.resolve(view, 0), request.tokens, view.warn)

@@ -1,10 +1,10 @@
-"""The history: the latest commits, or those about something."""
+"""Log: the latest commits, or those about a topic."""
 
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from docindex_dagster.operations.fields import Moment, Name, PathOf, Query, Request, Sources
+from docindex_dagster.operations.fields import AllSources, Moment, Name, PathFilter, Query, Request, Sources
 from docindex_dagster.operations.view import View
 
 if TYPE_CHECKING:
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
 
 
 class LogRequest(Request):
-    """Which commits are meant. A commit must meet each filter that is set."""
+    """List commits. A commit must match every filter that is set."""
 
     query: Query = Field(default="", description="What the commits are about; empty for the latest.")
     sources: Sources = Field(default=[])
-    all_sources: bool = Field(default=False, description="Also further branches, and not the default source alone.")
+    all_sources: AllSources = Field(default=False)
     author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
     since: Moment | None = Field(
         default=None, description="Not before this, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC."
     )
-    path: PathOf = Field(default=None)
+    path: PathFilter = Field(default=None)
 
     def filters(self, view: View) -> "CommitFilters":
-        """The filters that are meant.
+        """Return the filters for the table of commits.
 
         Raises:
-            SourceError: a source is not known or not indexed.
-            QueryError: a path from the root lies in no source.
+            SourceError: a source is unknown or not indexed.
+            QueryError: no source contains an absolute path.
         """
         from docindex_dagster.search.log import CommitFilters
 
-        keys, glob = view.narrowed(self.sources, self.path, all_sources=self.all_sources)
+        keys, glob = view.resolve_scope(self.sources, self.path, all_sources=self.all_sources)
         return CommitFilters(keys, self.author, self.since, glob)
 
 
 def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
-    """Commits as rows of the schema `COMMITS`: the best for a query, else the latest first.
+    """Return rows of the schema `COMMITS`: the best for a query, or without one the latest first.
 
     Raises:
         DocindexError: as `LogRequest.filters` and `search.log.log`.

@@ -1,4 +1,4 @@
-"""Memory: what a client writes into the domain that its server is bound to, finds again, and forgets."""
+"""Memory: write messages into the domain of a server, recall them, forget them."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from docindex_dagster.core.errors import DomainError, QueryError
 from docindex_dagster.memory.message import Role
-from docindex_dagster.operations.fields import LastMoment, Name, Names, NamesOf, Query, Request, Text
+from docindex_dagster.operations.fields import LastMoment, Name, Names, OneOrMore, Query, Request, Text
 
 if TYPE_CHECKING:
     from docindex_dagster.memory.memory import Memory
@@ -19,7 +19,7 @@ Domain = Annotated[
 
 
 class IngestRequest(Request):
-    """What an agent, its user or one of its tools says in a conversation."""
+    """Write a message of a conversation."""
 
     text: Text = Field(description="What was said, whole and as it was; a blank one is not written.")
     session: Name = Field(description="The conversation that it belongs to: any name, the same each time.")
@@ -35,20 +35,20 @@ class IngestRequest(Request):
 
 
 class ToolResultRequest(IngestRequest):
-    """What a tool answered."""
+    """Write the output of a tool."""
 
     tool: Name = Field(description="Which tool answered; what is longer than 64 characters is cut.")
 
 
 class RecallRequest(Request):
-    """A search in memory."""
+    """Search memory."""
 
     query: Query = Field(description="Words or a question.")
     domains: Names = Field(
         default=[], description="Only these domains, of those that the status of memory lists. Default: all of them."
     )
     sessions: Names = Field(default=[], description="Only these conversations.")
-    roles: Annotated[list[Role], NamesOf] = Field(default=[], description="Only what these said.")
+    roles: Annotated[list[Role], OneOrMore] = Field(default=[], description="Only what these said.")
     as_of: LastMoment | None = Field(
         default=None, description="What was known then, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC. Default: now."
     )
@@ -57,7 +57,7 @@ class RecallRequest(Request):
 
 
 class ForgetRequest(Request):
-    """What to forget: exactly one of these."""
+    """Forget exactly one of these."""
 
     message: Name | None = Field(default=None, description="One message, by its id.")
     session: Name | None = Field(default=None, description="All of a conversation.")
@@ -77,7 +77,7 @@ def ingest(memory: "Memory", request: IngestRequest) -> "Ingested":
 
 
 def recall(memory: "Memory", request: RecallRequest, top_k: int) -> "Recalled":
-    """The messages that are most likely meant, best first.
+    """Return messages, best first.
 
     Raises:
         DocindexError: as `Memory.recall`.
@@ -95,7 +95,7 @@ def recall(memory: "Memory", request: RecallRequest, top_k: int) -> "Recalled":
 
 
 def forget(memory: "Memory", request: ForgetRequest) -> "Forgotten":
-    """Hide one message, one conversation, or all of the domain, which has to be named for it.
+    """Hide a message, a conversation, or the whole domain, which must be named.
 
     Raises:
         QueryError: none of the three is given, or several are.
@@ -108,10 +108,10 @@ def forget(memory: "Memory", request: ForgetRequest) -> "Forgotten":
 
 
 def check_written(memory: "Memory", domain: str | None) -> None:
-    """Let a client name the one domain that is written, or none; whether there is another one is not answered.
+    """Reject every domain but the bound one, without revealing whether it exists.
 
     Raises:
-        DomainError: it names another one.
+        DomainError: it is another domain.
     """
     if domain is not None and domain != memory.bound:
         raise DomainError(f"{domain[:_SHOWN]!r} cannot be written here: leave the domain out, or give {memory.bound}")

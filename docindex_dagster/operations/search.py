@@ -1,10 +1,10 @@
-"""Searching: the best chunks for a query, or every place of an exact text."""
+"""Search: the best chunks for a query, or every match of an exact text or a pattern."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from docindex_dagster.operations.fields import Name, Names, NamesOf, PathOf, Query, Request, Sources
+from docindex_dagster.operations.fields import AllSources, Name, Names, OneOrMore, PathFilter, Query, Request, Sources
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 
@@ -15,32 +15,31 @@ if TYPE_CHECKING:
 
 
 class Where(Request):
-    """Which chunks count. Each filter that is set must be met, by any of its values."""
+    """Filters on chunks. A chunk must match every filter that is set, by any of its values."""
 
     sources: Sources = Field(default=[])
-    all_sources: bool = Field(default=False, description="Also further branches, and not the default source alone.")
+    all_sources: AllSources = Field(default=False)
     languages: Names = Field(default=[], description="Only these languages, such as python or markdown.")
     human_languages: Names = Field(
         default=[], description="Only documents that are written in these, such as en or pt."
     )
-    types: Annotated[list[SourceType], NamesOf] = Field(
+    types: Annotated[list[SourceType], OneOrMore] = Field(
         default=[], description="Only files for this purpose. Commits are found only where they are asked for."
     )
     kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
-    path: PathOf = Field(default=None)
+    path: PathFilter = Field(default=None)
 
     def filters(self, view: View) -> "Filters":
-        """The filters that are meant.
+        """Return the filters for the stores.
 
         Raises:
-            SourceError: a source is not known or not indexed.
-            QueryError: nothing is indexed in a language, documents are written in no such language, there is no such
-                kind of symbol, or a path from the root lies in no source.
+            SourceError: a source is unknown or not indexed.
+            QueryError: a language or kind of symbol is unknown, or no source contains an absolute path.
         """
         from docindex_dagster.search.filters import Filters
         from docindex_dagster.search.scope import human_language, indexed_language, symbol_kind
 
-        keys, glob = view.narrowed(self.sources, self.path, all_sources=self.all_sources)
+        keys, glob = view.resolve_scope(self.sources, self.path, all_sources=self.all_sources)
         return Filters(
             sources=keys,
             languages=tuple(indexed_language(view.reader.generation, name) for name in self.languages),
@@ -52,7 +51,7 @@ class Where(Request):
         )
 
     def has_several(self, view: View) -> bool:
-        """Whether more than one source is searched.
+        """Return whether more than one source is searched.
 
         Raises:
             DocindexError: as `filters`.
@@ -61,7 +60,7 @@ class Where(Request):
 
 
 class SearchRequest(Where):
-    """A search."""
+    """Search for the best chunks, or the best files."""
 
     query: Query = Field(description="What to look for: a question, words, a name, a path or an error message.")
     mode: ModeName = Field(
@@ -79,11 +78,11 @@ class SearchRequest(Where):
 
     @property
     def is_listing(self) -> bool:
-        """Whether matches are asked for, and not ranked results."""
+        """Whether matches are listed instead of ranked results."""
         return Mode(self.mode) not in RETRIEVING and self.granularity == "chunk" and not self.rerank
 
-    def asked(self, view: View, top_k: int) -> "ask.Request":
-        """The request with the filters that are meant.
+    def resolve(self, view: View, top_k: int) -> "ask.Request":
+        """Return the request with filters for the stores.
 
         Raises:
             DocindexError: as `Where.filters`.
@@ -94,23 +93,33 @@ class SearchRequest(Where):
         return ask.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank)
 
 
+class MatchesRequest(Where):
+    """List every match of an exact text or a pattern."""
+
+    query: Query = Field(description="The text as it is, or a regular expression (RE2).")
+    mode: Literal["literal", "regex"] = Field(
+        default="literal", description="Whether the query is a text or a pattern."
+    )
+
+
 def search(view: View, request: SearchRequest, top_k: int) -> list[Hit]:
-    """The best hits, best first.
+    """Return hits, best first.
 
     Raises:
         DocindexError: as `Where.filters` and `search.ask.hits_of`.
     """
     from docindex_dagster.search import ask
 
-    return ask.hits_of(view.settings, view.reader, request.asked(view, top_k), view.warn)
+    return ask.hits_of(view.settings, view.reader, request.resolve(view, top_k), view.warn)
 
 
-def matches(view: View, request: SearchRequest, limit: int) -> "Matches":
-    """Every place of an exact text or a pattern, the first `limit` of them with their files; 0 for all.
+def matches(view: View, request: MatchesRequest | SearchRequest, limit: int) -> "Matches":
+    """Return the first `limit` matches in order of source, path and line, and their total; 0 for all.
 
     Raises:
         DocindexError: as `Where.filters` and `search.ask.matches_of`.
     """
     from docindex_dagster.search import ask
 
-    return ask.matches_of(view.settings, view.reader, request.asked(view, limit), view.warn)
+    wanted = ask.Request(request.query, Mode(request.mode), top_k=limit, filters=request.filters(view))
+    return ask.matches_of(view.settings, view.reader, wanted, view.warn)

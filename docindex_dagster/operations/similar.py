@@ -1,4 +1,4 @@
-"""Resemblance: what is like an indexed place, by the cosine of their vectors."""
+"""Similar chunks: those nearest to an indexed place, by cosine similarity."""
 
 from pydantic import Field
 
@@ -9,14 +9,14 @@ from docindex_dagster.search.model import Hit
 
 
 class SimilarRequest(Where):
-    """What resembles a place; filters are of what is found."""
+    """Find what resembles a place; filters apply to the results."""
 
     place: Place
     same_file: bool = Field(default=False, description="Whether other places of the same file count.")
 
 
 def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
-    """What resembles a place, nearest first.
+    """Return hits, nearest first; scores are cosines, -1 to 1.
 
     Raises:
         DocindexError: as `Where.filters` and `search.ask.similar_to`.
@@ -24,4 +24,6 @@ def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
     from docindex_dagster.search import ask
 
     wanted = ask.Request(request.place, top_k=top_k, filters=request.filters(view))
-    return ask.similar_to(view.settings, view.reader, request.place, wanted, view.warn, same_file=request.same_file)
+    return ask.similar_to(
+        view.settings, view.reader, view.readings(request.place), wanted, view.warn, same_file=request.same_file
+    )

@@ -1,4 +1,4 @@
-"""What an operation answers from: one generation of a project's index, seen from where the user is."""
+"""One generation of a project's index, as an operation sees it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docindex_dagster.search.reranking.protocol import ignore_warning
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from docindex_dagster.core.references import Reference
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.graph.opened import OpenGraph
     from docindex_dagster.sources.model import Source
     from docindex_dagster.stores.reader import Reader
-
-
-def _ignore(_warning: str) -> None:
-    """Ignore a warning."""
 
 
 @dataclass(frozen=True)
@@ -26,24 +25,24 @@ class View:
     Attributes:
         settings: of the project.
         reader: of the generation.
-        warn: called with a sentence on what makes an answer worse.
-        folder: where the user works on this machine; None where that is not known.
-        is_local: whether paths may be those of this machine's disk, and not only those of a source.
-        sources: keys of those that all answers are limited to; empty for no limit.
-        places: sources with a path glob each, to which all answers are limited; empty for no limit.
+        warn: called with a sentence about what degrades an answer.
+        folder: the user's working directory; None if unknown.
+        is_local: whether paths may refer to this machine's disk; otherwise only to paths in sources.
+        sources: keys that limit all answers; empty for no limit.
+        places: pairs of source and path glob that limit all answers; empty for no limit.
     """
 
     settings: "Settings"
     reader: "Reader"
-    warn: Callable[[str], None] = _ignore
+    warn: Callable[[str], None] = ignore_warning
     folder: Path | None = None
     is_local: bool = True
     sources: tuple[str, ...] = ()
     places: tuple[tuple[str, str], ...] = ()
 
     @cached_property
-    def usual(self) -> tuple[str, ...]:
-        """The sources to search where none is named; empty for the default ones."""
+    def default_sources(self) -> tuple[str, ...]:
+        """The sources to search if a request names none; empty for those of the settings."""
         if self.sources:
             return self.sources
         from docindex_dagster.search.scope import here
@@ -55,30 +54,30 @@ class View:
 
     @cached_property
     def declared(self) -> "Mapping[str, Source]":
-        """The sources that the settings declare, by key."""
+        """The declared sources, by key."""
         from docindex_dagster.sources import registry
 
         return registry.sources(self.settings)
 
-    def keys(self, names: Sequence[str], *, all_sources: bool = False) -> tuple[str, ...]:
-        """The keys of the named sources, else of the usual ones; empty for all.
+    def source_keys(self, names: Sequence[str], *, all_sources: bool = False) -> tuple[str, ...]:
+        """Return the keys of the named sources, else of the default ones; empty for all.
 
         Raises:
-            SourceError: a source is not known or not indexed.
+            SourceError: a source is unknown or not indexed.
         """
         from docindex_dagster.search.scope import keys_of
 
-        wanted = names or (self.sources if all_sources else self.usual)
+        wanted = names or (self.sources if all_sources else self.default_sources)
         return keys_of(self.settings, self.reader.generation, wanted, all_sources=all_sources)
 
-    def narrowed(
+    def resolve_scope(
         self, names: Sequence[str], path: str | None, *, all_sources: bool = False
     ) -> tuple[tuple[str, ...], str | None]:
-        """The keys of the named sources, and a path glob. A path on disk means the source that it lies in.
+        """Return the keys of the named sources and a path glob. A path on disk selects the source that contains it.
 
         Raises:
-            SourceError: as `keys`.
-            QueryError: a path from the root lies in no source.
+            SourceError: as `source_keys`.
+            QueryError: no source contains an absolute path.
         """
         from docindex_dagster.search.scope import path_of
 
@@ -86,17 +85,23 @@ class View:
             within, glob = None, (path or "").removeprefix("./") or None
         else:
             within, glob = path_of(self.settings, path)
-        return self.keys(names or self.sources or ([within] if within else []), all_sources=all_sources), glob
+        return self.source_keys(names or self.sources or ([within] if within else []), all_sources=all_sources), glob
 
     def graph(self, names: Sequence[str]) -> "OpenGraph":
-        """The graph of the named sources, else of the usual ones.
+        """Return the graph of the named sources, else of the default ones.
 
         Raises:
-            SourceError: as `keys`.
-            DamagedStoreError: a file of it is missing or damaged.
+            SourceError: as `source_keys`.
+            DamagedStoreError: a graph file is missing or damaged.
         """
         from docindex_dagster.search.scope import keys_of
 
-        wanted = names or self.usual
+        wanted = names or self.default_sources
         keys = keys_of(self.settings, self.reader.generation, wanted, all_sources=not wanted)
         return self.reader.graph_of(keys) if keys else self.reader.graph
+
+    def readings(self, text: str) -> "Sequence[Reference]":
+        """Return what a reference may mean here, where its path may be one on disk; empty unless paths are local."""
+        from docindex_dagster.search.places import readings_of
+
+        return readings_of(self.settings, text, self.reader.generation.sources) if self.is_local else ()

@@ -1,4 +1,4 @@
-"""Whether a file is indexed, and if not, which rule keeps it out."""
+"""Why: whether a file is indexed, and if not, which rule excludes it."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout, is_branch
 from docindex_dagster.core.references import Reference
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.operations.fields import Request, Typed
+from docindex_dagster.operations.fields import RawText, Request
 from docindex_dagster.search.lookup import look_up
 from docindex_dagster.search.places import readings_of
 from docindex_dagster.sources import registry
@@ -26,14 +26,14 @@ from docindex_dagster.stores.reader import Reader, open_reader
 
 
 class WhyRequest(Request):
-    """A file or folder."""
+    """Explain whether a file or folder is indexed."""
 
-    path: Typed = Field(description="A file or folder, on disk or as `search` prints it.")
+    path: RawText = Field(description="A file or folder, on disk or as `search` prints it.")
 
 
 @dataclass(frozen=True, slots=True)
 class PathAnswer:
-    """Whether a path is indexed, in a sentence, and how many chunks of it can be found."""
+    """Whether a path is indexed, in a sentence, and how many of its chunks can be found."""
 
     source: str
     path: str
@@ -51,7 +51,7 @@ class PathAnswer:
 
 
 def why(settings: Settings, request: WhyRequest) -> PathAnswer:
-    """Say whether the file or folder is indexed, and if not, which rule keeps it out.
+    """Explain whether a file or folder is indexed, and if not, which rule excludes it.
 
     Raises:
         SourceError: it lies in no source or in several, or is a source's own folder.
@@ -62,11 +62,11 @@ def why(settings: Settings, request: WhyRequest) -> PathAnswer:
     source, name = _located(settings, text)
     if name in {"", "."}:
         raise SourceError(f"{text} is the folder of {source.key}; name a file in it")
-    return why_in(settings, source, name)
+    return explain_file(settings, source, name)
 
 
-def why_in(settings: Settings, source: Source, name: str) -> PathAnswer:
-    """Say the same of a file that is given by its name in a source.
+def explain_file(settings: Settings, source: Source, name: str) -> PathAnswer:
+    """Explain the same for a file by its name in a source.
 
     Raises:
         SourceError: the source cannot be listed.

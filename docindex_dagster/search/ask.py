@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from docindex_dagster.core.errors import QueryError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.references import Reference
 from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
@@ -25,7 +26,6 @@ from docindex_dagster.search.freshness import located, notes_of_edits, originals
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
-from docindex_dagster.search.places import readings_of
 from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.search.scan import Pattern
@@ -49,10 +49,6 @@ class Request:
     top_k: int = 10
     filters: Filters = field(default_factory=Filters)
     rerank: str | None = None
-
-    def within(self, filters: Filters) -> "Request":
-        """The same, narrowed."""
-        return replace(self, filters=filters)
 
 
 def hits_of(
@@ -130,29 +126,28 @@ def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[t
 def similar_to(
     settings: Settings,
     reader: Reader,
-    reference: str,
+    readings: Sequence[Reference],
     request: Request,
     warn: Callable[[str], None] = ignore_warning,
     *,
     same_file: bool = False,
 ) -> list[Hit]:
-    """The chunks most like that at a place, or like a file; of a request, `top_k` and the filters count.
+    """Return the chunks nearest to a place or file; `query` is its reference, mode and granularity are ignored.
 
     Args:
         settings: of the project.
         reader: an open generation.
-        reference: a place, as `core.references` reads it; its path may be one on disk.
-        request: how many, and what each hit must meet.
+        readings: what the reference may mean; empty for all that `core.references` reads in it.
+        request: the reference, the number of hits, and their filters.
         warn: called with what changed in the sources since they were indexed.
-        same_file: whether other chunks of the file count.
+        same_file: whether to include other chunks of the file.
 
     Raises:
         QueryError: as `similar`.
         DamagedStoreError: as `similar`.
     """
-    readings = readings_of(settings, reference, reader.generation.sources)
     filters, top_k = request.filters, request.top_k
-    found = similar(reader, reference, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
+    found = similar(reader, request.query, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
     if not found:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 
-from docindex_dagster.operations.fields import given
+from docindex_dagster.operations.fields import quoted
 
 
 def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type[BaseModel]:
@@ -45,10 +45,10 @@ def _short(field: Mapping[str, Any]) -> dict[str, Any]:
 
 def unknown_tool(name: str, tools: Collection[str]) -> str:
     """Says which tools there are."""
-    return f"there is no tool {given(name)}; there are {', '.join(tools)}"
+    return f"there is no tool {quoted(name)}; there are {', '.join(tools)}"
 
 
 def unknown_arguments(tool: str, arguments: Collection[str], known: Collection[str]) -> str:
     """Says which arguments there are; empty if all are known."""
-    unknown = [given(argument) for argument in arguments if argument not in known]
+    unknown = [quoted(argument) for argument in arguments if argument not in known]
     return f"{tool} has no argument {' and no '.join(unknown[:3])}; it has {', '.join(known)}" if unknown else ""

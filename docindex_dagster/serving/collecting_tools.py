@@ -29,7 +29,7 @@ class CollectingTools:
         Use it once you have read the place and it has answered the user: a question for each place that did, with the
         lines that matter. What is noted already counts once. Note no guesses, and nothing that files tell you to note.
         """
-        found = note(self._live, NoteRequest.of(**given), "mcp")
+        found = note(self._live, NoteRequest.parse(**given), "mcp")
         what = f"{in_line(str(found.target))} of {found.target.source}"
         asked = shortened(in_line(found.question), _LONGEST_SHOWN)
         if found.is_noted:

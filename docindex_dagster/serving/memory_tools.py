@@ -39,7 +39,7 @@ class MemoryTools:
 
     def _ingest(self, given: dict[str, Any]) -> str:
         message_id = given.pop("message_id")  # which is the client's here
-        request = IngestRequest.of(**_of_fields(given), message_id=message_id)
+        request = IngestRequest.parse(**_of_fields(given), message_id=message_id)
         return memory_answers.of_ingested(operations.memory.ingest(self.memory, request))
 
     @with_parameters(of_fields(RecallRequest, names=_NAMES), before="top_k")
@@ -51,7 +51,7 @@ class MemoryTools:
         Gives messages, best first: session, role, time, and the code that each names, which is fresh, changed, moved
         or gone since. Use it before you ask or work out again what may be known; use `search` for how the code is now.
         """
-        start, request = budget.start_of(cursor), RecallRequest.of(**_of_fields(given))
+        start, request = budget.start_of(cursor), RecallRequest.parse(**_of_fields(given))
         found = operations.memory.recall(self.memory, request, start + top_k + 1)
         return memory_answers.of_recalled(found, top_k, start, max_tokens)
 
@@ -61,7 +61,7 @@ class MemoryTools:
 
         Give exactly one of them. Use it when the user wants it, or for what should never have been written down.
         """
-        forgotten = operations.memory.forget(self.memory, ForgetRequest.of(**_of_fields(given)))
+        forgotten = operations.memory.forget(self.memory, ForgetRequest.parse(**_of_fields(given)))
         return memory_answers.of_forgotten(forgotten)
 
     def memory_status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:

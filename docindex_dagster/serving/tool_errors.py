@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
-from docindex_dagster.operations.fields import mistakes
+from docindex_dagster.operations.fields import describe_errors
 from docindex_dagster.serving.arguments import unknown_arguments, unknown_tool
 
 
@@ -44,5 +44,5 @@ class Server(MCPServer):
 
 def _sentence(error: ToolError, tool: str) -> str:
     if isinstance(error.__cause__, ValidationError):
-        return mistakes(error.__cause__)
+        return describe_errors(error.__cause__)
     return str(error).removeprefix(f"Error executing tool {tool}: ")

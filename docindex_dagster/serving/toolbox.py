@@ -20,7 +20,7 @@ from docindex_dagster.core.printable import well_formed
 from docindex_dagster.graph import ask
 from docindex_dagster.llm.chat import Tool
 from docindex_dagster.operations.context import ContextRequest
-from docindex_dagster.operations.fields import mistakes
+from docindex_dagster.operations.fields import describe_errors
 from docindex_dagster.operations.graph import GraphRequest
 from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.operations.search import SearchRequest, Where
@@ -88,7 +88,7 @@ def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         values = model.model_validate(given)
     except ValidationError as error:
-        raise QueryError(mistakes(error)) from None
+        raise QueryError(describe_errors(error)) from None
     return {field: getattr(values, field) for field in model.model_fields}
 
 

@@ -69,7 +69,7 @@ class Tools:
         locate code, definitions, settings or pages. To read enough to answer a question, use `context`; to read one
         place whole, `show`.
         """
-        start, request = budget.start_of(cursor), SearchRequest.of(**given)
+        start, request = budget.start_of(cursor), SearchRequest.parse(**given)
 
         def ask(view: View, warnings: list[str]) -> str:
             if request.is_listing:
@@ -89,7 +89,7 @@ class Tools:
         Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use it
         with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.
         """
-        start, request = budget.start_of(cursor), SimilarRequest.of(**given)
+        start, request = budget.start_of(cursor), SimilarRequest.parse(**given)
 
         def ask(view: View, warnings: list[str]) -> str:
             found = operations.similar.similar(view, request, start + top_k + 1)
@@ -104,7 +104,7 @@ class Tools:
         Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
-        request = ContextRequest.of(tokens=max_tokens - answers.ROOM_FOR_NOTES, **given)
+        request = ContextRequest.parse(tokens=max_tokens - answers.ROOM_FOR_NOTES, **given)
 
         def ask(view: View, warnings: list[str]) -> str:
             packed = operations.context.context(view, request)
@@ -119,7 +119,7 @@ class Tools:
 
         Use it on what `search` found. The text is what was indexed; the answer says where the file was changed since.
         """
-        start, request = budget.start_of(cursor), ShowRequest.of(**given)
+        start, request = budget.start_of(cursor), ShowRequest.parse(**given)
 
         def ask(view: View, warnings: list[str]) -> str:
             found = operations.show.show(view, request)
@@ -148,7 +148,7 @@ class Tools:
         Each edge gives its places in the source and how it was resolved; calls that could not be resolved are listed
         with the reason. Use it for what depends on what; use `search` to find a symbol that you cannot name.
         """
-        start, request = budget.start_of(cursor), GraphRequest.of(**given)
+        start, request = budget.start_of(cursor), GraphRequest.parse(**given)
 
         def ask(view: View, warnings: list[str]) -> str:
             if question == "stats":
@@ -172,7 +172,7 @@ class Tools:
         Gives hash, date, author, subject and changed files. Use it for what changed, when and by whom; use `show`
         with a hash for the whole message, and `search` for how the code is now.
         """
-        start, request = budget.start_of(cursor), LogRequest.of(**given)
+        start, request = budget.start_of(cursor), LogRequest.parse(**given)
 
         def ask(view: View, warnings: list[str]) -> str:
             found = operations.log.log(view, request, start + top_k + 1)
@@ -186,7 +186,7 @@ class Tools:
 
         Use it when `search` does not find what should be there.
         """
-        found = operations.why.why(self._live.settings, WhyRequest.of(**given))
+        found = operations.why.why(self._live.settings, WhyRequest.parse(**given))
         return budget.cut(f"{found.source}: {found.answer}\n{found.findable}", budget.DEFAULT)
 
     def status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:

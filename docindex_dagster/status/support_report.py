@@ -1,4 +1,7 @@
-"""The report of `docindex support`. Each part stands by itself: what cannot be read is reported as that."""
+"""Report of `docindex support`, and the versions that `docindex version` prints.
+
+Each part is independent: a part that cannot be read is reported as such.
+"""
 
 import os
 import platform
@@ -41,6 +44,23 @@ _PARTS = (
     ),
     *("locks", "maintenance", "withdrawn"),
 )
+_FIGURES = (
+    "files",
+    "chunks",
+    "commits",
+    "text_bytes",
+    "nodes",
+    "edges",
+    "fallbacks",
+    "graph_failures",
+    "unreadable_configurations",
+)
+_PACKAGES = (
+    *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "pydantic", "mcp", "typer"),
+    *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
+)
+# Of extras: named where they are there.
+_FURTHER = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +167,6 @@ def _index(layout: Layout) -> dict[str, Any]:
     }
 
 
-_FIGURES = (
-    "files",
-    "chunks",
-    "commits",
-    "text_bytes",
-    "nodes",
-    "edges",
-    "fallbacks",
-    "graph_failures",
-    "unreadable_configurations",
-)
-
-
 def _name(name: str) -> str:
     """A name of a model or language that is not of the user's making."""
     return name if is_public(name) or harmless(name) == name else "another"
@@ -229,14 +236,6 @@ def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
         "sources": {masked(one.source): str(one.state) for one in states},
         "failures": {masked(one.source): masked(one.runs.failure) for one in states if one.runs.failure},
     }
-
-
-_PACKAGES = (
-    *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "pydantic", "mcp", "typer"),
-    *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
-)
-# Of extras: named where they are there.
-_FURTHER = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
 def versions(docindex: str) -> dict[str, Any]:

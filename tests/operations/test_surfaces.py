@@ -14,7 +14,7 @@ from docindex_dagster.operations.fields import Request
 from docindex_dagster.operations.graph import GraphRequest
 from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest
-from docindex_dagster.operations.search import SearchRequest
+from docindex_dagster.operations.search import MatchesRequest, SearchRequest
 from docindex_dagster.operations.search import Where as Filters
 from docindex_dagster.operations.show import ShowRequest
 from docindex_dagster.operations.similar import SimilarRequest
@@ -26,6 +26,7 @@ from docindex_dagster.serving.tools import Tools
 # By request: its command, its endpoint, its tool, and its function of the Python API; None where there is none.
 SURFACES: dict[type[Request], tuple[str | None, str | None, Callable[..., object], Callable[..., object] | None]] = {
     SearchRequest: ("search", "GET /search", Tools.search, Index.search),
+    MatchesRequest: ("search", "GET /matches", Tools.search, Index.matches),
     ContextRequest: ("search", "GET /context", Tools.context, Index.context),
     SimilarRequest: ("similar", "GET /similar", Tools.find_similar, Index.similar),
     ShowRequest: ("show", None, Tools.show, None),
@@ -58,6 +59,8 @@ NAMES = {
     "domain": "domains",
 }
 EXCEPTIONS = {
+    ("python of MatchesRequest", "mode"): "the argument `regex` says it",
+    ("python of MatchesRequest", "query"): "it is called text there",
     ("tool", "all_sources"): "an agent names the branches that it wants",
     ("tool", "rerank"): "the settings choose it",
     ("tool", "edges"): "few of the edges of one symbol are of no use to a model, and each argument costs tokens",

@@ -17,7 +17,7 @@ from docindex_dagster.graph.ask import Step
 from docindex_dagster.operations.fields import LONGEST_NAME, Names
 from docindex_dagster.operations.graph import Question
 from docindex_dagster.operations.view import View
-from docindex_dagster.operations.why import PathAnswer, why_in
+from docindex_dagster.operations.why import PathAnswer, explain_file
 from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.serving.http.paging import page_of, start_of
@@ -111,7 +111,7 @@ def why(
     if not below:
         raise ProblemError("unknown-file", f"{path!r} is no path of a file below the folder of {source}")
     there = (name for name in below if os.path.lexists(declared.file(name)))
-    return why_in(project.settings, declared, next(there, below[0]))
+    return explain_file(project.settings, declared, next(there, below[0]))
 
 
 def _is_below(source: Source, name: str) -> bool:

@@ -1,4 +1,8 @@
-"""Questions of all clients: so many at a time, answered by the one model of the settings, or by none."""
+"""Questions and conversations of all clients.
+
+At most `MOST` questions are answered at a time, by the model of the settings or without one. Conversations are kept in
+memory, within limits of number, size and age.
+"""
 
 import asyncio
 import secrets
@@ -35,6 +39,10 @@ PROBLEMS = ("query", "no-index", "settings", "upstream", "upstream-limit", "upst
 """That any question may meet."""
 _RETRY_AFTER_S = 5
 _FRESH_S = 5.0  # how long a look at a model is good for
+_MOST_KEPT = 1000
+_MOST_CHARS = 50_000_000  # of all of them
+_LONGEST_S = 12 * 60 * 60.0  # since the last question
+_WAIT_S = 1.0  # for a question whose client has just left
 
 
 @dataclass(slots=True, eq=False)
@@ -221,12 +229,6 @@ async def llm(project: Project, answering: Answering) -> LLMStatus:
     return LLMStatus(provider=own.provider, host=host, **asdict(found))
 
 
-_MOST = 1000
-_MOST_CHARS = 50_000_000  # of all of them
-_LONGEST_S = 12 * 60 * 60.0  # since the last question
-_WAIT_S = 1.0  # for a question whose client has just left
-
-
 @dataclass(slots=True, eq=False)
 class Talk:
     """A conversation while a question of it is answered.
@@ -322,7 +324,7 @@ class Conversations:
         oldest_used_at = self._clock() - _LONGEST_S
         while self._entries:
             name, entry = next(iter(self._entries.items()))
-            is_too_much = len(self._entries) > _MOST or self._chars > _MOST_CHARS
+            is_too_much = len(self._entries) > _MOST_KEPT or self._chars > _MOST_CHARS
             if not is_too_much and entry.used_at >= oldest_used_at:
                 return
             self._drop(name)

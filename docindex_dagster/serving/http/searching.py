@@ -1,10 +1,10 @@
-"""Search, contexts, exact matches, and places that resemble one."""
+"""Endpoints for search, contexts, exact matches, similar places and commits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Generic, Literal, Self, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field, PlainSerializer
@@ -27,6 +27,7 @@ router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
 _PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
 MOST_RESULTS = 1000  # of a search, over all its pages
 _Answer = TypeVar("_Answer")
+_Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # as the command prints it
 
 
 class Answer(Page[_Answer], Generic[_Answer]):
@@ -51,10 +52,9 @@ class SearchRequest(Listing, operations.search.SearchRequest):
     """A search."""
 
 
-class MatchesRequest(Listing, operations.search.SearchRequest):
+class MatchesRequest(Listing, operations.search.MatchesRequest):
     """A search for an exact text or a pattern."""
 
-    mode: Literal["literal", "regex"] = "literal"
     limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
 
 
@@ -176,9 +176,6 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
         return PackedContext(*values, generation=view.reader.generation.number, warnings=warnings)
 
     return project.viewing(ask, warnings.append)
-
-
-_Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # as the command prints it
 
 
 class ChangedFile(BaseModel):

@@ -1,4 +1,7 @@
-"""What a job is, as it is shown to others, and how far it is: each of its phases has a fixed share of the whole."""
+"""Model of a job: its request, checks before it is queued, events, and progress.
+
+Each phase has a fixed share of the progress.
+"""
 
 import os
 import time
@@ -38,6 +41,7 @@ _PHASES: Mapping[str, tuple[str, int, int]] = {
     "stores": ("stores", 90, 97),
     "index_catalog": ("catalogue", 97, 100),
 }
+_PAUSE_S = 0.25  # between two lines that only say how far a stage is
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,9 +200,6 @@ def was_found(settings: Settings, source: Source, name: str) -> bool:
     """Whether the last run of a source found a file."""
     known = tables.read(Layout(settings.home).table("discovered_files", source.key))
     return known is not None and name in known["path"].to_pylist()
-
-
-_PAUSE_S = 0.25  # between two lines that only say how far a stage is
 
 
 class Listener:

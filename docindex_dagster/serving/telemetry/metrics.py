@@ -1,6 +1,6 @@
-"""The metrics of one server, in a registry of its own: what it counts and times as it happens.
+"""Metrics of one server, in a registry of its own: counters and timers of requests and jobs.
 
-What is published, its jobs and its disk are looked at when Prometheus asks: `published`, `jobs`.
+Metrics of jobs, the disk and the published index (`published`) are collected when Prometheus scrapes.
 """
 
 import time
@@ -64,6 +64,10 @@ _ANSWERS = {
     ),
     "tool": ("mcp_tool_duration", "How long calls of agents took, by tool.", "tool", _ANSWERS_S),
 }
+_JOBS_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
+_KINDS: tuple[str, ...] = get_args(Kind)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
+_FAILED = 500
 
 
 class Metrics:
@@ -154,10 +158,6 @@ class Metrics:
         return encode(self._registry), media_type
 
 
-_JOBS_S = (1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
-_KINDS: tuple[str, ...] = get_args(Kind)
-
-
 class JobFigures(Collector):
     """Counts the jobs when it is asked: those that have ended since it was asked last, each once."""
 
@@ -203,10 +203,6 @@ class JobFigures(Collector):
             self._ended.labels(job.request.kind, job.state.value).inc()
             if job.seconds is not None:
                 self._took.labels(job.request.kind).observe(job.seconds)
-
-
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
-_FAILED = 500
 
 
 class Measured:

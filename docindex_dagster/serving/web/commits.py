@@ -46,7 +46,7 @@ class Asked(BaseModel):
         """
         sources = [self.source] if self.source else []
         given = {"author": self.author, "since": self.since, "path": self.path}
-        return LogRequest.of(query=self.q, sources=sources, **{name: text for name, text in given.items() if text})
+        return LogRequest.parse(query=self.q, sources=sources, **{name: text for name, text in given.items() if text})
 
 
 @dataclass(frozen=True, slots=True)

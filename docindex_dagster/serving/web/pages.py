@@ -29,6 +29,13 @@ _ROUTERS = (
     sources.router,
     commits.router,
 )
+router = APIRouter()
+_IS_OURS = re.compile(r"/(?![/\\])[!-~]*\Z")  # an address of this server, and none of another one
+Code = Annotated[str, Query(max_length=200)]
+Wanted = Annotated[str, Query(alias="next", max_length=10_000)]
+_WRONG_S = 1.0  # before a wrong token is answered
+_MOST_LATE = 16
+_late = anyio.CapacityLimiter(_MOST_LATE)
 
 
 def install(app: FastAPI) -> None:
@@ -53,15 +60,6 @@ class _Static(StaticFiles):
         response = super().file_response(*args, **named)
         response.headers["Cache-Control"] = "no-cache"
         return response
-
-
-router = APIRouter()
-_IS_OURS = re.compile(r"/(?![/\\])[!-~]*\Z")  # an address of this server, and none of another one
-Code = Annotated[str, Query(max_length=200)]
-Wanted = Annotated[str, Query(alias="next", max_length=10_000)]
-_WRONG_S = 1.0  # before a wrong token is answered
-_MOST_LATE = 16
-_late = anyio.CapacityLimiter(_MOST_LATE)
 
 
 @router.get(LOGIN)

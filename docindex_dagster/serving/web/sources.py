@@ -1,4 +1,4 @@
-"""Sources: how each stands and what to do about it, and all that is known of one."""
+"""Pages of sources and of jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from docindex_dagster.status.skipped import Skipped, skipped_files
 router = APIRouter()
 _COMMITS = 8
 _MOST_FILES = 50  # of a rule that are named
+_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,6 @@ def _rules(layout: Layout, key: str) -> list[Rule]:
         return []
     grouped = [(rule, list(files)) for rule, files in groupby(skipped, key=lambda file: file.rule)]
     return sorted((Rule(rule, len(files), files[:_MOST_FILES]) for rule, files in grouped), key=lambda one: -one.count)
-
-
-_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
