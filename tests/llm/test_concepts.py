@@ -212,8 +212,8 @@ def test_another_model_is_asked_anew(project, monkeypatch):
     ids=["wrong key", "broken", "garbage", "prose", "other JSON", "hanging", "broken off", "down"],
 )
 def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(project, how, why):
-    timeout_s = 0.3 if "delay_s" in how else 10.0
-    project.llm_options = f"concurrency = 2\ntimeout_s = {timeout_s}\nretries = 0"
+    patient = "concurrency = 2\ntimeout_s = 10\nretries = 0"
+    project.llm_options = patient.replace("10", "0.3") if "delay_s" in how else patient
     healthy = {name: getattr(project.llm, name) for name in how}
     for name, value in how.items():
         setattr(project.llm, name, value)
@@ -230,6 +230,7 @@ def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(p
 
     for name, value in healthy.items():
         setattr(project.llm, name, value)
+    project.llm_options = patient
     assert len(project.asked_meanwhile()) == 2
     assert project.relations == RELATIONS
     assert project.is_current
