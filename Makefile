@@ -38,7 +38,7 @@ demo: $(INSTALLED)  ## Index this project's documentation and code, search it, a
 	$(BIN)/docindex index
 	$(BIN)/docindex status
 	$(BIN)/docindex search "how does a sensor notice that a file changed" --top-k 3
-	$(BIN)/docindex search "StageTables" --mode bm25 --language python --top-k 2
+	$(BIN)/docindex search "StageEntry" --mode bm25 --language python --top-k 2
 	@echo
 	@echo "Search for something of your own:   $(BIN)/docindex search 'your words'"
 	@echo "Index another folder or repository: $(BIN)/docindex index PATH"
