@@ -217,3 +217,15 @@ def test_each_question_meets_the_settings_and_the_files_as_they_are_then(root):
         (root / "docindex.toml").write_text("nonsense")
         answer = api.get("/api/v1/sources")
         assert (answer.status_code, answer.json()["type"]) == (503, "/problems/settings")
+
+
+@pytest.mark.parametrize("address", ["similar?place=", "graph/neighbors?symbol="])
+def test_a_path_on_the_disk_of_the_server_is_not_looked_up(api, indexed, address):
+    assert command(indexed, "similar", str(indexed / "shop" / "tank.py"), "--same-file", "-k", "1")
+    answer = api.get(f"/api/v1/{address}{indexed}/shop/tank.py")
+    assert (answer.status_code, answer.json()["type"]) == (422, "/problems/query")
+
+
+@pytest.mark.parametrize("request_", [{"granularity": "file"}, {"rerank": "mmr"}, {"tokens": 5}])
+def test_matches_refuse_what_ranks_results(api, request_):
+    assert api.get("/api/v1/matches", params={"query": "pump", **request_}).status_code == 422
