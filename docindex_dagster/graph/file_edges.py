@@ -104,7 +104,7 @@ class FileEdges:
             self._add(self._symbol(unit, parent), "contains", (node, kind), at)
 
     def _import(self, one: Import) -> None:
-        here = self.unit.path, "file"
+        here, whole = (self.unit.path, "file"), one._replace(scope=FILE, member="")
         values = self.resolver.import_targets(
             self.unit, one._replace(scope=FILE, member=one.member if one.kind == "name" else "")
         )
@@ -112,7 +112,11 @@ class FileEdges:
             if value.kind == "module" and value.name == "" and value.path.endswith("/"):
                 self._add(here, "imports", (value.path, PACKAGE), one, value=value)
             elif value.kind == "external":
-                self._add(here, "imports", (f"{EXTERNAL}:{one.module.lstrip('.')}", EXTERNAL), one, value=value)
+                # A file of the source may offer what comes from elsewhere.
+                modules = [found for found in self.resolver.import_targets(self.unit, whole) if found.kind == "module"]
+                outside = (f"{EXTERNAL}:{one.module.lstrip('.')}", EXTERNAL)
+                for target in [(each.path, "file") for each in modules if not each.path.endswith("/")] or [outside]:
+                    self._add(here, "imports", target, one, value=value)
             elif value.path and value.path != self.unit.path:
                 self._add(here, "imports", (value.path, "file"), one, value=value)
                 if value.kind in _SYMBOLS:

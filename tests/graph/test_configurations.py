@@ -112,3 +112,23 @@ def test_what_another_process_is_sent_has_the_configurations_that_others_extend(
     kept = {row["path"] for row in without_code(chunks).to_pylist() if row["text"]}
 
     assert kept == {"tsconfig.json", "web.json"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "src/page.tsx": 'import { Menu } from "@/menu";\n',
+            "src/menu.tsx": 'import * as Primitive from "menus";\nexport const Menu = Primitive.Root;\n',
+            "tsconfig.json": CONFIG,
+        },
+        {"shop/cart.py": "from shop.compat import json\n", "shop/compat.py": "import json\n"},
+        {"page.js": "import { auth } from './lib/auth';\n", "lib/auth.js": "export { auth } from 'outside';\n"},
+    ],
+    ids=["an alias", "Python", "a relative path"],
+)
+def test_an_import_of_what_a_file_has_from_elsewhere_leads_to_the_file(files):
+    user, offering, *_ = files
+    found = imports(build_graph(chunks_of(files)))
+
+    assert [target for path, target in found if path == user] == [offering]
