@@ -39,6 +39,9 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
+_MOST_IMPLEMENTATIONS = 40
+_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
+
 
 def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
@@ -234,25 +237,16 @@ def reason(q: Queries, unit: Unit, call: CallSite) -> str:
             return "computed"
 
 
-_MOST_IMPLEMENTATIONS = 40
-_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
-
-
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
     """The methods that override one of the targets in a class of which its receiver may be.
 
     Of a class that a variable holds, the classes that are made from it.
     """
     found = [one for target in targets for one in _instead(q, call, target)]
-    if not found or _is_of_super(call.callee):
+    if not found or head(call.callee) is SUPER:  # a call of the base class by name, which nothing overrides
         return ()
     named = {(target.path, target.name) for target in targets}
     return _each_once(one for one in found if (one.path, one.name) not in named)
-
-
-def _is_of_super(callee: Expression) -> bool:
-    """Whether a call goes to the base class by name, which nothing overrides."""
-    return head(callee) is SUPER
 
 
 def _each_once(values: Iterable[Value]) -> Values:
@@ -275,10 +269,7 @@ def _instead(q: Queries, call: CallSite, target: Value) -> Values:
 
 def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
     """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
-    is_named = (
-        cls.resolution in {Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE}
-        or last_name(call.callee) == q.definition(cls).name
-    )
+    is_named = cls.resolution in _BY_NAME or last_name(call.callee) == q.definition(cls).name
     return "class" in q.rules(cls).wrappers.values() and not is_named
 
 
