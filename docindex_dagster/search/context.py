@@ -29,6 +29,10 @@ _FENCE = re.compile(r"`{3,}")
 _CUT = "…"
 _ABOUT_AS_GOOD = 0.7  # of the score of what did not fit
 _LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
+_LAST = "last"
+_SEEDS = 10  # of the best: walks in the graph begin there
+_FURTHER = 25  # chunks, at most, that no retriever found
+_GAIN = 0.5  # of the best score, for the chunk to which most of these lead
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +222,6 @@ def _as_markdown(passage: ContextPassage) -> str:
     fence = "`" * (longest + 1)
     place = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"
     return f"## {place}\n\n{about}\n\n{fence}{passage.language or ''}\n{passage.text}\n{fence}\n"
-
-
-_LAST = "last"
-_SEEDS = 10  # of the best: walks in the graph begin there
-_FURTHER = 25  # chunks, at most, that no retriever found
-_GAIN = 0.5  # of the best score, for the chunk to which most of these lead
 
 
 @spanned("gather")

@@ -24,6 +24,13 @@ _NAMED = (
 
 
 SIGNAL = "source"
+_ENGLISH = "en"
+_NAMES = frozenset({Kind.SYMBOL, Kind.PATH, Kind.ERROR})  # which are of no language
+# Folders that hold a folder for each language, beside what is translated.
+_FOLDERS = frozenset({"i18n", "intl", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
+_SUFFIX = re.compile(r"(?P<stem>.+?)[._-](?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?P<ending>\.\w+)")
+# Where Docusaurus keeps the translations of `docs`.
+_DOCUSAURUS = re.compile(r"(?:^|(?<=/))docusaurus-plugin-content-docs/current/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +94,6 @@ def _frequency(reader: Reader, name: str, sources: Sequence[str]) -> float:
     hits: Any = reader.searcher.search(Query.boolean_query([(Occur.Must, one) for one in (*words, within)]), limit=1)
     count: int = hits.count
     return count / max(1, sum(reader.generation.sources[key].chunks for key in sources))
-
-
-_ENGLISH = "en"
-_NAMES = frozenset({Kind.SYMBOL, Kind.PATH, Kind.ERROR})  # which are of no language
-# Folders that hold a folder for each language, beside what is translated.
-_FOLDERS = frozenset({"i18n", "intl", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
-_SUFFIX = re.compile(r"(?P<stem>.+?)[._-](?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?P<ending>\.\w+)")
-# Where Docusaurus keeps the translations of `docs`.
-_DOCUSAURUS = re.compile(r"(?:^|(?<=/))docusaurus-plugin-content-docs/current/")
 
 
 def page_of(path: str, language: str) -> str:
