@@ -140,8 +140,8 @@ STORES = Stage(
 def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
     """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
 
-    What the model's last publication wrote is searched, whether it took over yet or not, and only this source's rows:
-    exactly if they are few, even if searches of the whole index are approximate.
+    It searches what the model's last publication wrote, even if that has not taken over yet. Only the rows of the
+    source are searched: exactly if they are few, even if searches of the whole index are approximate.
     """
     from docindex_dagster.search.engine import search  # most runs publish nothing
     from docindex_dagster.search.filters import Filters

@@ -1,4 +1,9 @@
-"""Words of a query that name a source, as in "cookies in flask": they say where to look, and not what for."""
+"""What a query says of where to look: words that name a source, as in "cookies in flask", and its language.
+
+Of a page that is indexed in several languages, a search shows the translation in the language of the query.
+Translations are recognized by their paths, of which one part names a language: `docs/de/install.md` and
+`docs/en/install.md`, `README.zh-CN.md` and `README.md`.
+"""
 
 import re
 from collections import defaultdict

@@ -270,6 +270,8 @@ def quoted(text: str) -> str:
 def necessary(regex: str) -> str:
     """The longest text known to be in all that a pattern matches, empty where none is.
 
+    RE2 finds an exact text several times as fast as Arrow does, and faster again than a pattern.
+
     What is not understood says nothing: of groups, alternatives and flags no text is given. None holds a line's end.
     """
     runs = [""]
