@@ -58,9 +58,9 @@ def leave(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
     """Leave what was extracted from files as they were cut, beside what an earlier run left and nobody has taken.
 
     Args:
-        run: of which these are.
+        run: the run that cut the files.
         files: the `discovered_files`.
-        rows: what was extracted now.
+        rows: the references that were extracted now.
     """
     if not rows.num_rows:
         return
