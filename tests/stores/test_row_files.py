@@ -206,6 +206,7 @@ def test_a_file_that_was_damaged_when_it_was_read_is_read_again_once_it_is_whole
     generation = open_reader(layout).generation
     parts = row_files.open_parts(layout, generation, damaged.by_file, lambda _: pytest.fail("the table is asked"))
     assert sum(len(at) for _, at in parts.of_source(KEY)) == source.chunks
+    assert f"{KEY}/{source.version}" not in parts.by_file  # the rows of the table
 
 
 def test_a_store_of_before_has_none_and_gets_them_with_the_next_publication(layout):
