@@ -243,10 +243,15 @@ def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
     Of a class that a variable holds, the classes that are made from it.
     """
     found = [one for target in targets for one in _instead(q, call, target)]
-    if not found or head(call.callee) is SUPER:  # a call of the base class by name, which nothing overrides
+    if not found or _is_of_super(call.callee):
         return ()
     named = {(target.path, target.name) for target in targets}
     return _each_once(one for one in found if (one.path, one.name) not in named)
+
+
+def _is_of_super(callee: Expression) -> bool:
+    """Whether a call goes to the base class by name, which nothing overrides."""
+    return head(callee) is SUPER
 
 
 def _each_once(values: Iterable[Value]) -> Values:
