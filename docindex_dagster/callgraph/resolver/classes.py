@@ -154,10 +154,14 @@ def as_member(q: Queries, owner: Value, unit: Unit, member: ir.Definition) -> It
     for value in q.defined(unit, member, Resolution.RECEIVER):
         if value.kind != "function":
             yield value
-        elif member.id in unit.properties:
+        elif _is_property(unit, member):
             yield from q.returned(value.holding(held))
         else:
             yield value.holding(held)
+
+
+def _is_property(unit: Unit, member: ir.Definition) -> bool:
+    return member.id in unit.properties
 
 
 def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
