@@ -16,7 +16,7 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.search.query import FUNCTION_WORDS
 from docindex_dagster.stores.analysis import stems, terms
 
-_WORDS_OF = re.compile(r"\w+")
+_WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"\w_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # a name by its form: snake_case, camelCase, HTTPError
 _CALLED = re.compile(r"(\w+)\(")
 _QUOTED = re.compile(r'"([^"\n]+)"|„([^“”\n]+)[“”]|“([^”\n]+)”|«([^»\n]+)»')
@@ -62,7 +62,7 @@ class Searched:
         """Take a text apart."""
         called = f"{name or ''} {path}"
         return cls(
-            identifiers=frozenset(_WORDS_OF.findall(text)) | frozenset(_WORDS_OF.findall(name or "")),
+            identifiers=frozenset(_WORD.findall(text)) | frozenset(_WORD.findall(name or "")),
             calls=frozenset(_CALLED.findall(text)),
             words=frozenset(stems(list({*terms(text), *terms(called)}))),
             text=flat(text),
@@ -77,8 +77,8 @@ def evidence_of(text: str, code: str = "") -> Evidence:
     """What a claim says, and code that stands before it as a quote."""
     pieces = [found[2] for found in CODE_SPAN.finditer(text)] + ([code] if code else [])
     prose = CODE_SPAN.sub(" ", text)
-    written = [word for piece in pieces for word in _WORDS_OF.findall(piece)]
-    spoken = _WORDS_OF.findall(prose)
+    written = [word for piece in pieces for word in _WORD.findall(piece)]
+    spoken = _WORD.findall(prose)
     names = [word for word in spoken if _COMPOUND.search(word)]
     words = {word.lower() for word in spoken if not _COMPOUND.search(word)} - FUNCTION_WORDS
     quotes = (flat("".join(quoted)).rstrip(_STOPS) for quoted in _QUOTED.findall(prose))
@@ -87,12 +87,16 @@ def evidence_of(text: str, code: str = "") -> Evidence:
         calls=frozenset(name for piece in pieces for name in _CALLED.findall(piece)),
         words=frozenset(stems([word for word in words if word[1:]])),
         quotes=tuple(quote for quote in quotes if quote.count(" ") >= _LEAST_QUOTED - 1),
-        code=tuple(flat(piece) for piece in pieces if len(_WORDS_OF.findall(piece)) >= _LEAST_CODE),
+        code=tuple(flat(piece) for piece in pieces if len(_WORD.findall(piece)) >= _LEAST_CODE),
     )
 
 
 def shares(evidence: Evidence, passages: Sequence[Searched]) -> list[float]:
-    """How much of a claim each passage has."""
+    """How much of a claim each passage has, from 0 to 1.
+
+    Each name, word and quote counts by how rare it is among the passages (inverse document frequency). Words count for
+    little: an answer is written in words of its own, and repeats names.
+    """
     have = [0.0] * len(passages)
     whole = 0.0
     for weight, holders in _holders(evidence, passages):

@@ -224,9 +224,9 @@ class MarkReader:
     """Reads an answer piece by piece."""
 
     def __init__(self) -> None:
-        self._begins_at = 0  # where what is pending stands in the answer
+        self._begins_at = 0  # offset of the pending text in the answer
         self._pending = ""
-        self._parsed = 0  # characters of it
+        self._parsed = 0  # characters of the pending text
         self._code = ""  # the last block, if it was code
 
     def feed(self, piece: str) -> list[Mark]:

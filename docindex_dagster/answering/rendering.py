@@ -1,9 +1,8 @@
-"""A checked answer, shown; and an answer without a model: the best passages, and how to set a model.
+"""Checked answers as text and HTML, and answers without a model: the best passages, and how to set a model.
 
-Nothing in an answer becomes a link but the marks that name a passage.
+In HTML, only the marks that name a passage become links.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from html import escape
 from itertools import groupby
@@ -11,13 +10,12 @@ from itertools import groupby
 from docindex_dagster.answering.citations import Citation, State
 from docindex_dagster.answering.markdown import blocks, parser, plain_lines
 from docindex_dagster.answering.passages import Passage
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.printable import fence_around, in_line, visible
 
 _SIGNS = {State.SUPPORTED: "", State.DOUBTFUL: "?", State.UNCHECKED: "", State.MISSING: " missing"}
 _BEST = 5
 _MOST_LINES = 12  # of each
 _LINES_BEFORE = 3  # the one that matches best
-_FENCE = re.compile(r"`{3,}")
 NO_MODEL = "No language model is set, so these are the best passages as they are."
 HOW_TO_SET = """\
 [llm]
@@ -82,7 +80,7 @@ def extractive(passages: Sequence[Passage], history: str = "", *, is_model_set: 
 
 
 def _shown(passage: Passage) -> str:
-    """Its place and the lines around the one that matches best, and then its mark, which so stands for a quote."""
+    """The place of a passage, the lines around its best match, and its citation mark."""
     lines = passage.text.split("\n")
     first = 0
     if passage.has_exact_lines and passage.line > passage.start_line:
@@ -97,5 +95,5 @@ def _shown(passage: Passage) -> str:
 
 
 def _fenced(text: str, language: str = "") -> str:
-    fence = "`" * (max((len(run) for run in _FENCE.findall(text)), default=2) + 1)
+    fence = fence_around(text)
     return f"{fence}{language}\n{text}\n{fence}"

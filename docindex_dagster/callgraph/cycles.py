@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 _MOST_A_QUERY = 4
 FEWEST_STEPS = 4  # fewer are followed again as soon as compared
 _MOST_FOLLOWED = 2_000_000  # queries, in all cycles
+Mark = tuple[int, int, int, int]
+"""A place in a trail: how many queries were followed, known and stored before, and the steps."""
 
 
 @dataclass(eq=False, slots=True)
@@ -36,10 +38,6 @@ class Course(NamedTuple):
     lowest: int  # level
     is_cut: bool  # it led too deep
     is_short: bool  # callers were not asked that could have been
-
-
-Mark = tuple[int, int, int, int]
-"""A place in a trail: how many queries were followed, known and stored before, and the steps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -54,6 +54,8 @@ SORTS = (
     "mounted",
 )
 """What is looked for in all files, each in the table of this name."""
+_PLACE = ("line", "byte")
+_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _PLACE}
 
 
 class Taker(NamedTuple):
@@ -279,10 +281,6 @@ def namespaces(unit: Unit) -> list[str]:
     """The namespaces that a file adds to: its own, and those that are written as blocks in it."""
     blocks = {definition.qualified for definition in unit.definitions.values() if definition.kind == "module"}
     return sorted({unit.namespace, *(unit.full_name(block) for block in blocks)})
-
-
-_PLACE = ("line", "byte")
-_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _PLACE}
 
 
 def key_of(*parts: str) -> int:

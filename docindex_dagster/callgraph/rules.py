@@ -25,46 +25,48 @@ Arguments = tuple[TypeRef, ...]
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """What a language alone means by what it says: functions in its module, which the resolver asks where there is one.
+    """The semantics that only one language has: functions of its module, which the resolver asks if there is one.
 
-    What they give counts, and of None what all languages have in common.
+    Where a hook returns None, the rules that all languages share decide.
     """
 
-    # What a file says, before that is put in order; its definitions, each where it is seen; the namespace of a path.
+    # Rewrite what a file says before it is indexed; place each definition where it is visible; derive the namespace of
+    # a file from its path.
     prepared: Callable[[FileIR], FileIR] | None = None
     placed: Callable[[Mapping[str, Definition]], Iterable[Definition]] | None = None
     namespace: Callable[[str], str] | None = None
-    # What the names are by which a place names what is around it; what it calls `this`, and whether functions that
-    # stand in one another in a class call the same so.
+    # What a name means that refers to the code around it, such as `super`; what `this` is; whether nested functions in
+    # a class share it.
     itself: Callable[[Queries, Unit, str, str], Sequence[Value] | None] | None = None
     this: Callable[[Queries, Unit, str], Sequence[Value] | None] | None = None
     shares_this: Callable[[Unit, Sequence[Definition]], bool] | None = None
-    # What a name is in other files without an import, and in a file that neither defines nor assigns it; what a macro
-    # is, where those have names of their own; the likely name of a package that is imported without one.
+    # What a name means in other files without an import, and in a file that neither defines nor assigns it; what the
+    # name of a macro means, if macros have their own; the likely name of a package that is imported without one.
     shared: Callable[[Queries, Unit, str], Iterable[Value]] | None = None
     top: Callable[[Queries, Unit, str, Resolution], list[Value]] | None = None
     macros: Callable[[Queries, Unit, str], Iterable[Value]] | None = None
     package: Callable[[str], str] | None = None
-    # What decorators make of a function; the function whose result is a parameter; whether two functions are one.
+    # What decorators make of a function; the function whose result a parameter receives; whether two functions are
+    # clauses of one.
     decorated: Callable[[Queries, Unit, Definition], Iterable[Value]] | None = None
     given: Callable[[Queries, Unit, Definition, str], Value | None] | None = None
     is_clause: Callable[[Queries, Value, Value], bool] | None = None
-    # Members: by the object as it is written; before classes are looked into, and where none has one; of a function;
-    # what methods of the library give to blocks.
+    # Members: by the expression of the object; before classes are searched; where no class has one; of a function; what
+    # library methods pass to blocks.
     attribute: Callable[[Queries, Unit, Expression, str], Sequence[Value] | None] | None = None
     member: Callable[[Queries, Value, str], Sequence[Value] | None] | None = None
     missing: Callable[[Queries, Value, str, Sequence[Value]], Sequence[Value]] | None = None
     of_function: Callable[[Queries, Value, str], Sequence[Value]] | None = None
     iterated: Callable[[Queries, Value, str], Values] | None = None
-    # Whether a call runs what is found, or only reads it; what one is that reaches nothing; what runs when a value is
-    # called, and what that gives; whether a function returns the object whose method it is.
+    # Whether a call runs its target or only reads it; what a call is that reaches nothing; what runs when a value is
+    # called, and what that returns; whether a function returns its own object.
     is_called: Callable[[Queries, Unit, Expression, Value], bool] | None = None
     unreached: Callable[[Expression], Values] | None = None
     runs: Callable[[Queries, Value], Sequence[Value] | None] | None = None
     result: Callable[[Queries, Unit, Value], Sequence[Value] | None] | None = None
     returns_itself: Callable[[Unit, Value, Sequence[Expression], Expression], bool] | None = None
-    # What a method of the library gives; the arguments of a type that say what it holds; what a value holds, and an
-    # object that is no iterator or container.
+    # What a library method returns; the arguments of a type that say what it holds; what a value holds, and what an
+    # object holds that is neither an iterator nor a container.
     library_result: Callable[[Value], Iterable[Value] | None] | None = None
     held: Callable[[str, Arguments], Arguments] | None = None
     elements: Callable[[Queries, Value], Sequence[Value]] | None = None
@@ -73,7 +75,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of a language: what several set, or several parts of the resolver ask; and its hooks."""
+    """The rules of a language, which several languages set or several parts of the resolver read, and its hooks."""
 
     family: str  # languages whose names meet
     find: Find = lambda *_: ()  # where imports lead that name files
@@ -132,3 +134,8 @@ class Rules:
     is_curried: bool = False  # what is given fewer arguments than it takes is still the function
     has_untyped_fields: bool = False  # fields are only named, and are what objects are written with
     hooks: Hooks = field(default_factory=Hooks)
+
+
+def first_of_result(name: str, arguments: Arguments) -> Arguments:
+    """The arguments of a type that say what it holds: of a result the first."""
+    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments

@@ -34,6 +34,26 @@ NODES: Sequence[type[TypeRef | Expression]] = (TypeRef, *get_args(Expression))
 """What stands among the types and expressions of a file; of a class, its number is its position here."""
 
 Change = Callable[[Any], Any]
+# Raise it with every change of what is extracted from the same file, or of how a row holds it.
+REFERENCES_VERSION = "7"
+# The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
+MADE_WITH = b"docindex.references"
+# Sorted by path. Of a file whose structure cannot be had, `content` is empty, and `problem` says why.
+REFERENCES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("content_hash", pa.string(), nullable=False),
+        pa.field("language", pa.string(), nullable=False),
+        pa.field("problem", pa.string()),
+        pa.field("content", pa.large_binary(), nullable=False),
+    ]
+)
+MOST_DEEP = 100
+"""What is made of more levels is not followed: its expression is unknown, and of its type the name is left."""
+_SAME_FILE = ("path", "content_hash", "language")
+_LANGUAGES = pa.array(sorted(filter(holds_symbols, {*LANGUAGES, *HOSTS})), pa.string())
+# A file that a slow or unlucky moment cost its structure is tried again.
+_PASSING = r"^(time-out|crash|changed): "
 
 
 class Fields(NamedTuple):
@@ -92,27 +112,6 @@ def _same(value: Any) -> Any:
 
 def _is_row(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, tuple) and kind is not tuple
-
-
-# Raise it with every change of what is extracted from the same file, or of how a row holds it.
-REFERENCES_VERSION = "7"
-# The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
-MADE_WITH = b"docindex.references"
-
-# Sorted by path. Of a file whose structure cannot be had, `content` is empty, and `problem` says why.
-REFERENCES = pa.schema(
-    [
-        pa.field("path", pa.string(), nullable=False),
-        pa.field("content_hash", pa.string(), nullable=False),
-        pa.field("language", pa.string(), nullable=False),
-        pa.field("problem", pa.string()),
-        pa.field("content", pa.large_binary(), nullable=False),
-    ]
-)
-
-
-MOST_DEEP = 100
-"""What is made of more levels is not followed: its expression is unknown, and of its type the name is left."""
 
 
 class Extracted(NamedTuple):
@@ -310,12 +309,6 @@ def _lists(read: Change) -> Change:
     return lists
 
 
-_SAME_FILE = ("path", "content_hash", "language")
-_LANGUAGES = pa.array(sorted(filter(holds_symbols, {*LANGUAGES, *HOSTS})), pa.string())
-# A file that a slow or unlucky moment cost its structure is tried again.
-_PASSING = r"^(time-out|crash|changed): "
-
-
 def as_table(rows: pa.Table, made_with: str) -> pa.Table:
     """Rows as a table that says what they were made with, stamped with its data version."""
     marked = rows.replace_schema_metadata({MADE_WITH: made_with.encode()})
@@ -335,7 +328,7 @@ def usable(table: pa.Table | None, made_with: str) -> pa.Table:
 def settled(references: pa.Table) -> pa.Table:
     """The rows of which another try would give the same."""
     passing = pc.match_substring_regex(references["problem"], _PASSING)
-    return references.filter(pc.invert(pc.fill_null(passing, False)))  # noqa: FBT003 the value
+    return references.filter(pc.invert(pc.fill_null(passing, fill_value=False)))
 
 
 def is_settled(references: pa.Table) -> bool:

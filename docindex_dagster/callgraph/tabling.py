@@ -21,16 +21,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
-from docindex_dagster.callgraph.cycles import (
-    FEWEST_STEPS,
-    Answer,
-    Course,
-    Cycle,
-    Cycles,
-    Mark,
-    Trail,
-    is_disjoint,
-)
+from docindex_dagster.callgraph.cycles import FEWEST_STEPS, Answer, Course, Cycle, Cycles, Mark, Trail, is_disjoint
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")

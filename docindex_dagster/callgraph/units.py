@@ -39,6 +39,12 @@ from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holde
 from docindex_dagster.callgraph.rules import Rules
 
 _CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
+# Methods by which something is put into a collection; it is what they are given last.
+_FILLING_NAMES = """
+    append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
+    addLast addFirst push_front emplace setdefault << on connect store prepend
+"""
+_FILLING = frozenset(_FILLING_NAMES.split())
 
 
 class Place(Protocol):
@@ -351,14 +357,6 @@ def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Defini
         return imported._replace(scope=FILE) if imported.scope else imported
     # What is written in a function knows it by its name alone.
     return imported._replace(scope=importing.qualified if importing.kind in FUNCTIONS else importing.id)
-
-
-# Methods by which something is put into a collection; it is what they are given last.
-_FILLING_NAMES = """
-    append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
-    addLast addFirst push_front emplace setdefault << on connect store prepend
-"""
-_FILLING = frozenset(_FILLING_NAMES.split())
 
 
 def contents_of(calls: Iterable[CallSite]) -> Iterator[Assignment]:

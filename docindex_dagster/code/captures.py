@@ -44,6 +44,10 @@ if TYPE_CHECKING:
 
 _DEFINITION = "definition"
 _DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time quadratic in n
+_INDENT_LIMIT = 1000  # bytes
+_TO_CODE = re.compile(rb"[ \t\f\r]*(?:\n(?P<indent>[ \t\f\r]*))?")  # on the same line or the next
+_TERMINATOR = re.compile(rb"[ \t]*;")
+_BLANKS = re.compile(rb"[ \t]*")
 
 
 @dataclass(slots=True)
@@ -205,12 +209,6 @@ def _span(nodes: "list[Node]") -> tuple[int, int]:
 
 def _first(parts: "_Parts", name: str) -> "Node | None":
     return parts[name][0] if name in parts else None
-
-
-_INDENT_LIMIT = 1000  # bytes
-_TO_CODE = re.compile(rb"[ \t\f\r]*(?:\n(?P<indent>[ \t\f\r]*))?")  # on the same line or the next
-_TERMINATOR = re.compile(rb"[ \t]*;")
-_BLANKS = re.compile(rb"[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)

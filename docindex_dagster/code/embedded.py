@@ -57,6 +57,18 @@ _CSHARP = re.compile(
     re.DOTALL,
 )
 _ACCESSORS = re.compile(rb"\{\s*(?:\w+\s+)?(?:get|set|init)\s*;[^{}]*\}")
+_COMPONENT = re.compile(rb"[A-Z][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?=[\s/>])")
+_NAME = re.compile(rb"\s*[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\s*")
+_TAGS = frozenset({"start_tag", "self_closing_tag"})
+_LOOP = re.compile(rb"v-for\s*=\s*[\"'][^\"']*?\s(?:in|of)\s")
+_VUE_HANDLER = re.compile(rb"@|v-on:")
+_SVELTE_HANDLER = re.compile(rb"on(?::|[a-z]+\s*=)")
+# What holds an expression and declares no name.
+_SVELTE_HOLDERS = frozenset(
+    {"expression", "html_expr", "const_expr", "debug_expr", "if_start_expr", "else_if_expr", "key_start_expr"}
+)
+_SVELTE_EXPRESSIONS = frozenset({"raw_text_each", "raw_text_await"})
+_ASTRO_EXPRESSIONS = frozenset({"attribute_js_expr", "permissible_text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,20 +247,6 @@ _TEMPLATED: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
     {"ejs": _TEMPLATE, "embeddedtemplate": _TEMPLATE, "php": _PHP}
 )
 """Languages of templates of pages, with what is code of the server in them."""
-
-
-_COMPONENT = re.compile(rb"[A-Z][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?=[\s/>])")
-_NAME = re.compile(rb"\s*[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*\s*")
-_TAGS = frozenset({"start_tag", "self_closing_tag"})
-_LOOP = re.compile(rb"v-for\s*=\s*[\"'][^\"']*?\s(?:in|of)\s")
-_VUE_HANDLER = re.compile(rb"@|v-on:")
-_SVELTE_HANDLER = re.compile(rb"on(?::|[a-z]+\s*=)")
-# What holds an expression and declares no name.
-_SVELTE_HOLDERS = frozenset(
-    {"expression", "html_expr", "const_expr", "debug_expr", "if_start_expr", "else_if_expr", "key_start_expr"}
-)
-_SVELTE_EXPRESSIONS = frozenset({"raw_text_each", "raw_text_await"})
-_ASTRO_EXPRESSIONS = frozenset({"attribute_js_expr", "permissible_text"})
 
 
 def _write_vue(source: bytearray, data: bytes, root: "Node") -> None:

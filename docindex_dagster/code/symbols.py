@@ -4,6 +4,18 @@ import re
 from dataclasses import dataclass
 from inspect import cleandoc
 
+_DOCSTRING_LIMIT = 2000
+_LINE_LIMIT = 300
+# Of texts with single spaces: commas before closing brackets, and spaces inside of brackets.
+_BRACKETS = ((", )", " )"), (", ]", " ]"), (", }", " }"), ("( ", "("), ("[ ", "["), (" )", ")"), (" ]", "]"))
+_BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
+_OPENING = re.compile(r"/\*+!?")
+_STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
+_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
+_XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
+_QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
+
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
@@ -33,20 +45,6 @@ SYMBOL_KINDS = (
     *("class", "constant", "enum", "function", "impl", "interface", "macro", "method", "module", "property"),
     *("struct", "trait", "type", "union"),
 )
-
-
-_DOCSTRING_LIMIT = 2000
-_LINE_LIMIT = 300
-
-# Of texts with single spaces: commas before closing brackets, and spaces inside of brackets.
-_BRACKETS = ((", )", " )"), (", ]", " ]"), (", }", " }"), ("( ", "("), ("[ ", "["), (" )", ")"), (" ]", "]"))
-_BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
-_OPENING = re.compile(r"/\*+!?")
-_STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
-_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
-_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
-_XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
-_QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
 
 
 def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:

@@ -27,6 +27,7 @@ _JSON_ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _HALF = re.compile(r"[\ud800-\udfff]")
+_BACKTICKS = re.compile(r"`{3,}")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421"}
@@ -45,6 +46,11 @@ def well_formed(text: str) -> str:
 def well_formed_json(json: bytes) -> bytes:
     """JSON whose every escape stands for a character: half a surrogate pair, which does not, is replaced."""
     return _JSON_ESCAPE.sub(lambda found: rb"\ufffd" if found[1] else found[0], json)
+
+
+def fence_around(text: str) -> str:
+    """The backticks that fence a text in Markdown: more than any run of them in the text."""
+    return "`" * (max(map(len, _BACKTICKS.findall(text)), default=2) + 1)
 
 
 def visible(text: str) -> str:

@@ -1,13 +1,12 @@
 """Documents that are transformed: their blocks are written anew, as plain Markdown, and found in their file."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 
+from docindex_dagster.core.printable import fence_around
 from docindex_dagster.documents.model import MAX_TITLE, Block
 
-_BACKTICKS = re.compile(r"`{3,}")
 _NEAR = 20_000  # characters
 
 
@@ -20,8 +19,7 @@ def heading(title: str, level: int, start_line: int, end_line: int) -> Block:
 
 def fenced(code: str, language: str, start_line: int, end_line: int) -> Block:
     """Code between fences longer than any run of backticks inside it."""
-    longest = max((len(run) for run in _BACKTICKS.findall(code)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_around(code)
     return Block("code", f"{fence}{language}\n{code}\n{fence}", start_line, end_line)
 
 

@@ -4,7 +4,7 @@ They are of the newest commits of which the index is made, so whatever learns fr
 before them. A commit is indexed, too, and so is what a change log says of it: neither may answer the question that it
 is. Searches leave out commits, and hits in documents that say what changed do not count (`questions.py`).
 
-No question is of a program's commit, nor a phrase that would fit any change, or that says what was done to the files
+Commits by bots are left out, and so are subjects that would fit any change, or that say what was done to the files
 rather than what they are about.
 """
 

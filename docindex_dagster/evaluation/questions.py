@@ -138,5 +138,5 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
 
 
 def is_account(path: str, source_type: str) -> bool:
-    """Whether a file is such a document, by its path."""
+    """Whether a file is a document that says what changed, such as a change log, by its path."""
     return source_type == "doc" and _ACCOUNT.search(path) is not None

@@ -42,6 +42,7 @@ from docindex_dagster.graph.source_graph import (
 
 if TYPE_CHECKING:
     from docindex_dagster.graph.build import Content
+
 _CONCEPTS = "concepts"
 # In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
 # references, why it is not complete, if it is not, and whether the plan wanted one.

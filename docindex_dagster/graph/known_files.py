@@ -1,8 +1,8 @@
 """What an update of a graph goes on from: what the graph says of its files, and the units that this process made last.
 
 Of a file, the graph says what it was made from, what it offered and what it looked at. To read a file back and lay out
-what it says takes longer than to resolve it, and an edit of one file looks into many others. In a process that goes on,
-as one that watches, these are mostly the same ones each time.
+what it says takes longer than to resolve it, and an edit of one file looks into many others. In a process that watches,
+these are mostly the same ones each time.
 """
 
 from array import array

@@ -19,6 +19,12 @@ from docindex_dagster.sources.classify import classify_name
 _ENDINGS = (".py", ".pyi", ".js", ".ts", ".tsx", ".jsx", ".mjs", ".go", ".rs", ".java", ".kt", ".rb", ".php", ".cs")
 _ROOTS = frozenset({"src", "lib", "python", "packages", "pkg"})
 _ACROSS = 0.9  # how much an edge into another source is to be believed: the name alone decides
+_DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".markdown", ".adoc", ".txt", ".ipynb")
+_FIRST_PAGES = ("index", "README", "readme", "_index")
+_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
+_FILE = re.compile(r"[^:]*\.\w{1,8}")
+_NO_HEADING = "link to the file, which has no such heading"
+_ELSEWHERE, _PLAIN, _HEADING_MISSED = 0.9, 0.7, 0.8
 
 
 def linked(nodes: pa.Table, triples: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -88,14 +94,6 @@ def dotted(node: str) -> str:
     while parts and parts[0] in _ROOTS:
         parts = parts[1:]
     return ".".join([*parts, qualified.partition("~")[0]])
-
-
-_DOCUMENTS = (".md", ".mdx", ".rst", ".html", ".markdown", ".adoc", ".txt", ".ipynb")
-_FIRST_PAGES = ("index", "README", "readme", "_index")
-_NOT_IN_ANCHORS = re.compile(r"[^\w\- ]")
-_FILE = re.compile(r"[^:]*\.\w{1,8}")
-_NO_HEADING = "link to the file, which has no such heading"
-_ELSEWHERE, _PLAIN, _HEADING_MISSED = 0.9, 0.7, 0.8
 
 
 class _Target(NamedTuple):

@@ -18,7 +18,6 @@ from docindex_dagster.core.schemas import NODES, TRIPLES
 # Raise it when the same chunks and references give another graph.
 GRAPH_VERSION = "18"
 
-
 FROM_PARSE = "parse"
 """How an edge was found that the source text says: nothing was guessed."""
 

@@ -1,8 +1,8 @@
-"""The stages that cut the files of a source into chunks, and that keep what these files say about names, for the graph.
+"""The stages that cut the files of a source into chunks, and that extract what these files say about names.
 
 The workers that cut a file extract its references from the same tree. The stage of the chunks leaves them in a table of
-its own, which is there until the stage of the references has written its table: so nothing is lost, and nothing parsed
-twice, where a run ends between the two, or each is a process.
+its own, until the stage of the references has written its table: so nothing is lost or parsed twice if a run ends
+between the two, or if each has a process of its own.
 """
 
 from collections.abc import Mapping
@@ -58,9 +58,9 @@ def leave(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
     """Leave what was extracted from files as they were cut, beside what an earlier run left and nobody has taken.
 
     Args:
-        run: of which these are.
+        run: the run that cut the files.
         files: the `discovered_files`.
-        rows: what was extracted now.
+        rows: the references that were extracted now.
     """
     if not rows.num_rows:
         return

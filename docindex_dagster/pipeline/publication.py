@@ -15,9 +15,6 @@ from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import provisional
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, well_known
-from docindex_dagster.search.engine import search
-from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.model import Mode
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.difference import Difference
@@ -31,6 +28,7 @@ _NAME, _GRAPH = "stores", "knowledge_graph"
 _LANCE, _TANTIVY = "lancedb_table", "tantivy_index"
 _GOLDEN = "golden_query_finds_itself"
 _SAMPLE = ("path", "start_line", "chunk_type", "qualified_name")
+_WITHIN = 10
 
 
 def revision_of(run: SourceRun) -> str | None:
@@ -69,8 +67,6 @@ def _golden(run: SourceRun, published: Publication) -> str:
     """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
     if not published.is_new:
         return ""
-    from docindex_dagster.pipeline.publication import golden_query  # it loads what searches need
-
     try:
         return golden_query(run.layout, run.key, run.load_embedder)
     except Exception as error:  # noqa: BLE001 it is reported as a failed check
@@ -141,15 +137,16 @@ STORES = Stage(
 )
 
 
-_WITHIN = 10
-
-
 def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
     """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
 
-    What the model's last publication wrote is searched, whether it took over yet or not, and only this source's rows:
-    exactly if they are few, even if searches of the whole index are approximate.
+    It searches what the model's last publication wrote, even if that has not taken over yet. Only the rows of the
+    source are searched: exactly if they are few, even if searches of the whole index are approximate.
     """
+    from docindex_dagster.search.engine import search  # most runs publish nothing
+    from docindex_dagster.search.filters import Filters
+    from docindex_dagster.search.model import Mode
+
     reader = open_written(layout, embedder().name)
     narrowed = {key: one for key, one in reader.generation.sources.items() if key == source}
     reader = replace(reader, generation=replace(reader.generation, sources=narrowed))  # others need not be read

@@ -2,17 +2,17 @@
 
 Nothing is repeated: overlapping and adjoining chunks of a file become one passage, and a text that
 stands in several places is taken from the first. Passages come in reading order: files by their best chunk, and within
-a file from its top.
+a file from its top. Before they are packed, `gathered` adds what the graph links to the best hits: what they call and
+who calls them, the class that they extend, the test that shows their use.
 """
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from docindex_dagster.core.errors import DamagedStoreError
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import fence_around, in_line
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import walk
@@ -25,10 +25,13 @@ from docindex_dagster.search.reranking.protocol import ignore_warning
 from docindex_dagster.stores.analysis import stems
 from docindex_dagster.stores.damage import reading_stores
 
-_FENCE = re.compile(r"`{3,}")
 _CUT = "…"
 _ABOUT_AS_GOOD = 0.7  # of the score of what did not fit
 _LEAST_TOKENS = 32  # a smaller rest of a chunk says nothing
+_LAST = "last"
+_SEEDS = 10  # of the best: walks in the graph begin there
+_FURTHER = 25  # chunks, at most, that no retriever found
+_GAIN = 0.5  # of the best score, for the chunk to which most of these lead
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,16 +217,9 @@ def _as_markdown(passage: ContextPassage) -> str:
     notes += [CHANGED] if passage.stale else []
     notes += ["cut"] if passage.is_cut else []
     about = "; ".join([what, *([passage.language] if passage.language else []), *notes])
-    longest = max((len(run) for run in _FENCE.findall(passage.text)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_around(passage.text)
     place = f"{passage.source} {in_line(passage.path)}:{passage.start_line}-{passage.end_line}"
     return f"## {place}\n\n{about}\n\n{fence}{passage.language or ''}\n{passage.text}\n{fence}\n"
-
-
-_LAST = "last"
-_SEEDS = 10  # of the best: walks in the graph begin there
-_FURTHER = 25  # chunks, at most, that no retriever found
-_GAIN = 0.5  # of the best score, for the chunk to which most of these lead
 
 
 @spanned("gather")

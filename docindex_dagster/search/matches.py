@@ -26,6 +26,9 @@ _FILES_A_LOOK = 64  # that are read together
 _COLUMNS = ["source", "path", "start_byte", "end_byte"]
 _LONGEST_LINE = 300  # characters that are shown of a line
 _BEFORE = 80  # of them before the match
+_TEXTS_BYTES = 1 << 20  # of files that are looked at together
+_MARK = "x"
+_OF_BYTES = r"\C"  # matches a part of a character, which no text is
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +226,6 @@ def _pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
             continue
         pieces[-1] = (pieces[-1][0], [*pieces[-1][1], text[known - start :]], end)
     return [(line, b"".join(parts).decode(errors="replace")) for line, parts, _ in pieces]
-
-
-_TEXTS_BYTES = 1 << 20  # of files that are looked at together
-_MARK = "x"
-_OF_BYTES = r"\C"  # matches a part of a character, which no text is
 
 
 def totals(files: Sequence[File], pattern: Pattern, patience: Patience) -> Iterator[int]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+CHANGED = "changed since it was indexed"
+"""What every surface says of a file or source that differs from the index."""
+
 
 class Mode(StrEnum):
     """Which retrievers answer; the last two read every text."""
@@ -31,9 +34,6 @@ class Granularity(StrEnum):
 
 GranularityName = Literal["chunk", "file"]
 SourceType = Literal["doc", "code", "test", "config", "commit"]  # what a file is for, or a commit
-
-CHANGED = "changed since it was indexed"
-"""What every surface says of a file or source that differs from the index."""
 
 
 @dataclass(frozen=True, slots=True)

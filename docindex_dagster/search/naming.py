@@ -1,4 +1,9 @@
-"""Words of a query that name a source, as in "cookies in flask": they say where to look, and not what for."""
+"""What a query says of where to look: words that name a source, as in "cookies in flask", and its language.
+
+Of a page that is indexed in several languages, a search shows the translation in the language of the query.
+Translations are recognized by their paths, of which one part names a language: `docs/de/install.md` and
+`docs/en/install.md`, `README.zh-CN.md` and `README.md`.
+"""
 
 import re
 from collections import defaultdict
@@ -24,6 +29,13 @@ _NAMED = (
 
 
 SIGNAL = "source"
+_ENGLISH = "en"
+_NAMES = frozenset({Kind.SYMBOL, Kind.PATH, Kind.ERROR})  # which are of no language
+# Folders that hold a folder for each language, beside what is translated.
+_FOLDERS = frozenset({"i18n", "intl", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
+_SUFFIX = re.compile(r"(?P<stem>.+?)[._-](?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?P<ending>\.\w+)")
+# Where Docusaurus keeps the translations of `docs`.
+_DOCUSAURUS = re.compile(r"(?:^|(?<=/))docusaurus-plugin-content-docs/current/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +99,6 @@ def _frequency(reader: Reader, name: str, sources: Sequence[str]) -> float:
     hits: Any = reader.searcher.search(Query.boolean_query([(Occur.Must, one) for one in (*words, within)]), limit=1)
     count: int = hits.count
     return count / max(1, sum(reader.generation.sources[key].chunks for key in sources))
-
-
-_ENGLISH = "en"
-_NAMES = frozenset({Kind.SYMBOL, Kind.PATH, Kind.ERROR})  # which are of no language
-# Folders that hold a folder for each language, beside what is translated.
-_FOLDERS = frozenset({"i18n", "intl", "l10n", "lang", "langs", "languages", "locale", "locales", "translations"})
-_SUFFIX = re.compile(r"(?P<stem>.+?)[._-](?P<tag>[A-Za-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(?P<ending>\.\w+)")
-# Where Docusaurus keeps the translations of `docs`.
-_DOCUSAURUS = re.compile(r"(?:^|(?<=/))docusaurus-plugin-content-docs/current/")
 
 
 def page_of(path: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""What is known of code beyond its words: which of the chunks that retrievers found are likely to be meant.
+"""Fusing the rankings of the retrievers, then ranking by what is known of code beyond its words.
 
 Each signal multiplies or adds to the score; its contribution is what the score gained or lost by it.
 """
@@ -263,6 +263,9 @@ def fuse(
     most: int | None = None,
 ) -> list[Scored]:
     """Rank by the weighted sums over retrievers; equal sums in the order of ids.
+
+    Each adds its reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009), and the share of its best score: by ranks
+    alone, a retriever that is sure of its first answer would count no more than one that has found fifty alike.
 
     A retriever that gave as many as it was asked for may have left a chunk out that is as good as its last one; so
     that is what the score of such a chunk is taken to be.

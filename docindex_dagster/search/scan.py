@@ -29,6 +29,15 @@ _OF_TEXT_ENDS = re.compile(r"\\[Az]")  # of a pattern that may be there only in 
 _PRIVATE = range(0xE000, 0xF900)
 # What may hold a parenthesis that is not a group's: quoted text, an escaped character, a class; then those that are.
 _PARTS = re.compile(r"\\Q.*?(?:\\E|$)|\\.|\[\^?\]?(?:\[:\w+:\]|\\.|[^\]\\])*\]|\(\?P?<\w+>|\(\?|\(", re.DOTALL)
+_SPECIAL = re.compile(r"[^0-9A-Za-z_\u0080-\U0010ffff]")
+# Parts of a pattern: an escaped character, a class, the beginning of a group, a number of repeats, or one character.
+_PIECES = re.compile(
+    r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?:|\?P?<\w+>|\?)?|\{\d+(?:,\d*)?\}|.", re.DOTALL
+)
+_REPEATED = ("?", "*", "+")
+_UNKNOWN = ("(?", r"\Q", r"\E")  # flags, and quoted text
+_NO_CHARACTERS = (".", "^", "$", ")", "\n", "\r")
+_ESCAPED = (*"dDwWsSbBAztnrfva\n\r",)  # they stand for one of several characters, for none, or are not taken up
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,17 +262,6 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
     return [(place[-1], float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
 
 
-_SPECIAL = re.compile(r"[^0-9A-Za-z_\u0080-\U0010ffff]")
-# Parts of a pattern: an escaped character, a class, the beginning of a group, a number of repeats, or one character.
-_PIECES = re.compile(
-    r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\((?:\?:|\?P?<\w+>|\?)?|\{\d+(?:,\d*)?\}|.", re.DOTALL
-)
-_REPEATED = ("?", "*", "+")
-_UNKNOWN = ("(?", r"\Q", r"\E")  # flags, and quoted text
-_NO_CHARACTERS = (".", "^", "$", ")", "\n", "\r")
-_ESCAPED = (*"dDwWsSbBAztnrfva\n\r",)  # they stand for one of several characters, for none, or are not taken up
-
-
 def quoted(text: str) -> str:
     """A pattern that matches a text as it is."""
     return _SPECIAL.sub(lambda found: r"\x00" if found[0] == "\0" else f"\\{found[0]}", text)
@@ -271,6 +269,8 @@ def quoted(text: str) -> str:
 
 def necessary(regex: str) -> str:
     """The longest text known to be in all that a pattern matches, empty where none is.
+
+    RE2 finds an exact text several times as fast as Arrow does, and faster again than a pattern.
 
     What is not understood says nothing: of groups, alternatives and flags no text is given. None holds a line's end.
     """

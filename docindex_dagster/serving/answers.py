@@ -4,12 +4,11 @@ What comes out of indexed files is data to who reads an answer. It stands in fen
 at the beginning of each line, or in a line of its own without characters that steer.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.printable import fence_around, in_line, visible
 from docindex_dagster.documents.model import page_range
 from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.ask import Step, without_repeats
@@ -33,7 +32,6 @@ _DAY = len("2026-01-01")
 _FILES = 10  # of one commit
 _SHORT_HASH = 10
 _NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
-_FENCE = re.compile(r"`{3,}")
 
 
 def page_of(
@@ -300,8 +298,7 @@ def _about(shown: ShownChunk, first: int, file: str | None) -> str:
 
 def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple[str, int]:
     """As many lines as fit, in a fence; where none does, the beginning of the first. And how many fit."""
-    longest = max((len(run) for line in lines for run in _FENCE.findall(line)), default=2)
-    fence = "`" * (longest + 1)
+    fence = fence_around("\n".join(lines))
     about = budget.cut(about, room // 2)
     inside = room - budget.tokens(f"{about}\n\n{fence}{language}\n\n{fence}")
     sizes = budget.sizes([f"{line}\n" for line in lines])

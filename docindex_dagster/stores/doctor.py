@@ -1,6 +1,6 @@
 """Checking that a generation is whole: its stores agree with each other, and the published one with the tables.
 
-One that is whole can be gone back to.
+A rollback publishes the previous generation only if it passes these checks.
 """
 
 from collections.abc import Callable, Iterator

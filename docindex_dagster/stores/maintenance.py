@@ -220,8 +220,8 @@ def _rows_of_sources(parts: Parts, keys: Sequence[str]) -> Iterator[pa.Table]:
         yield rows.slice(start, row_files.ROWS_A_BATCH)
 
 
-def naming(current: Generation, base: Generation, packed: Mapping[str, str]) -> Generation:
-    """The current generation, which names the packs of those sources that are as `base` has them."""
+def with_packs(current: Generation, base: Generation, packed: Mapping[str, str]) -> Generation:
+    """The current generation with the packs of those sources that have not changed since `base`."""
     same = {key: name for key, name in packed.items() if current.sources.get(key) == base.sources[key]}
     named = {key: replace(current.sources[key], pack=name, rows=()) for key, name in same.items()}
     return replace(current, sources={**current.sources, **named})
@@ -338,7 +338,7 @@ class _Work:
             current = self._current()
             if current is None:
                 return None
-            maintained = naming(current, self.base, packed)
+            maintained = with_packs(current, self.base, packed)
             if copy is not None:
                 copy = copy.brought_to(current)
                 copy.verify()

@@ -164,7 +164,7 @@ MUTANTS = (
     Mutant("bounds of Python", "what a type parameter is bound by", f"{LIBRARY}:bounded", None),
     Mutant("parts of tuples", "of Python: each goes to a name", f"{VARIABLES}:unpacked", UNKNOWN),
     Mutant("wrappers", "types whose members are those of what they hold", RULES, without("wrappers", {})),
-    Mutant("leading arguments", "of Rust: Result holds its first argument", f"{LANGUAGE}.rust:_held", Argument(1)),
+    Mutant("leading arguments", "Result holds its first argument", "callgraph.rules:first_of_result", Argument(1)),
     Mutant("methods that give itself", "clone, borrow, tap and their like", RULES, without("same")),
     Mutant("objects that run", "`__call__` and its like", RULES, without("runs", ())),
     Mutant("types in comments", "@param, @return and @var", f"{STATEMENTS}:_documented", NOTHING),

@@ -1,5 +1,7 @@
 """The golden query: what was just published must be found by its own text, at a cost that others do not raise."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,3 +77,8 @@ def test_a_source_that_is_not_published_has_nothing_to_find(layout):
     publish(layout, ONE)
 
     assert golden_query(layout, "library/unknown", StaticEmbedder) == ""
+
+
+def test_the_search_engine_is_not_loaded_before_something_is_published():
+    code = "import sys, docindex_dagster.pipeline.stages; sys.exit('docindex_dagster.search.engine' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -104,6 +104,15 @@ def test_of_few_the_nearest_are_found_exactly(most_bytes, seed, counts, limit):
 
 
 @pytest.mark.usefixtures("is_exact")
+def test_a_vector_of_zeros_is_at_a_right_angle_to_all(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_BYTES", 0)
+    query = unit(1)
+
+    found = nearest({"a": part_of("a", np.stack([np.zeros(16), query]))}, query, everything, 2)
+
+    assert {name: round(value, 2) for name, value in found} == {"a0": 0.0, "a1": 1.0}
+
+
 def test_only_rows_that_are_chosen_and_published_are_found():
     parts, query = drawn(3, 40, 50), unit(3)
     published = {"b": np.arange(50) < 20}

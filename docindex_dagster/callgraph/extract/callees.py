@@ -34,6 +34,18 @@ from docindex_dagster.callgraph.ir import (
 
 _FOLDS = {"reduce": 0, "reduceRight": 0, "inject": 0, "each_with_object": 1}
 """Methods that make one thing of all, with the position of the parameter that is what came of the elements so far."""
+MOST_FIELDS = 40
+_MOST_ARGUMENTS = 8
+_FUNCTION = Argument(Literal("fun"))
+_NAMED: Mapping[str, str] = {
+    "keyword_argument": "name",
+    "argument": "name",
+    "value_argument": "name",
+    "pair": "key",
+    "keyed_element": "key",
+    "field_initializer": "field",
+}
+"""Types of arguments that may have names, and the fields that hold these."""
 
 
 def callee(call: Node, reader: Reader) -> Expression:
@@ -121,11 +133,6 @@ def call_around(node: Node, given: Lambdas) -> Node | None:
     return call
 
 
-MOST_FIELDS = 40
-_MOST_ARGUMENTS = 8
-_FUNCTION = Argument(Literal("fun"))
-
-
 def arguments_of(call: Node, listed: Node | None, reader: Reader) -> tuple[Argument, ...]:
     """What a call is given that names its arguments in `listed`."""
     others = reader.syntax.listed
@@ -155,7 +162,7 @@ def _all_given(listed: Node, reader: Reader, most: int) -> tuple[Argument, ...]:
 
 
 def _behind(suffix: Node) -> list[Node]:
-    """What is in brackets, with a function that stands behind them."""
+    """The arguments in brackets, and a trailing function."""
     found: list[Node] = []
     for child in parts_of(suffix):
         if child.type != "type_arguments":
@@ -200,17 +207,6 @@ def _block(argument: Node, reader: Reader) -> Argument:
 
 def _shorthand(argument: Node, _: Reader) -> Argument:
     return Argument(path(text_of(argument)), text_of(argument))
-
-
-_NAMED: Mapping[str, str] = {
-    "keyword_argument": "name",
-    "argument": "name",
-    "value_argument": "name",
-    "pair": "key",
-    "keyed_element": "key",
-    "field_initializer": "field",
-}
-"""Types of arguments that may have names, and the fields that hold these."""
 
 
 @cache

@@ -3,15 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from docindex_dagster.callgraph.extract.expressions import (
-    Expressions,
-    Node,
-    Read,
-    Reader,
-    part_of,
-    parts_of,
-    text_of,
-)
+from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Reader, part_of, parts_of, text_of
 from docindex_dagster.callgraph.extract.renaming import Renaming
 from docindex_dagster.callgraph.extract.types import declared_type
 from docindex_dagster.callgraph.ir import (
@@ -41,6 +33,33 @@ _LOADER = re.compile(
     r"(?:\s*\.then\(\s*\(?(?P<name>\w+)\)?\s*=>\s*(?:\(?\{\s*default:\s*)?(?P=name)\.(?P<member>\w+))?"
 )
 _LITERAL_MODULE = re.compile(r"([\"'`])[^\"'`$\n]+\1")
+_ITEMS_NAMES = """
+    forEach filter map flatMap anyMatch allMatch noneMatch mapToInt mapToLong mapToDouble mapToObj peek removeIf
+    ifPresent ifPresentOrElse takeWhile dropWhile forEachOrdered onEach filterNot mapNotNull associateBy
+    associateWith associate groupBy sortedBy sortedByDescending any all none count sumOf sumBy maxBy minBy
+    maxByOrNull minByOrNull maxOf minOf maxOfOrNull minOfOrNull first firstOrNull last lastOrNull single
+    singleOrNull find partition joinToString distinctBy removeAll retainAll indexOfFirst flatMapTo mapTo findLast
+    ForEach Where Select SelectMany OrderBy OrderByDescending ThenBy ThenByDescending Any All First FirstOrDefault
+    Single SingleOrDefault Last LastOrDefault Count Sum Min Max Average GroupBy ToDictionary ToLookup TakeWhile
+    SkipWhile MinBy MaxBy DistinctBy Find FindAll FindIndex FindLast Exists RemoveAll TrueForAll
+"""
+ITEMS_TO_FUNCTIONS = frozenset(_ITEMS_NAMES.split())
+"""Methods of collections that give each element to a function (Java's streams, Kotlin, LINQ)."""
+AROUND_ARGUMENTS = frozenset(
+    {
+        "annotated_lambda",
+        "argument",
+        "argument_list",
+        "call_suffix",
+        "value_argument",
+        "value_arguments",
+    }
+)
+"""Types of nodes between a call and a function that it is given."""
+_MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
+_FLATTENING = frozenset({"flatMap", "SelectMany"})
+_ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for these
+STRING = Literal("String")
 
 
 def given_to(call: Node, syntax: "Expressions") -> list[Node]:
@@ -144,37 +163,6 @@ def attribute(name: str) -> Callable[[Given, Read], Expression | None]:
     return of
 
 
-_ITEMS_NAMES = """
-    forEach filter map flatMap anyMatch allMatch noneMatch mapToInt mapToLong mapToDouble mapToObj peek removeIf
-    ifPresent ifPresentOrElse takeWhile dropWhile forEachOrdered onEach filterNot mapNotNull associateBy
-    associateWith associate groupBy sortedBy sortedByDescending any all none count sumOf sumBy maxBy minBy
-    maxByOrNull minByOrNull maxOf minOf maxOfOrNull minOfOrNull first firstOrNull last lastOrNull single
-    singleOrNull find partition joinToString distinctBy removeAll retainAll indexOfFirst flatMapTo mapTo findLast
-    ForEach Where Select SelectMany OrderBy OrderByDescending ThenBy ThenByDescending Any All First FirstOrDefault
-    Single SingleOrDefault Last LastOrDefault Count Sum Min Max Average GroupBy ToDictionary ToLookup TakeWhile
-    SkipWhile MinBy MaxBy DistinctBy Find FindAll FindIndex FindLast Exists RemoveAll TrueForAll
-"""
-ITEMS_TO_FUNCTIONS = frozenset(_ITEMS_NAMES.split())
-"""Methods of collections that give each element to a function (Java's streams, Kotlin, LINQ)."""
-
-AROUND_ARGUMENTS = frozenset(
-    {
-        "annotated_lambda",
-        "argument",
-        "argument_list",
-        "call_suffix",
-        "value_argument",
-        "value_arguments",
-    }
-)
-"""Types of nodes between a call and a function that it is given."""
-
-_MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
-_FLATTENING = frozenset({"flatMap", "SelectMany"})
-_ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for these
-STRING = Literal("String")
-
-
 def object_and_method(call: Node, syntax: Expressions) -> tuple[Node | None, str]:
     """The object of which a call names a method, and its name; None of any other call."""
     named: Node | None = call
@@ -220,7 +208,7 @@ def body_of(function: Node, given: Expression, reader: Reader) -> Expression:
 
 
 def arithmetic(node: Node, reader: Reader) -> Expression | None:
-    """The type of what is computed of two values: a string where one of them is, else what is known of the first."""
+    """The type of a binary operation: a string if either operand is one, else that of the first known operand."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator == "??":
         return None

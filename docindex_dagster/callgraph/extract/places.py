@@ -17,16 +17,7 @@ from docindex_dagster.callgraph.extract.expressions import Reader, Syntax, captu
 from docindex_dagster.callgraph.extract.renaming import Region, Renaming, region_of, renamed
 from docindex_dagster.callgraph.extract.statements import MANY, ONE, Mark
 from docindex_dagster.callgraph.extract.variables import bound
-from docindex_dagster.callgraph.ir import (
-    BLOCK,
-    UNKNOWN,
-    Assignment,
-    Expression,
-    Name,
-    Parameter,
-    Return,
-    Statement,
-)
+from docindex_dagster.callgraph.ir import BLOCK, UNKNOWN, Assignment, Expression, Name, Parameter, Return, Statement
 from docindex_dagster.code.parse import parse
 
 if TYPE_CHECKING:

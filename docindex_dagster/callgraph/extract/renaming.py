@@ -29,6 +29,9 @@ from docindex_dagster.callgraph.ir import (
     scope_of,
 )
 
+_SIGNS = frozenset({"=", "<-"})  # between a name and its value
+_CALLS = frozenset({"call", "read"})  # whose callees may be variables
+
 
 class Renaming(dict[Expression, Expression]):
     """By expression, the same with other names: made of the names to replace, and filled as it is asked."""
@@ -104,10 +107,6 @@ class NamesIn(dict[Expression, tuple[str, ...]]):
         return found
 
 
-_SIGNS = frozenset({"=", "<-"})  # between a name and its value
-_CALLS = frozenset({"call", "read"})  # whose callees may be variables
-
-
 class Region(NamedTuple):
     """Where a declaration is seen."""
 
@@ -117,7 +116,7 @@ class Region(NamedTuple):
 
 
 Placed = tuple[Statement, int, Region | None]
-"""A statement, its first byte, and where what it declares is seen."""
+"""A statement, its first byte, and the region in which its declaration is visible."""
 
 
 def region_of(blocks: Blocks, name: Node, within: Node | None) -> Region | None:

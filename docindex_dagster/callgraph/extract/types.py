@@ -36,6 +36,14 @@ _NAME = re.compile(r"(?:\\\.)?[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
 
 
 _NO_TYPE = TypeRef("?")
+_TAGS = re.compile(r"@(?:phpstan-|psalm-)?(param|return)\s+")
+_NO_BRACKET = re.compile(r"[^\s<({]*(?=\s)")
+_VARIABLE = re.compile(r"\s*(?:\.\.\.)?(\$\w+)")
+_PLAIN_NAME = re.compile(
+    r"(?:array|bool|boolean|callable|float|int|integer|iterable|mixed|never|null|object|resource|scalar|string|void|"
+    r"true|false|T\w*)?$",
+    re.IGNORECASE,
+)
 
 
 @lru_cache(maxsize=20_000)
@@ -170,16 +178,6 @@ def _split(text: str, mark: str) -> list[str]:
     return parts
 
 
-_TAGS = re.compile(r"@(?:phpstan-|psalm-)?(param|return)\s+")
-_NO_BRACKET = re.compile(r"[^\s<({]*(?=\s)")
-_VARIABLE = re.compile(r"\s*(?:\.\.\.)?(\$\w+)")
-_PLAIN_NAME = re.compile(
-    r"(?:array|bool|boolean|callable|float|int|integer|iterable|mixed|never|null|object|resource|scalar|string|void|"
-    r"true|false|T\w*)?$",
-    re.IGNORECASE,
-)
-
-
 def types_in(comment: str) -> Iterator[tuple[str, TypeRef]]:
     """The names of parameters, "" for what is returned, each with its type."""
     for tag in _TAGS.finditer(comment):
@@ -208,7 +206,7 @@ def _class_in(written: str) -> TypeRef | None:
 
 
 def _type_at(text: str, start: int) -> tuple[str, int]:
-    """What stands before the first blank that is in no bracket."""
+    """The text up to the first blank outside of brackets, and where it ends."""
     if plain := _NO_BRACKET.match(text, start):
         return plain[0], plain.end()
     depth = 0

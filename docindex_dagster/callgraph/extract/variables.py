@@ -39,6 +39,8 @@ from docindex_dagster.callgraph.ir import (
 
 _NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
+_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_PAIRING = (".items(", "enumerate(")
 
 
 def binding(parts: Captured, reader: Reader) -> Assignment | None:
@@ -287,10 +289,6 @@ def repeated_type(name: Node) -> Expression:
     while before is not None and before.child_by_field_name("value") is None:
         before = before.prev_named_sibling
     return instance_of(before.child_by_field_name("type")) if before is not None else UNKNOWN
-
-
-_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
-_PAIRING = (".items(", "enumerate(")
 
 
 class Step(NamedTuple):

@@ -30,17 +30,13 @@ from docindex_dagster.callgraph.ir import (
     Union,
 )
 from docindex_dagster.callgraph.modules import Modules, Search, upwards
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-    Values,
-    external,
-)
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COMPUTED = re.compile(r"\$\((?:[^()]|\([^()]*\))*\)|\$\{[^{}]*\}|\$\w+|`[^`]*`|[\"']")
 _WRITTEN = Search(("{}", "{}.sh", "{}.bash"))
 _BEHIND = replace(_WRITTEN, anywhere=("",))  # a path after a computed folder
+_LOADING = "source"  # the command that loads a file
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
@@ -221,9 +217,6 @@ def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one
             return Element(_numbered(of, count))
         case _:
             return value
-
-
-_LOADING = "source"  # the command that loads a file
 
 
 def _outermost(definitions: Mapping[str, Definition]) -> list[Definition]:

@@ -27,10 +27,7 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.resolver.values import (
-    Value,
-    Values,
-)
+from docindex_dagster.callgraph.resolver.values import Value, Values
 from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules
 
 _CASTS = frozenset(
@@ -38,6 +35,7 @@ _CASTS = frozenset(
 )
 _MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allocate_shared": "std.shared_ptr"}
 _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
+_PAIRS = ("map", "pair")
 
 
 def _path(node: Node, _: Read) -> Expression:
@@ -175,9 +173,6 @@ _BUILTINS = """
     std int char bool double float long short unsigned signed void size_t ssize_t auto wchar_t int8_t int16_t int32_t
     int64_t uint8_t uint16_t uint32_t uint64_t uintptr_t intptr_t ptrdiff_t FILE
 """
-
-
-_PAIRS = ("map", "pair")
 
 
 def _held(name: str, arguments: Arguments) -> Arguments:

@@ -7,10 +7,7 @@ from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.extract.library import elements, last, loaded, module
-from docindex_dagster.callgraph.ir import (
-    Expression,
-    Name,
-)
+from docindex_dagster.callgraph.ir import Expression, Name
 from docindex_dagster.callgraph.languages.ecmascript_configs import (
     Configurations,
     entry_paths,
@@ -19,13 +16,7 @@ from docindex_dagster.callgraph.languages.ecmascript_configs import (
 )
 from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 from docindex_dagster.callgraph.nesting import FUNCTIONS
-from docindex_dagster.callgraph.resolver.values import (
-    MOST_VALUES,
-    Resolution,
-    Value,
-    Values,
-    external,
-)
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, external
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COMPONENTS = (".vue", ".svelte", ".astro")

@@ -17,13 +17,7 @@ from docindex_dagster.callgraph.extract.expressions import (
     text_of,
 )
 from docindex_dagster.callgraph.extract.library import first, item, last
-from docindex_dagster.callgraph.ir import (
-    UNKNOWN,
-    Attribute,
-    Expression,
-    Function,
-    Name,
-)
+from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Expression, Function, Name
 from docindex_dagster.callgraph.nesting import beside
 from docindex_dagster.callgraph.resolver.values import Value, functions
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules
@@ -33,6 +27,7 @@ _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
 
 _ITEM = "Enum.at Enum.find Enum.random Keyword.fetch! Keyword.get List.first Map.fetch! Map.get hd"
 _SAME = "Enum.filter Enum.reject Enum.reverse Enum.sort Enum.take Enum.to_list Map.values"
+_USING = "__using__"
 
 
 def _operator(node: Node, read: Read) -> Expression:
@@ -143,9 +138,6 @@ _BUILTINS = """
     throw tl to_charlist to_string trunc tuple_size update_in use assert_receive assert_received refute_receive
     function_exported? alias! var!
 """
-
-
-_USING = "__using__"
 
 
 def _is_clause(q: Queries, value: Value, target: Value) -> bool:

@@ -7,17 +7,9 @@ from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Blocks, Expressions, Node, Read, Syntax
 from docindex_dagster.callgraph.extract.library import joined, typed
-from docindex_dagster.callgraph.ir import (
-    FILE,
-    Element,
-    Expression,
-    FileIR,
-)
+from docindex_dagster.callgraph.ir import FILE, Element, Expression, FileIR
 from docindex_dagster.callgraph.modules import Modules
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-)
+from docindex_dagster.callgraph.resolver.values import Resolution, Value
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _MODULE = re.compile(r"^\s*module\s+[\"']?([^\s\"']+)", re.MULTILINE)

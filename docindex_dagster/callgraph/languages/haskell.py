@@ -7,27 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
-from docindex_dagster.callgraph.ir import (
-    UNKNOWN,
-    Assignment,
-    Attribute,
-    Call,
-    Expression,
-    FileIR,
-    Name,
-    Parameter,
-)
+from docindex_dagster.callgraph.ir import UNKNOWN, Assignment, Attribute, Call, Expression, FileIR, Name, Parameter
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.nesting import beside
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-    Values,
-    external_object,
-)
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _APPLYING = frozenset({"$", "$!"})
+_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 
 
 def _name(node: Node, _: Read) -> Expression:
@@ -167,9 +154,6 @@ def _applied(q: Queries, _: Unit, function: Value) -> Values | None:
     if held.count(_GIVEN) < len(q.parameters(function)):
         return (function.holding(held),)
     return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
-
-
-_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
 
 
 RULES = Rules(

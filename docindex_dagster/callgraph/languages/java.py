@@ -6,10 +6,7 @@ from dataclasses import replace
 from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Syntax
 from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, collected, mapped
 from docindex_dagster.callgraph.nesting import is_class
-from docindex_dagster.callgraph.resolver.values import (
-    Value,
-    Values,
-)
+from docindex_dagster.callgraph.resolver.values import Value, Values
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _COLLECTING = "List.of Set.of Arrays.asList Stream.of Optional.of Optional.ofNullable"

@@ -37,13 +37,7 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-    Values,
-    found_by,
-    functions,
-)
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, found_by, functions
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _EXPRESSIONS = Expressions(
@@ -91,6 +85,10 @@ INDEX = "__index"
 _THIS = re.compile(r"^this(?=\.|$)")
 _MOST_FIELDS = 40  # of a table that a variable holds
 _NO_BASES = Unknown | Literal | Collection | Function | Instance
+_TABLE_NAMES = frozenset({"cls", "class", "klass"})
+_GLOBALS = Name("_G")
+_SUPERS = frozenset({"super", "__super", "_super"})
+_RUNS = ("__call",)
 
 
 def with_tables(ir: FileIR) -> FileIR:
@@ -241,9 +239,6 @@ def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     return q.bound(unit, FILE, "self", "this")
 
 
-_TABLE_NAMES = frozenset({"cls", "class", "klass"})
-
-
 def _returns_itself(unit: Unit, function: Value, bound: Sequence[Expression], made: Expression) -> bool:
     """Whether what a function of a table returns is its object, or the table that it is given first."""
     if THIS in bound or not isinstance(made, Name):
@@ -278,10 +273,7 @@ def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
         is_field = isinstance(one.target, Attribute) and path_of(one.target.of) == table.name
         if is_field and one.scope == table.parent:
             found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
-    return found if len(found) <= _MOST_ENTRIES else ()
-
-
-_MOST_ENTRIES = 8
+    return found if len(found) <= MOST_VALUES else ()
 
 
 def _member(q: Queries, value: Value, name: str) -> Values | None:
@@ -292,11 +284,6 @@ def _member(q: Queries, value: Value, name: str) -> Values | None:
 def _attribute(q: Queries, unit: Unit, of: Expression, name: str) -> Sequence[Value] | None:
     """What is a name of all files."""
     return ([*q.shared(unit, name)] or q.values(unit, FILE, Name(name))) if of is _GLOBALS else None
-
-
-_GLOBALS = Name("_G")
-_SUPERS = frozenset({"super", "__super", "_super"})
-_RUNS = ("__call",)
 
 
 RULES = Rules(

@@ -7,26 +7,20 @@ from dataclasses import replace
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Syntax
 from docindex_dagster.callgraph.extract.library import attribute, bounded, first, last, typed
-from docindex_dagster.callgraph.ir import (
-    FILE,
-    Call,
-    Definition,
-    FileIR,
-    last_name,
-    path_of,
-)
+from docindex_dagster.callgraph.ir import FILE, Call, Definition, FileIR, last_name, path_of
 from docindex_dagster.callgraph.modules import Modules, nearest, upwards
 from docindex_dagster.callgraph.nesting import is_class
-from docindex_dagster.callgraph.resolver.values import (
-    Kind,
-    Resolution,
-    Value,
-    Values,
-)
+from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _OPENING = ("__init__.py", "__init__.pyi")
 _ENDINGS = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
+_WRAPPERS: Mapping[str, Kind] = {
+    **dict.fromkeys(["Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine"], "object"),
+    **dict.fromkeys(["Type", "type"], "class"),
+}
+_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
+_BESIDE = "conftest.py"
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
@@ -113,13 +107,6 @@ _EXPRESSIONS = Expressions(
 SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
 
 
-_WRAPPERS: Mapping[str, Kind] = {
-    **dict.fromkeys(["Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine"], "object"),
-    **dict.fromkeys(["Type", "type"], "class"),
-}
-_PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
-
-
 def _with_properties(ir: FileIR) -> FileIR:
     """The same file with the methods that are read as attributes."""
     found = [one.decorated for one in ir.decorators if path_of(one.value) in _PROPERTIES]
@@ -144,9 +131,6 @@ def _result(_: Queries, __: Unit, value: Value) -> Values | None:
 def _elements(_: Queries, value: Value) -> Values:
     """A class with arguments for its type parameters is that class."""
     return (value,) if value.kind == "class" else ()
-
-
-_BESIDE = "conftest.py"
 
 
 def _fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value | None:

@@ -3,17 +3,9 @@
 import re
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Syntax, parts_of, text_of
-from docindex_dagster.callgraph.ir import (
-    BLOCK,
-    Expression,
-    last_name,
-)
+from docindex_dagster.callgraph.ir import BLOCK, Expression, last_name
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.resolver.values import (
-    Value,
-    Values,
-    distinct,
-)
+from docindex_dagster.callgraph.resolver.values import Value, Values, distinct
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, "public_method": False}

@@ -11,17 +11,23 @@ from docindex_dagster.callgraph.extract.variables import HELD, Step, position, w
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Element, Expression, Name, path_of
 from docindex_dagster.callgraph.languages.rust_std import rust_result
 from docindex_dagster.callgraph.modules import Modules, upwards
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-    Values,
-    functions,
-    known,
-)
-from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules, Unit
+from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, functions, known
+from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit, first_of_result
 
 _ROOTS = ("lib.rs", "main.rs")
 _TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
+_VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
+_HOLDERS = frozenset({Name("Some"), Name("Ok")})
+# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
+_EACH_NAMES = """
+    map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
+    retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
+    sort_by_cached_key sort_by sort_unstable_by min_by max_by map_or map_or_else try_for_each map_while rposition
+    and_modify modify update then group_by dedup_by_key
+"""
+_EACH = frozenset(_EACH_NAMES.split())
+_FOLDS = frozenset({"fold", "try_fold", "scan"})
+PATH_WORDS = frozenset({"this", "super", "crate"})
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
@@ -128,19 +134,6 @@ def _roots(paths: frozenset[str], path: str) -> list[str]:
             return current
         current = above
     return current
-
-
-_VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
-_HOLDERS = frozenset({Name("Some"), Name("Ok")})
-# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
-_EACH_NAMES = """
-    map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
-    retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
-    sort_by_cached_key sort_by sort_unstable_by min_by max_by map_or map_or_else try_for_each map_while rposition
-    and_modify modify update then group_by dedup_by_key
-"""
-_EACH = frozenset(_EACH_NAMES.split())
-_FOLDS = frozenset({"fold", "try_fold", "scan"})
 
 
 def _matched(name: Node, reader: Reader) -> Expression:
@@ -321,7 +314,7 @@ def _macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
     """What `self`, `super` and `crate` are: an object in its type, else modules."""
-    if name not in _PATH_WORDS:
+    if name not in PATH_WORDS:
         return None
     owner = q.owner(unit, scope) if name == "this" else None
     return [owner.as_kind("object")] if owner else q.path_word(unit, scope, name)
@@ -329,7 +322,7 @@ def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | 
 
 def _member(q: Queries, value: Value, name: str) -> Values | None:
     """What `super` and `crate` are behind a module."""
-    is_word = value.kind == "class" and name in _PATH_WORDS
+    is_word = value.kind == "class" and name in PATH_WORDS
     return q.path_word(q.unit(value.path), value.name, name) if is_word else None
 
 
@@ -350,14 +343,6 @@ def _elements_of_object(q: Queries, value: Value) -> Sequence[Value] | None:
     found = known(q.member(value, "next"))
     items = (item for member in found for item in q.result(q.unit(value.path), member))
     return [one for item in items for one in q.elements(item)] if found else None
-
-
-_PATH_WORDS = frozenset({"this", "super", "crate"})
-
-
-def _held(name: str, arguments: Arguments) -> Arguments:
-    """The arguments of a type that say what it holds: of a result the first."""
-    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
 
 
 RULES = Rules(
@@ -412,7 +397,7 @@ RULES = Rules(
         macros=_macros,
         member=_member,
         missing=_missing,
-        held=_held,
+        held=first_of_result,
         library_result=rust_result,
         elements_of_object=_elements_of_object,
     ),

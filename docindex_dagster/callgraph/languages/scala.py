@@ -34,10 +34,7 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.languages.java import JVM, receiver
 from docindex_dagster.callgraph.resolver.builtins import is_value
-from docindex_dagster.callgraph.resolver.values import (
-    FUNCTION_TYPE,
-    Value,
-)
+from docindex_dagster.callgraph.resolver.values import FUNCTION_TYPE, Value
 from docindex_dagster.callgraph.rules import Hooks, Queries, Unit
 
 _ITEMS_NAMES = """

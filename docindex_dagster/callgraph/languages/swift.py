@@ -21,16 +21,8 @@ from docindex_dagster.callgraph.extract.expressions import (
 from docindex_dagster.callgraph.extract.library import instance_of, mapped
 from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.extract.variables import position
-from docindex_dagster.callgraph.ir import (
-    UNKNOWN,
-    Attribute,
-    CallbackArgument,
-    Element,
-    Expression,
-    Union,
-    path,
-)
-from docindex_dagster.callgraph.rules import Arguments, Hooks, Rules
+from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, CallbackArgument, Element, Expression, Union, path
+from docindex_dagster.callgraph.rules import Hooks, Rules, first_of_result
 
 _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
@@ -64,6 +56,7 @@ _SAME_TYPE = frozenset(
         "computed_getter",
     }
 )
+_TARGETS = frozenset({"Sources", "Source", "Tests"})  # each folder in them is a module
 
 
 def _name(node: Node, reader: Reader) -> Expression | None:
@@ -220,18 +213,10 @@ _BLOCKS = Blocks(
 SYNTAX = Syntax(("swift",), _EXPRESSIONS, blocks=_BLOCKS)
 
 
-_TARGETS = frozenset({"Sources", "Source", "Tests"})  # each folder in them is a module
-
-
 def _module_of(path: str) -> str:
     """The module of a file by the folder in which it is; "" where that says nothing."""
     *folders, _ = path.split("/")
     return next((inner for outer, inner in pairwise(folders) if outer in _TARGETS), "")
-
-
-def _held(name: str, arguments: Arguments) -> Arguments:
-    """The arguments of a type that say what it holds: of a result the first."""
-    return arguments[:1] if name.rpartition(".")[2] == "Result" else arguments
 
 
 RULES = Rules(
@@ -248,5 +233,5 @@ RULES = Rules(
     has_labels=True,
     has_optionals=True,
     peeking=frozenset({"first", "last"}),
-    hooks=Hooks(namespace=_module_of, held=_held),
+    hooks=Hooks(namespace=_module_of, held=first_of_result),
 )

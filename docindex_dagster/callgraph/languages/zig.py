@@ -32,13 +32,7 @@ from docindex_dagster.callgraph.ir import (
 )
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.nesting import is_class
-from docindex_dagster.callgraph.resolver.values import (
-    Resolution,
-    Value,
-    Values,
-    external_object,
-    found_by,
-)
+from docindex_dagster.callgraph.resolver.values import MOST_VALUES, Resolution, Value, Values, external_object, found_by
 from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules, Unit
 
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
@@ -46,6 +40,10 @@ _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_fi
 _OWN = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
 _MOST_PARTS = 60  # of a chain, which is read again for each call in it
 _FUNCTION = Instance(TypeRef("func"))
+_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")
+_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
+_INDEXED = frozenset({"class", "object", "module"})
+_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 
 
 def _chain(node: Node, read: Read) -> Expression:
@@ -214,22 +212,9 @@ def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     return [Value("module", unit.path, "")]
 
 
-def is_type_function(unit: Unit, function: Definition) -> bool:
-    """Whether a function gives a type, which is written in it."""
-    inside = unit.children.get(function.qualified, {})
-    return any(one.kind == "method" for some in inside.values() for one in some)
-
-
-_BY_KEY = ("Map", "MapUnmanaged", "EnumArray")
-
-
 def _held(name: str, arguments: Arguments) -> Arguments:
     """The argument of a generic type that says what it holds."""
     return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
-
-
-_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
-_MOST_FIELDS = 8
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -237,7 +222,7 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     unit, definition = q.unit(value.path), q.definition(value)
     inside = unit.children_of(definition.qualified, name)
     found = [member for one in inside for member in q.as_member(value, unit, one)]
-    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:_MOST_FIELDS])
+    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
     if found:
         return found_by(found, Resolution.RECEIVER)
     given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
@@ -252,7 +237,7 @@ def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Seq
         return [value]
     unit = q.unit(value.path)
     fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # of a union
-    return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:_MOST_FIELDS])
+    return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:MOST_VALUES])
 
 
 def _is_type_function(unit: Unit, function: Definition) -> bool:
@@ -270,10 +255,6 @@ def _result(q: Queries, _: Unit, value: Value) -> Values | None:
 def _elements(_: Queries, value: Value) -> Values:
     """An array or slice is followed as what it holds."""
     return (value,) if value.kind in _INDEXED else ()
-
-
-_INDEXED = frozenset({"class", "object", "module"})
-_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 
 
 def _library_result(method: Value) -> Iterable[Value] | None:

@@ -39,6 +39,9 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
+_MOST_IMPLEMENTATIONS = 40
+_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
+
 
 def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """What a call reaches: functions, classes of which it makes an object, and what is external."""
@@ -234,10 +237,6 @@ def reason(q: Queries, unit: Unit, call: CallSite) -> str:
             return "computed"
 
 
-_MOST_IMPLEMENTATIONS = 40
-_BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
-
-
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
     """The methods that override one of the targets in a class of which its receiver may be.
 
@@ -275,10 +274,7 @@ def _instead(q: Queries, call: CallSite, target: Value) -> Values:
 
 def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
     """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
-    is_named = (
-        cls.resolution in {Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE}
-        or last_name(call.callee) == q.definition(cls).name
-    )
+    is_named = cls.resolution in _BY_NAME or last_name(call.callee) == q.definition(cls).name
     return "class" in q.rules(cls).wrappers.values() and not is_named
 
 

@@ -6,9 +6,10 @@ from itertools import chain
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
 from docindex_dagster.callgraph.languages import RULES
+from docindex_dagster.callgraph.languages.rust import PATH_WORDS
 from docindex_dagster.callgraph.nesting import is_class
 from docindex_dagster.callgraph.resolver import spaces
-from docindex_dagster.callgraph.resolver.queries import PATH_WORDS, Queries
+from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
     Resolution,

@@ -19,7 +19,6 @@ from docindex_dagster.callgraph.units import Unit
 
 MOST_CALLERS = 40  # that are asked what they give for a parameter
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
-PATH_WORDS = frozenset({"this", "super", "crate"})
 MOST_STATEMENTS = 1_000_000  # in the units that are held: some 600 MB
 
 Part = tuple[Unit, Definition]

@@ -41,7 +41,7 @@ from docindex_dagster.callgraph.units import Unit
 # The queries that each part answers, by functions of their names.
 _ANSWERS: Mapping[ModuleType, str] = {
     arguments: "given parameter to_callback",
-    calls: "implementations may_reach reached reason targets",
+    calls: "implementations may_reach reason targets",
     classes: "applied as_member",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
     imports: "import_targets in_module made offered packages path_word shared used_in visible",
@@ -61,7 +61,7 @@ def resolver(program: Program, table: Table) -> Queries:
         for name in names.split():
             q.answer(name, partial(getattr(part, name), q))
     q.answer("values", partial(values, q), partial(outermost, q))
-    q.reached.same = partial(calls.outermost, q)
+    q.answer("reached", partial(calls.reached, q), partial(calls.outermost, q))
     return q
 
 

@@ -46,12 +46,10 @@ def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PL
                 return (plain,)
             given = builtins.result_of(rules, value) if value.held else ()
             return tuple(given) if value.held else (external_object(value.name, value.resolution),)
-        case "object":
+        case "object" | "module":
             return [found for member in callable_of(q, value) for found in result(q, unit, member)]
         case "external object" if value.name == FUNCTION_TYPE:
             return found_by(value.held, Resolution.RETURNED)
-        case "module":
-            return [found for made in q.made(value) for found in result(q, unit, made)]
         case _:
             return ()
 

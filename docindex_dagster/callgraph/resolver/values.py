@@ -21,6 +21,7 @@ Kind = Literal[
     "record",  # the same without a name of its own
 ]
 """Sorts of things that have members or can be called."""
+MOST_VALUES = 8
 
 
 class Resolution(IntEnum):
@@ -123,9 +124,6 @@ def is_file(value: Value) -> bool:
     return value.kind == "module" and not value.name and not value.path.endswith("/")
 
 
-MOST_VALUES = 8
-
-
 def found_by(values: Iterable[Value], resolution: Resolution) -> list[Value]:
     """The same values, found by a step that may be weaker."""
     return [value.found(resolution) for value in values]
@@ -148,7 +146,7 @@ def is_known(value: Value) -> bool:
 
 def distinct(values: Iterable[Value]) -> Values:
     """Each value once, by its strongest step; at most `MOST_VALUES`."""
-    if isinstance(values, (list, tuple)) and len(values) < 2:  # noqa: PLR2004 nothing to compare
+    if isinstance(values, (list, tuple)) and len(values) <= 1:
         return tuple(values)
     found: dict[tuple[object, ...], Value] = {}
     for value in values:

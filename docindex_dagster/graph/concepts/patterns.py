@@ -65,8 +65,6 @@ _GENERIC = words_of(
     recommendations universal update bugfix bugfixes logo
     glossary book books installing registering sending"""
 )
-
-
 # A term that begins with one of them is rather a piece of advice.
 _ADVICE = words_of(
     """check monitor increase decrease reduce limit clear explore optimize verify switch reuse ensure avoid
