@@ -1,4 +1,4 @@
-"""Signatures that are derived from types, for what reads them: agents' tools, command lines, `help`."""
+"""Function signatures derived from typed dictionaries and models, for MCP tools, the command line and `help`."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -13,10 +13,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callable[[_Function], _Function]:
-    """Show parameters of a function that takes them as `**`.
+    """Show further parameters in the signature of a function, in place of its `**`.
 
     Args:
-        parameters: to be shown, of any kind.
+        parameters: to show; their kind is adapted to the place.
         before: the parameter in front of which they are shown; by default they are the last ones.
     """
 
@@ -26,22 +26,20 @@ def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callab
         place = next((at for at, one in enumerate(own) if one.name == before), len(own))
         kind = own[place].kind if place < len(own) else Parameter.KEYWORD_ONLY
         shown = [one.replace(kind=kind) for one in parameters]
-        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*own[:place], *shown, *own[place:]]
-        )
+        vars(function)["__signature__"] = signature.replace(parameters=[*own[:place], *shown, *own[place:]])
         return function
 
     return decorate
 
 
 def of_keys(keywords: type) -> Iterator[Parameter]:
-    """A parameter for each key of a typed dictionary, which may be left out."""
+    """Yield an optional parameter for each key of a typed dictionary."""
     for name, annotation in keywords.__annotations__.items():
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _described(_: str, field: FieldInfo) -> object:
-    """The type, limits and description of a field, as tools and their schemas have them."""
+    """Return the annotation of a field with its limits and description, as the schemas of tools need it."""
     return Annotated[field.annotation, *field.metadata, Field(description=field.description)]
 
 
@@ -51,13 +49,13 @@ def of_fields(
     without: Collection[str] = (),
     names: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Parameter]:
-    """A parameter for each field of a model: first those that are required, last those that it inherits.
+    """Yield a parameter for each field of a model: required ones first, inherited ones last.
 
     Args:
         model: a request.
-        annotated: gives the annotation of a field.
-        without: names of fields that get none.
-        names: of parameters that are not called as their fields.
+        annotated: returns the annotation, given the name of a field and the field itself.
+        without: names of the fields to leave out.
+        names: names of parameters that differ from those of their fields.
     """
     fields = {name: field for name, field in model.model_fields.items() if name not in without}
     own = model.__annotations__
