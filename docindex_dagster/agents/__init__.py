@@ -1,4 +1,4 @@
-"""Telling coding agents of docindex: the entry of `docindex mcp` in their files, and a short instruction.
+"""Configuration of coding agents: the entry of `docindex mcp` in their files, and a short instruction.
 
-What is different from agent to agent is data, in `catalogue`.
+Agents differ only in data, which is in `catalogue`.
 """

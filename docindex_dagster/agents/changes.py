@@ -1,7 +1,4 @@
-"""Adding docindex to an agent and taking it out again, as changes of files; and where it is configured.
-
-The entry of docindex is made, read, set and removed here, whichever format the file has.
-"""
+"""The entry of docindex in the files of an agent: where it is configured, and the edits that add and remove it."""
 
 import os
 import shutil
@@ -34,7 +31,7 @@ _PROGRAM = "docindex"
 _ARGUMENTS = ("mcp", "--watch")
 
 
-def servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
+def _servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
     """The entries of servers that a file has, by name.
 
     Raises:
@@ -52,10 +49,10 @@ def with_server(text: str | None, agent: Agent, name: str, server: Server) -> st
     Whoever wrote the old one may have set a command, variables or approvals in it that the user never saw.
 
     Raises:
-        TextError: as `servers_in`, or the file cannot be edited.
+        TextError: as `_servers_in`, or the file cannot be edited.
     """
     new = agent.entry(server)
-    if servers_in(text, agent).get(name) == new:
+    if _servers_in(text, agent).get(name) == new:
         return text or ""
     return with_entry(text, agent.format, agent.path, name, new) or ""
 
@@ -66,7 +63,7 @@ def without_server(text: str, agent: Agent, name: str) -> str | None:
     Raises:
         TextError: as `with_server`.
     """
-    servers = servers_in(text, agent)
+    servers = _servers_in(text, agent)
     if name not in servers:
         return text
     _check_starts(servers[name])
@@ -74,7 +71,7 @@ def without_server(text: str, agent: Agent, name: str) -> str | None:
 
 
 def started_by(entry: Any) -> str:
-    """The command line that an entry starts, or the address that it has; empty where it is no entry."""
+    """Return an entry's command line, or its address if it has no command; empty if it is not a table."""
     if not isinstance(entry, dict):
         return ""
     address = next((entry[key] for key in _ADDRESSES if key in entry), "?")
@@ -104,7 +101,7 @@ def bound_to(entry: Any, agent: Agent) -> str:
 
 
 def _as_list(value: Any) -> list[Any]:
-    """The words of a command, which agents write as one or as several; what is neither is shown as it is."""
+    """Return a command's words: agents write a string or a list. Any other value is shown as it is."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -147,7 +144,7 @@ def own_command(*, is_shared: bool) -> tuple[str, ...]:
     found = shutil.which(_PROGRAM)
     is_ours = found is not None and own.exists() and own.samefile(found)
     if found is not None and is_ours and not _is_for_now(Path(found)):
-        return (_PROGRAM,) if is_shared else (os.path.abspath(found),)  # noqa: PTH100 a link stays one
+        return (_PROGRAM,) if is_shared else (str(Path(found).absolute()),)
     # Agents start it in a checkout: without -P, Python would import modules from there.
     return (str(own),) if own.exists() else (sys.executable, "-P", "-m", "docindex_dagster.cli")
 
@@ -212,7 +209,7 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
 def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
     """The entry of a server, whatever it is; None where there is none that can be read."""
     try:
-        return servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
+        return _servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
     except (AgentError, TextError):
         return None
 
@@ -225,7 +222,7 @@ def entries_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> tuple[Any, 
         TextError: it is not what its format allows.
     """
     change = plan.change(agent.file(scope, plan.folder))
-    return servers_in(change.before, agent).get(name), servers_in(change.after, agent).get(name)
+    return _servers_in(change.before, agent).get(name), _servers_in(change.after, agent).get(name)
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
@@ -249,7 +246,7 @@ def _state(plan: Plan, agent: Agent, scope: Scope, name: str) -> State:
     command = problem = rules_problem = ""
     has_block = False
     try:
-        command = started_by(servers_in(plan.read(file), agent).get(name))
+        command = started_by(_servers_in(plan.read(file), agent).get(name))
     except (AgentError, TextError) as error:
         problem = str(error)
     try:

@@ -1,8 +1,8 @@
-"""Edits of the texts that agents read: JSON, TOML, and files of rules.
+"""Edits of the files that agents read: JSON, TOML and rules files.
 
-In TOML and files of rules, other entries, comments and layout stay as they are, and what was edited is parsed and
-compared with what was intended. JSON is written anew, with the indent of the file; where comments would be lost, the
-user is shown what belongs there instead.
+Edits of TOML and rules files keep other entries, comments and layout. JSON is rewritten with the indent of the file; a
+file with comments is refused, and the message says what to add by hand. Each edited JSON or TOML text is parsed again
+and compared with the intended data.
 """
 
 import json
@@ -23,7 +23,6 @@ _STRING = r'"(?:[^"\\]|\\.?)*+(?:"|\Z)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/|(/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*[\]}}])", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
-# The instruction in a file of rules is a block between two marks, which can be replaced and removed.
 _DEFAULT = "docindex"  # what a server is called unless a user has a better name
 # Cursor applies a rule whose front matter says so.
 _FRONT_MATTER = "---\ndescription: Searching this project with docindex\nalwaysApply: true\n---\n\n"

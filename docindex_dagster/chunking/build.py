@@ -1,6 +1,6 @@
 """The `chunks` and `references` of a source: rows of unchanged files and commits are reused, the others are made anew.
 
-`cut` hands files to the workers, and puts together what these give.
+Workers cut the files; what they return is put together here.
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.callgraph.table import REFERENCES, as_table, of_files, referring, settled, usable, without
+from docindex_dagster.callgraph.table import (
+    REFERENCES,
+    Extracted,
+    as_table,
+    of_files,
+    reference_rows,
+    referring,
+    settled,
+    usable,
+    without,
+)
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.chunkers import Choice, choice_of
 from docindex_dagster.chunking.commits import commit_chunks, commit_texts
@@ -97,7 +107,7 @@ def build_chunks(
     reused = _reusable(present, previous, version)
     left = _without(inputs.files, reused)
     is_small = (pc.sum(left["size"], min_count=0).as_py() or 0) <= _MOST_TOGETHER
-    made = cut(source, left, settings, Wanted(references=wants_references and is_small))
+    made = _cut(source, left, settings, _Wanted(references=wants_references and is_small))
     left_out = made.left_out
     is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(made.rows), _file_keys(present)), min_count=0).as_py()
     new = [made.rows, commit_chunks(_without(texts, reused))]
@@ -154,7 +164,7 @@ def _sorted(rows: pa.Table) -> pa.Table:
 
 
 def _is_passing(chunks: pa.Table) -> pa.ChunkedArray:
-    return pc.fill_null(pc.match_substring_regex(chunks["fallback"], _PASSING), False)  # noqa: FBT003 the value
+    return pc.fill_null(pc.match_substring_regex(chunks["fallback"], _PASSING), fill_value=False)
 
 
 def _without(rows: pa.Table, reused: pa.Table) -> pa.Table:
@@ -183,7 +193,7 @@ def _refreshed(reused: pa.Table, files: pa.Table) -> pa.Table:
 def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
     """Element-wise inequality in which null equals null."""
     one_null = pc.xor(pc.is_null(left), pc.is_null(right))
-    return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), False))  # noqa: FBT003 the value to fill with
+    return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), fill_value=False))
 
 
 def _counted(
@@ -212,7 +222,7 @@ def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class _Wanted:
     """What is made of files: chunks, references, or both."""
 
     chunks: bool = True
@@ -224,7 +234,7 @@ class Wanted:
         return "chunks" if self.chunks else "references"
 
 
-def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wanted) -> ChunkedFiles:
+def _cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: _Wanted) -> ChunkedFiles:
     """What workers make of files of a source, which are rows of its `discovered_files`.
 
     Raises:
@@ -248,7 +258,7 @@ def cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: Wan
     )
 
 
-def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, wanted: Wanted) -> FileJob:
+def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, wanted: _Wanted) -> FileJob:
     return FileJob(
         source_kind=source.kind,
         root=folder,
@@ -318,13 +328,11 @@ def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: Chunki
     if not missing.num_rows:
         return REFERENCES.empty_table()
     jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
-    found = of_files(cut(source, jobs, settings, Wanted(chunks=False, references=True)).references, missing)
+    found = of_files(_cut(source, jobs, settings, _Wanted(chunks=False, references=True)).references, missing)
     return pa.concat_tables([found, _changed(without(missing, found))])
 
 
 def _changed(files: pa.Table) -> pa.Table:
-    from docindex_dagster.callgraph.table import Extracted, reference_rows
-
     problem = "changed: it is another file by now"
     rows = files.to_pylist()
     return reference_rows([Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in rows])

@@ -1,11 +1,11 @@
 """Cutting source code into chunks along its syntax tree and its symbols.
 
-What fits into the budget stays whole; what does not is split into its children; small neighbours are put together.
-A symbol that does not fit is walled off from what stands before and after it, and a class also between its head and its
-first method. The spans then get the symbols and calls that they hold.
+What fits into the budget stays whole; what does not is split into its children; small neighbours are put together. A
+symbol that does not fit is walled off from what stands before and after it, and a class also between its head and its
+first method. Each span then gets its symbols and calls.
 
-Documents hold code, too: scripts of HTML pages become chunks, unless they define nothing, as a visit counter, and
-definitions in notebooks are listed with their cells.
+Documents contain code, too: a script of an HTML page becomes chunks if it defines anything, and the cells of a notebook
+list their definitions.
 """
 
 from bisect import bisect_left, bisect_right
@@ -64,7 +64,7 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     outline = code.outline_of_file if code else Outline()
     inside = code.tree.root_node.children if code and code.tree is not tree else ()
     spans = _spans(tree.root_node, inside, measured, outline.symbols, budget)
-    drafts = tuple(place_outline(measured, spans, outline))
+    drafts = tuple(_place_outline(measured, spans, outline))
     return FileDrafts(drafts, outline.imports, outline.exports, parsed=code)
 
 
@@ -183,7 +183,7 @@ class _Open:
     draft: int
 
 
-def place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
+def _place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
     """Make a draft of each span. Symbols are in file order, outer before inner."""
     open_symbols: list[_Open] = []
     parts: Counter[tuple[int, int]] = Counter()

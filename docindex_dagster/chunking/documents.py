@@ -1,11 +1,11 @@
 """The chunks of a document: its sections, split or joined to a good size, each with its headings.
 
-A block that fits into a chunk is one piece. Prose that does not is cut at sentences, then at lines, then at characters;
-code and tables stay whole up to the maximum and are then cut at lines, then at characters. The pieces of a block, put
-end to end, are the block.
+A block that fits into a chunk is one piece. Longer prose is cut at sentences, then at lines, then at characters; code
+and tables stay whole up to the maximum and are then cut at lines, then at characters. The pieces of a block, put end to
+end, are the block.
 
-A long section is split into parts, short ones are joined with their neighbours. A part that goes on with a split
-section repeats the last sentences or lines of the prose before it.
+Long sections are split into parts, and short ones joined with their neighbours. Each further part of a split section
+repeats the last sentences or lines of the prose before it.
 
 The chunks of Markdown and plain text are spans of the file which, without their overlap, make up the file. Token
 counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
@@ -39,15 +39,15 @@ _INTRO = "intro"
 _LONGEST = 1000  # of an address: longer ones are pictures and programs
 # Smaller than those of documents: a message says one thing, in a few sentences.
 SIZES = Sizes(target=256, overlap=32, maximum=256, minimum=0)
-SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
-LINE_END = re.compile(r"\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
+_LINE_END = re.compile(r"\n+")
 # Pieces of a cut block are gathered up to this share of the target, so that a million short lines stay cheap.
 _GRAINS = 16
 _REPEATED = frozenset(["prose", "item", "term"])
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class _Piece:
     """A block, or a part of one, that fits into a chunk."""
 
     block: Block
@@ -61,20 +61,20 @@ class Piece:
         return not self.block.text.strip()
 
 
-def pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[Piece]:
+def _pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[_Piece]:
     """Cut the blocks of a document, each given with the index of its section, into pieces that fit.
 
     Tokens are counted for all blocks at once, and once for each round of cuts.
     """
     counts = _count([block for _, block in blocks], count_tokens)
-    pieces = [Piece(block, tokens, section) for (section, block), tokens in zip(blocks, counts, strict=True)]
+    pieces = [_Piece(block, tokens, section) for (section, block), tokens in zip(blocks, counts, strict=True)]
     ways = chain([_sentence_ends, _line_ends], repeat(_character_ends))
     while any(_is_too_long(piece, sizes) for piece in pieces):
         pieces = _cut_round(pieces, next(ways), sizes, count_tokens)
     return pieces
 
 
-def cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
+def _cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
     """Cut a block after each of the given characters; the last end is that of the text."""
     parts = []
     line, byte, start = block.start_line, block.start_byte, 0
@@ -96,17 +96,17 @@ def _count(blocks: Sequence[Block], count_tokens: TokenCounter) -> list[int]:
     return [tokens if block.text.strip() else 0 for block, tokens in zip(blocks, counts, strict=True)]
 
 
-def _is_too_long(piece: Piece, sizes: Sizes) -> bool:
+def _is_too_long(piece: _Piece, sizes: Sizes) -> bool:
     stays_whole = piece.is_whole and piece.block.kind in {"code", "table"}
     return piece.tokens > (sizes.maximum if stays_whole else sizes.target) and len(piece.block.text) > 1
 
 
 def _cut_round(
-    pieces: Sequence[Piece], ends_of: Callable[[Piece, Sizes], list[int]], sizes: Sizes, count_tokens: TokenCounter
-) -> list[Piece]:
+    pieces: Sequence[_Piece], ends_of: Callable[[_Piece, Sizes], list[int]], sizes: Sizes, count_tokens: TokenCounter
+) -> list[_Piece]:
     """Cut every piece that is too long, in one way."""
     cut = {
-        index: cut_block(piece.block, ends_of(piece, sizes))
+        index: _cut_block(piece.block, ends_of(piece, sizes))
         for index, piece in enumerate(pieces)
         if _is_too_long(piece, sizes)
     }
@@ -114,22 +114,22 @@ def _cut_round(
     result = []
     for index, piece in enumerate(pieces):
         if index in cut:
-            result += [Piece(block, next(counts), piece.section, is_whole=False) for block in cut[index]]
+            result += [_Piece(block, next(counts), piece.section, is_whole=False) for block in cut[index]]
         else:
             result.append(piece)
     return result
 
 
-def _sentence_ends(piece: Piece, sizes: Sizes) -> list[int]:
-    pattern = LINE_END if piece.block.kind in {"code", "table", "front_matter"} else SENTENCE_END
+def _sentence_ends(piece: _Piece, sizes: Sizes) -> list[int]:
+    pattern = _LINE_END if piece.block.kind in {"code", "table", "front_matter"} else _SENTENCE_END
     return [*_ends(pattern, piece, sizes)]
 
 
-def _line_ends(piece: Piece, sizes: Sizes) -> list[int]:
-    return [*_ends(LINE_END, piece, sizes)]
+def _line_ends(piece: _Piece, sizes: Sizes) -> list[int]:
+    return [*_ends(_LINE_END, piece, sizes)]
 
 
-def _ends(pattern: re.Pattern[str], piece: Piece, sizes: Sizes) -> Iterator[int]:
+def _ends(pattern: re.Pattern[str], piece: _Piece, sizes: Sizes) -> Iterator[int]:
     """The ends of sentences or lines that are at least a grain apart."""
     text = piece.block.text
     grain = len(text) * sizes.target // (piece.tokens * _GRAINS)
@@ -142,7 +142,7 @@ def _ends(pattern: re.Pattern[str], piece: Piece, sizes: Sizes) -> Iterator[int]
         yield len(text)
 
 
-def _character_ends(piece: Piece, sizes: Sizes) -> list[int]:
+def _character_ends(piece: _Piece, sizes: Sizes) -> list[int]:
     """Cut into equal parts, each after the last space near its end if there is one."""
     text = piece.block.text
     step = max(len(text) // (piece.tokens // sizes.target + 1), 1)
@@ -157,15 +157,15 @@ def _character_ends(piece: Piece, sizes: Sizes) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class _Part:
     """What becomes one chunk, without its overlap."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[_Piece, ...]
     tokens: int
     number: int | None = None  # 1, 2, … within a section that had to be split
 
 
-def build_parts(sections: Sequence[Section], pieces: Sequence[Piece], sizes: Sizes) -> list[Part]:
+def _build_parts(sections: Sequence[Section], pieces: Sequence[_Piece], sizes: Sizes) -> list[_Part]:
     """Gather the pieces of a document, in order, into parts.
 
     A part below the minimum joins the next one if that is a section below it or its next sibling, else the one before
@@ -173,39 +173,39 @@ def build_parts(sections: Sequence[Section], pieces: Sequence[Piece], sizes: Siz
     may go beyond, to the maximum, since it says too little alone.
     """
 
-    def joins_next(left: Part, right: Part) -> bool:
+    def joins_next(left: _Part, right: _Part) -> bool:
         return _is_short(left, right, sizes) and _leads_to(sections, left, right)
 
-    def joins_previous(left: Part, right: Part) -> bool:
+    def joins_previous(left: _Part, right: _Part) -> bool:
         return _is_short(right, left, sizes) and _stands_beside(sections, left, right)
 
     parts = [part for _, group in groupby(pieces, key=lambda piece: piece.section) for part in _split([*group], sizes)]
     return _join(_join(parts, joins_next), joins_previous)
 
 
-def titled_sections(sections: Sequence[Section], part: Part) -> Sequence[Section]:
+def _titled_sections(sections: Sequence[Section], part: _Part) -> Sequence[Section]:
     """The sections of a part, without what stands before the first heading unless that is all."""
     inside = sections[part.pieces[0].section : part.pieces[-1].section + 1]
     return inside[1:] if len(inside) > 1 and inside[0].level == 0 else inside
 
 
-def common_path(sections: Sequence[Section], part: Part) -> tuple[str, ...]:
+def _common_path(sections: Sequence[Section], part: _Part) -> tuple[str, ...]:
     """The headings that are open over all of a part."""
-    paths = [section.heading_path for section in titled_sections(sections, part)]
+    paths = [section.heading_path for section in _titled_sections(sections, part)]
     levels = takewhile(lambda titles: len(set(titles)) == 1, zip(*paths, strict=False))
     return tuple(titles[0] for titles in levels)
 
 
-def _split(pieces: Sequence[Piece], sizes: Sizes) -> list[Part]:
+def _split(pieces: Sequence[_Piece], sizes: Sizes) -> list[_Part]:
     """The parts of one section."""
     runs = _evened(_fill(pieces, sizes), sizes)
     numbers = range(1, len(runs) + 1) if len(runs) > 1 else [None]
-    return [Part(tuple(run), _tokens(run), number) for run, number in zip(runs, numbers, strict=True)]
+    return [_Part(tuple(run), _tokens(run), number) for run, number in zip(runs, numbers, strict=True)]
 
 
-def _fill(pieces: Sequence[Piece], sizes: Sizes) -> list[list[Piece]]:
+def _fill(pieces: Sequence[_Piece], sizes: Sizes) -> list[list[_Piece]]:
     """Fill one run after the other up to the target. What leads in to a piece goes with it."""
-    runs: list[list[Piece]] = [[]]
+    runs: list[list[_Piece]] = [[]]
     used = 0
     for piece in pieces:
         opens_section = all(before.block.kind == "heading" or before.is_blank for before in runs[-1])
@@ -219,20 +219,20 @@ def _fill(pieces: Sequence[Piece], sizes: Sizes) -> list[list[Piece]]:
     return runs
 
 
-def _take_lead_in(run: list[Piece], room: int) -> list[Piece]:
+def _take_lead_in(run: list[_Piece], room: int) -> list[_Piece]:
     """Take from the end of a run, as far as there is room, what would say nothing there."""
-    taken: list[Piece] = []
+    taken: list[_Piece] = []
     while len(run) > 1 and _leads_in(run[-1]) and _tokens(taken) + run[-1].tokens <= room:
         taken.insert(0, run.pop())
     return taken
 
 
-def _leads_in(piece: Piece) -> bool:
+def _leads_in(piece: _Piece) -> bool:
     """Whether a piece announces the next one: a heading, a term, a sentence that ends in a colon."""
     return piece.block.kind in {"heading", "term"} or piece.block.text.rstrip().endswith(":")
 
 
-def _evened(runs: list[list[Piece]], sizes: Sizes) -> list[list[Piece]]:
+def _evened(runs: list[list[_Piece]], sizes: Sizes) -> list[list[_Piece]]:
     """Share the last two runs evenly, or make them one, if the last is short."""
     if len(runs) == 1 or _tokens(runs[-1]) >= sizes.minimum:
         return runs
@@ -249,49 +249,49 @@ def _evened(runs: list[list[Piece]], sizes: Sizes) -> list[list[Piece]]:
     return [*runs[:-2], last_two[:cut], last_two[cut:]]
 
 
-def _join(parts: Sequence[Part], joins: Callable[[Part, Part], bool]) -> list[Part]:
-    joined: list[Part] = []
+def _join(parts: Sequence[_Part], joins: Callable[[_Part, _Part], bool]) -> list[_Part]:
+    joined: list[_Part] = []
     for part in parts:
         if joined and joins(joined[-1], part):
             left = joined.pop()
-            joined.append(Part(left.pieces + part.pieces, left.tokens + part.tokens, left.number or part.number))
+            joined.append(_Part(left.pieces + part.pieces, left.tokens + part.tokens, left.number or part.number))
         else:
             joined.append(part)
     return joined
 
 
-def _is_short(part: Part, other: Part, sizes: Sizes) -> bool:
+def _is_short(part: _Part, other: _Part, sizes: Sizes) -> bool:
     """Whether a part is too short to stand alone and fits to another. Parts of split sections are not mixed."""
     limit = sizes.maximum if _says_little(part) else sizes.target
     both_split = part.number is not None and other.number is not None
     return part.tokens < sizes.minimum and part.tokens + other.tokens <= limit and not both_split
 
 
-def _says_little(part: Part) -> bool:
+def _says_little(part: _Part) -> bool:
     bodies = (piece.block.text for piece in part.pieces if piece.block.kind != "heading")
     return sum(bool(line.strip()) for body in bodies for line in body.splitlines()) <= 1
 
 
-def _leads_to(sections: Sequence[Section], left: Part, right: Part) -> bool:
+def _leads_to(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
     """Whether what comes next stands below a part, or beside a part that is complete."""
-    path = common_path(sections, left)
-    first = titled_sections(sections, left)[0]
+    path = _common_path(sections, left)
+    first = _titled_sections(sections, left)[0]
     next_path = sections[right.pieces[0].section].heading_path
     is_sibling = first.heading_path == path and next_path[:-1] == path[:-1]
     return first.level == 0 or next_path[: len(path)] == path or is_sibling
 
 
-def _stands_beside(sections: Sequence[Section], left: Part, right: Part) -> bool:
+def _stands_beside(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
     """Whether all of `left` is, or is under, the parent of `right`."""
     parent = sections[right.pieces[0].section].heading_path[:-1]
-    return common_path(sections, left)[: len(parent)] == parent
+    return _common_path(sections, left)[: len(parent)] == parent
 
 
-def _tokens(pieces: Sequence[Piece]) -> int:
+def _tokens(pieces: Sequence[_Piece]) -> int:
     return sum(piece.tokens for piece in pieces)
 
 
-def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: TokenCounter) -> list[Block | None]:
+def _overlaps(parts: Sequence[_Part], sizes: Sizes, count_tokens: TokenCounter) -> list[Block | None]:
     """The end of the part before that each part begins with: about `sizes.overlap` tokens, or None.
 
     Only a part that goes on with a split section repeats anything. Whole sentences are taken, or whole lines where
@@ -304,7 +304,7 @@ def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: TokenCounter) ->
         if part.number and part.number > 1
     }
     tails = {index: _prose_end(parts[index - 1], sizes.overlap) for index in rooms}
-    for pattern in (SENTENCE_END, LINE_END):
+    for pattern in (_SENTENCE_END, _LINE_END):
         units = {index: _units(tail, pattern) for index, tail in tails.items() if tail and found[index] is None}
         counts = iter(count_tokens([unit.text for blocks in units.values() for unit in blocks]))
         for index, blocks in units.items():
@@ -313,7 +313,7 @@ def overlaps(parts: Sequence[Part], sizes: Sizes, count_tokens: TokenCounter) ->
     return found
 
 
-def _prose_end(part: Part, tokens: int) -> Block | None:
+def _prose_end(part: _Part, tokens: int) -> Block | None:
     """The prose that ends a part, as one block no shorter than needed, but never all of the part."""
     taken: list[Block] = []
     for piece in reversed(part.pieces[1:]):
@@ -331,7 +331,7 @@ def _as_one(blocks: Sequence[Block]) -> Block:
 
 def _units(block: Block, pattern: re.Pattern[str]) -> list[Block]:
     ends = [match.end() for match in pattern.finditer(block.text)]
-    return cut_block(block, sorted({*ends, len(block.text)} - {0}))
+    return _cut_block(block, sorted({*ends, len(block.text)} - {0}))
 
 
 def _last_that_fit(units: Sequence[Block], tokens: Sequence[int], room: int) -> Block | None:
@@ -360,16 +360,16 @@ def chunk_document(
         was read as plain text.
     """
     document = replace(load_document(text, path, loader), pages=tuple(pages))
-    return cut_document(document, path, sizes, count_tokens)
+    return _cut_document(document, path, sizes, count_tokens)
 
 
-def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
+def _cut_document(document: Document, path: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
     """Cut a document that was read from the file at `path`, as `chunk_document` does."""
     if not any(block.text.strip() for section in document.sections for block in section.blocks):
         return FileDrafts((), fallback=document.fallback)
     blocks = [(index, block) for index, section in enumerate(document.sections) for block in section.blocks]
-    parts = build_parts(document.sections, pieces_of(blocks, sizes, count_tokens), sizes)
-    repeated = overlaps(parts, sizes, count_tokens)
+    parts = _build_parts(document.sections, _pieces_of(blocks, sizes, count_tokens), sizes)
+    repeated = _overlaps(parts, sizes, count_tokens)
     drafts: list[Draft] = []
     first_index: int | None = None
     for index, (part, overlap) in enumerate(zip(parts, repeated, strict=True)):
@@ -379,11 +379,11 @@ def cut_document(document: Document, path: str, sizes: Sizes, count_tokens: Toke
     return FileDrafts(tuple(drafts), fallback=document.fallback)
 
 
-def _draft(document: Document, file_name: str, part: Part, overlap: Block | None, parent: int | None) -> Draft:
+def _draft(document: Document, file_name: str, part: _Part, overlap: Block | None, parent: int | None) -> Draft:
     blocks = [piece.block for piece in part.pieces]
     spanned = [overlap, *blocks] if overlap else blocks
     text = "".join(block.text for block in spanned)
-    first = titled_sections(document.sections, part)[0]
+    first = _titled_sections(document.sections, part)[0]
     return Draft(
         text=text.strip("\n") if document.transformed else text,
         chunk_type="section" if document.structured else "text",
@@ -391,7 +391,7 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
         end_line=max(block.end_line for block in spanned),
         start_byte=spanned[0].start_byte,
         end_byte=spanned[-1].end_byte,
-        heading_path=common_path(document.sections, part),
+        heading_path=_common_path(document.sections, part),
         section=first.section or file_name,
         subsection=(first.subsection or _INTRO) if document.structured else None,
         has_code=any(block.kind == "code" for block in blocks),
@@ -406,7 +406,7 @@ def _draft(document: Document, file_name: str, part: Part, overlap: Block | None
     )
 
 
-def _pages(document: Document, part: Part, first: int, last: int) -> Iterator[PlacedPointer]:
+def _pages(document: Document, part: _Part, first: int, last: int) -> Iterator[PlacedPointer]:
     """The pages that a part is on, from its first line to its last, each as an anchor of the section that is there."""
     if not document.pages:
         return
@@ -416,11 +416,11 @@ def _pages(document: Document, part: Part, first: int, last: int) -> Iterator[Pl
         yield PlacedPointer(line, "anchor", _titles(document, piece), page_anchor(page))
 
 
-def _titles(document: Document, piece: Piece) -> str:
+def _titles(document: Document, piece: _Piece) -> str:
     return " > ".join(document.sections[piece.section].heading_path)
 
 
-def _pointers(document: Document, piece: Piece) -> Iterator[PlacedPointer]:
+def _pointers(document: Document, piece: _Piece) -> Iterator[PlacedPointer]:
     """The links and anchors that the text of a piece does not show, of its section."""
     titles = _titles(document, piece)
     for pointer in piece.block.pointers:
@@ -430,8 +430,8 @@ def _pointers(document: Document, piece: Piece) -> Iterator[PlacedPointer]:
 
 def chunk_messages(file: SourceFile, _options: ChunkOptions, /) -> FileDrafts:
     """Cut a file of messages at the ends of sentences; a sentence that is too long, at lines, then at characters."""
-    marks = [Mark(0, "prose"), *(Mark(end.end(), "prose") for end in SENTENCE_END.finditer(file.text))]
+    marks = [Mark(0, "prose"), *(Mark(end.end(), "prose") for end in _SENTENCE_END.finditer(file.text))]
     sentences = tile(file.text, [mark for mark in marks if mark.offset < len(file.text)])
     document = Document(title=None, sections=build_sections(sentences), structured=False)
-    found = cut_document(document, file.path, SIZES, count_tokens)
+    found = _cut_document(document, file.path, SIZES, count_tokens)
     return replace(found, drafts=tuple(replace(draft, chunk_type="message") for draft in found.drafts))

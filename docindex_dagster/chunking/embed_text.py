@@ -1,8 +1,8 @@
 """The text that is embedded: a chunk under a one-line header that says where it stands, made without a model.
 
-What is matched, embedded and shown as a snippet goes without the attribute lists of Markdown, as kramdown, Pandoc and
-Python-Markdown read them: `[Start](a.md){ .md-button }` shows `Start`, and a line `{: .note }` shows nothing. What a
-chunk holds stays as the file has it.
+Matching, embeddings and snippets leave out the attribute lists of Markdown, as kramdown, Pandoc and Python-Markdown
+read them: `[Start](a.md){ .md-button }` shows `Start`, and a line `{: .note }` shows nothing. The text of a chunk keeps
+them.
 """
 
 import re

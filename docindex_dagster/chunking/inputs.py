@@ -41,24 +41,24 @@ _PARSERS = (
 
 
 @cache
-def parsers() -> tuple[str, ...]:
+def _parsers() -> tuple[str, ...]:
     """The packages that parse files, with their versions, which are looked up on the disk."""
     return tuple(f"{name} {version(name)}" for name in _PARSERS)
 
 
-def rules_of(files: pa.Table) -> str:
+def _rules_of(files: pa.Table) -> str:
     """The rules by which `files` were discovered, which say what is masked in them."""
     return str((files.schema.metadata or {}).get(RULES, b"").decode())
 
 
 def extraction_fingerprint() -> str:
     """Changes when the same text would give other references."""
-    return digest_parts(REFERENCES_VERSION, EXTRACTOR_VERSION, *parsers())
+    return digest_parts(REFERENCES_VERSION, EXTRACTOR_VERSION, *_parsers())
 
 
 def references_fingerprint(files: pa.Table) -> str:
     """Changes when the same file would give other references; `files` are the `discovered_files`."""
-    return digest_parts(extraction_fingerprint(), rules_of(files))
+    return digest_parts(extraction_fingerprint(), _rules_of(files))
 
 
 def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:
@@ -67,7 +67,7 @@ def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None
     # In the order of the settings, since the last glob decides.
     chunkers = [*settings.chunkers.items(), *_versions(settings)]
     summaries = () if summariser is None else (summariser.fingerprint,)
-    made_with = (*parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
+    made_with = (*_parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
     return digest_parts(EXTRACTOR_VERSION, TOKENS_VERSION, *made_with)
 
 
@@ -82,7 +82,7 @@ def _versions(settings: ChunkingSettings) -> list[str]:
 
 def made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
     """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
-    return digest_parts(fingerprint(settings, summariser), rules_of(files))
+    return digest_parts(fingerprint(settings, summariser), _rules_of(files))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a parsing worker is given, and the rows of the `chunks` table that it gives. No parser is loaded."""
+"""The jobs of parsing workers, and the rows of the `chunks` table that they return. No parser is loaded."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields

@@ -3,10 +3,10 @@
 The summary of a chunk follows from its text, its header, the model and the prompt, as far as it is known; so rows
 that are reused and rows that are made anew get the same.
 
-Summaries that were paid for are in a file a source, to which each is appended as it arrives, so that no kill loses
-one. The run that holds the lock of a source writes its file; those of other branches of the repository read it, too. A
-line is a JSON list of a key and the summary, or null where the question was asked in vain. Lines that are no such
-thing, such as the torn one of a run that was killed, are passed over.
+Each source has a file of the summaries that were paid for. Each is appended as it arrives, so that a killed run loses
+none. The run that holds the lock of a source writes its file; runs of other branches of the repository read it, too. A
+line is a JSON list of a key and the summary, or null if the model gave none. Invalid lines, such as the last one of a
+killed run, are skipped.
 """
 
 import re

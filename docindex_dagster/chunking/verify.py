@@ -1,4 +1,4 @@
-"""The rules that every `chunks` table keeps, each of which is also an asset check; and files without structure."""
+"""The rules that every `chunks` table keeps, each also an asset check; and warnings of files cut as text."""
 
 from collections.abc import Collection, Mapping
 from itertools import islice
@@ -16,7 +16,6 @@ CHUNK_RULES = {
     COVERED: "Every commit, and every file that is still to be indexed when it is cut, has a chunk.",
     SPANS: "Lines and bytes of every chunk are in order and fit its text.",
 }
-_SHOWN = 3
 _MOST_SHARE = 0.02  # of the files of a source: above it a user should look
 _NAMED = 3
 
@@ -68,8 +67,8 @@ def _bad_spans(chunks: pa.Table) -> str:
 
 
 def _some(values: list[str]) -> str:
-    shown = ", ".join(repr(value) for value in values[:_SHOWN])
-    return shown + (" …" if len(values) > _SHOWN else "")
+    shown = ", ".join(repr(value) for value in values[:_NAMED])
+    return shown + (" …" if len(values) > _NAMED else "")
 
 
 def fallbacks(chunks: pa.Table) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""How docindex was installed, in a clone or from a wheel, by pip or by uv: how to add an extra, where the pages lie.
+"""How docindex was installed: the command that adds an extra, and the folder of the documentation.
 
-The wheel has the pages of the documentation beside the package's code, a clone in its `docs`.
+A wheel ships the pages of the documentation inside the package; a clone has them in `docs`.
 """
 
 import json
@@ -73,18 +73,18 @@ def is_clone() -> bool:
 
 
 def pages_folder() -> Path | None:
-    """Where the pages lie; None where docindex was installed without them."""
+    """Return the folder of the pages; None if docindex was installed without them."""
     return next((place for place in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if place.is_dir()), None)
 
 
 def pages() -> dict[str, Path]:
-    """The files of the pages by their names, sorted."""
+    """Return the files of the pages by name, sorted."""
     place = pages_folder()
     return {file.stem: file for file in sorted(place.rglob("*.md"))} if place is not None else {}
 
 
 def titles() -> dict[str, str]:
-    """The title of each page by its name."""
+    """Return the titles of the pages by name."""
     return {name: _title(file.read_text(encoding="utf-8"), name) for name, file in pages().items()}
 
 

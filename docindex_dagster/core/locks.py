@@ -1,6 +1,6 @@
 """Locks between processes. They are the kernel's (`flock`), so that a process that dies leaves none behind.
 
-What a run does is noted in the locks that it holds, so that a process that died is not at work.
+A run notes its progress in the locks that it holds, so that no dead process seems to be running.
 """
 
 import json
@@ -209,6 +209,29 @@ def was_held_by_the_dead(path: Path) -> bool:
         return False
 
 
+@contextmanager
+def step_noted(note: Note, stage: str) -> Iterator[None]:
+    """Note in a lock that the block does a stage, and how far it is."""
+    due = 0.0
+
+    def listen(event: events.Event) -> None:
+        nonlocal due
+        if isinstance(event, events.Progress) and time.monotonic() >= due:
+            due = time.monotonic() + _PAUSE_S
+            note(json.dumps(asdict(Step(stage, event.done, event.total, event.unit))))
+
+    note(json.dumps(asdict(Step(stage))))
+    with events.listening(listen):
+        yield
+
+
+def _step_of(note: str) -> Step | None:
+    try:
+        return Step(**json.loads(note))
+    except (ValueError, TypeError):  # none yet, or one that is being written
+        return None
+
+
 def _take(descriptor: int, owner: str) -> bool:
     if not _lock(descriptor):
         time.sleep(_POLL_S)  # for who holds it, or for `holder`, which has it for a moment as it looks
@@ -239,26 +262,3 @@ def _text(descriptor: int) -> str:
 
 def _first_line(descriptor: int) -> str:
     return _text(descriptor).partition("\n")[0]
-
-
-@contextmanager
-def step_noted(note: Note, stage: str) -> Iterator[None]:
-    """Note in a lock that the block does a stage, and how far it is."""
-    due = 0.0
-
-    def listen(event: events.Event) -> None:
-        nonlocal due
-        if isinstance(event, events.Progress) and time.monotonic() >= due:
-            due = time.monotonic() + _PAUSE_S
-            note(json.dumps(asdict(Step(stage, event.done, event.total, event.unit))))
-
-    note(json.dumps(asdict(Step(stage))))
-    with events.listening(listen):
-        yield
-
-
-def _step_of(note: str) -> Step | None:
-    try:
-        return Step(**json.loads(note))
-    except (ValueError, TypeError):  # none yet, or one that is being written
-        return None

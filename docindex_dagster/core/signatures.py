@@ -26,9 +26,7 @@ def with_parameters(parameters: Iterable[Parameter], before: str = "") -> Callab
         place = next((at for at, one in enumerate(own) if one.name == before), len(own))
         kind = own[place].kind if place < len(own) else Parameter.KEYWORD_ONLY
         shown = [one.replace(kind=kind) for one in parameters]
-        function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*own[:place], *shown, *own[place:]]
-        )
+        vars(function)["__signature__"] = signature.replace(parameters=[*own[:place], *shown, *own[place:]])
         return function
 
     return decorate

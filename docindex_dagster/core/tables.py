@@ -1,9 +1,9 @@
 """The intermediate tables: one Parquet file per asset and source, replaced as a whole.
 
-A table's data version is a hash of its content; a file whose version stays the same is not written again. Those of
-files are sorted by path, so that the rows of some files are replaced without a look at all others.
+A table's data version is a hash of its content; a file whose version stays the same is not written again. Tables of
+files are sorted by path, so that the rows of a few files can be replaced without reading the others.
 
-Arrow IPC files, which readers map into memory, hold the values of their rows and no other byte.
+Readers map Arrow IPC files into memory. These hold the values of their rows and no other data.
 """
 
 import os

@@ -6,8 +6,8 @@ of life: each holds a lock between machines that is named after it. It belongs t
 is free soon after that is gone, and after a lease where the machine was lost, or the process paused, without a word.
 Else it is left to those who know, and to Dagster's `run_monitoring`, which ends what takes too long.
 
-A run holds its connections to a database server, of which Dagster makes one for each statement, some 400 in a run,
-unless it is asked not to. A few are held instead, as its web server does.
+By default, Dagster opens a connection to the database server for each statement, about 400 in a run. Runs keep a pool
+of connections instead, as Dagster's web server does.
 """
 
 import atexit
@@ -43,13 +43,12 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 _SIGN = ".dagster/docindex/sign"
 # A run that has been at work for so long, and never gave a sign, will not; clocks of machines differ by less.
 _LONGEST_BEFORE_S = 300.0
-
+_STATEMENT_TIMEOUT_MS = 10 * 60 * 1000  # deleting a run with many events takes long
+_LONGEST_S = 60 * 60
+_MORE = 4  # connections besides one for each storage, for threads that write at once
 # What the newest run of this process holds until the next one begins: so a run that ends is never taken for lost.
 _held = ExitStack()
 atexit.register(_held.close)
-_STATEMENT_TIMEOUT_MS = 10 * 60 * 1000  # deleting a run with many events takes long
-_LONGEST_S = 60 * 60
-_MORE = 4  # than one a storage, where threads write at once
 
 
 def process_tags(run_id: str) -> dict[str, str]:
@@ -66,6 +65,14 @@ def begin(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None
     hold(instance)
     instance.add_run_tags(run_id, process_tags(run_id))
     _give_sign(instance, settings, run_id)
+
+
+def hold(instance: dg.DagsterInstance) -> None:
+    """Let an instance hold the connections that it made until it is closed, or the server ends them."""
+    instance.optimize_for_webserver(_STATEMENT_TIMEOUT_MS, _LONGEST_S, _MORE)
+    for storage in (instance.run_storage, instance.event_log_storage, instance.schedule_storage):
+        if getattr(storage, "postgres_url", None) is not None:
+            _replace_ended(storage._engine)  # type: ignore[union-attr]  # noqa: SLF001 Dagster sets no `pool_pre_ping`
 
 
 def report_dead_runs(
@@ -192,14 +199,6 @@ def _gives_no_sign(record: dg.RunRecord, locks: Locks) -> bool:
 
 def _sign_of(run_id: str) -> str:
     return f"run {run_id}"
-
-
-def hold(instance: dg.DagsterInstance) -> None:
-    """Let an instance hold the connections that it made until it is closed, or the server ends them."""
-    instance.optimize_for_webserver(_STATEMENT_TIMEOUT_MS, _LONGEST_S, _MORE)
-    for storage in (instance.run_storage, instance.event_log_storage, instance.schedule_storage):
-        if getattr(storage, "postgres_url", None) is not None:
-            _replace_ended(storage._engine)  # type: ignore[union-attr]  # noqa: SLF001 Dagster sets no `pool_pre_ping`
 
 
 def _replace_ended(engine: Any) -> None:

@@ -1,7 +1,7 @@
 """The jobs: index a source, remove one, fold the memory of a domain, maintain the stores, clean up after old runs.
 
-What happens each night is asked for by schedules, at the time that the settings say; maintenance by a sensor, when
-publications have left much behind.
+Schedules start the nightly jobs at the time in the settings. A sensor starts maintenance when publications have left
+many table versions or unindexed rows behind.
 """
 
 import time
@@ -29,6 +29,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.stores import maintenance
 
 REMOVE_SOURCE = "remove_source"
+_REST_S = 300  # between two runs of maintenance, which is always due while hundreds of sources are indexed first
 
 index_source = dg.define_asset_job(
     "index_source",
@@ -51,7 +52,6 @@ evaluate_retrieval = dg.define_asset_job(
     description="Ask questions of the repositories' own history and of the user's, see whether searches find what "
     "answers them, and compare with the last nights. See docs/evaluation.md.",
 )
-_REST_S = 300  # after a run: while hundreds of sources are indexed for the first time, it is due all the time
 
 
 def removal_config(key: str) -> dict[str, Any]:

@@ -16,10 +16,9 @@ import pyarrow as pa
 from docindex_dagster.core.schemas import DESCRIPTIONS
 from docindex_dagster.defs.tags import SOURCES
 
-_SAMPLE_ROWS = 5
 _CELL_CHARS = 200
 _REASON_CHARS = 1000
-SHOWN_ROWS = 20
+_SHOWN_ROWS = 20
 _NONE_BROKEN: Mapping[str, str] = MappingProxyType({})
 _WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
 
@@ -56,9 +55,9 @@ def _type(column: pa.DataType) -> str:
 
 
 def sample_rows(table: pa.Table) -> dg.TableMetadataValue:
-    """At most five rows, each cell in one line and cut to 200 characters."""
-    rows = table.slice(0, _SAMPLE_ROWS).to_pylist()
-    return records([{name: _cell(value) for name, value in row.items()} for row in rows], table.column_names)
+    """Rows as a table, each cell in one line and cut to 200 characters."""
+    rows = [{name: _cell(value) for name, value in row.items()} for row in table.to_pylist()]
+    return records(rows, table.column_names)
 
 
 def _cell(value: object, most: int = _CELL_CHARS) -> str:
@@ -161,7 +160,7 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
     if not sources:
         return {"count": 0}
-    left_out = len(sources) - SHOWN_ROWS
+    left_out = len(sources) - _SHOWN_ROWS
     return {
         "count": len(sources),
         "what to do": what_to_do,
@@ -170,17 +169,16 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
     }
 
 
-def table_value(table: pa.Table, most: int | None = None) -> dg.TableMetadataValue:
-    """At most so many rows, each text in one line of at most 1,000 characters."""
-    rows = table.slice(0, most).to_pylist()
+def table_value(table: pa.Table) -> dg.TableMetadataValue:
+    """All rows of a table, each text in one line of at most 1,000 characters."""
     shown = [
         {name: _cell(cell, _REASON_CHARS) if isinstance(cell, str) else cell for name, cell in row.items()}
-        for row in rows
+        for row in table.to_pylist()
     ]
     return records(shown, table.column_names)
 
 
-def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = SHOWN_ROWS) -> dg.TableMetadataValue:
+def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = _SHOWN_ROWS) -> dg.TableMetadataValue:
     """At most so many rows, each cell in one line of at most 1,000 characters."""
     shown = [[_cell(text, _REASON_CHARS) for text in row] for row in islice(rows, most)]
     return records([dict(zip(columns, row, strict=True)) for row in shown], list(columns))

@@ -1,7 +1,7 @@
-"""How runs ended, read from Dagster's record of them, and whether the next one may be asked for.
+"""The outcomes of past runs, from Dagster's record, and whether to request the next run.
 
-Those of all sources are read in bulk, since the record holds tens of thousands. Of one kind, one run is asked for at a
-time, and later after each failure.
+The record holds tens of thousands of runs, so the runs of all sources are read in bulk. Only one run of a kind is
+requested at a time, with a longer delay after each failure in a row.
 """
 
 import time
@@ -150,9 +150,7 @@ class LastRuns:
     failures: int = 0  # in a row, up to the newest
     declined: str | None = None  # the state of the source for which a user cancelled the newest
     is_lost: bool = False  # the newest failed because its process was gone
-    demands: Mapping[str, str] = field(
-        default_factory=dict
-    )  # tags of those that failed, which the next is to have, too
+    demands: Mapping[str, str] = field(default_factory=dict)  # tags of the failed runs that the next one needs, too
 
     @property
     def is_unfinished(self) -> bool:

@@ -18,12 +18,11 @@ from docindex_dagster.defs.failures import as_dagster_failure
 from docindex_dagster.defs.outcomes import last_runs
 from docindex_dagster.defs.prepared_asset import PREPARED, version_of
 from docindex_dagster.defs.resources import EmbeddingModel, Project, report_event
-from docindex_dagster.defs.stage_assets import check_result, check_specs, event_metadata, spec
+from docindex_dagster.defs.stage_assets import check_results, check_specs, event_metadata, spec
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, PREPARED_VERSION_TAG, REASON_TAG, REFUSED_TAG
 from docindex_dagster.objects import shared_stores
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
-from docindex_dagster.pipeline.stage import Outcome
 from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.status import catalog
@@ -85,12 +84,10 @@ def publish(
 def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
     key = done.pointer.source
     if done.outcome is not None:
-        version = version_of(stores.layout, key)
+        entry, version = StageEntry.of(STORES.name, done.outcome), version_of(stores.layout, key)
         for product in STORES.products:
-            yield _materialization(product.name, key, done.outcome, version)
-            results = done.outcome.checks.items() if product is STORES.products[0] else ()
-            checks = metadata.verified(product.name, STORES.rules)
-            checks += [check_result(product.name, *one) for one in results]
+            yield _materialization(product.name, key, entry, version)
+            checks = check_results(STORES, product, entry)
             yield from (metadata.evaluation(check, dg.AssetKey(product.name), key) for check in checks)
     elif isinstance(done.refusal, VerificationError):
         for product in STORES.products:
@@ -98,8 +95,7 @@ def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMateriali
             yield from (metadata.evaluation(check, dg.AssetKey(product.name), key) for check in checks)
 
 
-def _materialization(asset: str, key: str, outcome: Outcome, tables: str) -> dg.AssetMaterialization:
-    entry = StageEntry.of(STORES.name, outcome)
+def _materialization(asset: str, key: str, entry: StageEntry, tables: str) -> dg.AssetMaterialization:
     product = entry.products[asset]
     return dg.AssetMaterialization(
         asset,

@@ -4,10 +4,10 @@ On SQLite, Dagster's own `delete_run` leaves the database file of a run, its che
 first, and then whatever belongs to no run: so what an interrupted clean-up, or a run deleted in the UI, left goes as
 well. Transactions are small, for others wait while one lasts. Other databases are cleaned by `delete_run` alone.
 
-What stays, however old it is, is what Dagster would miss. A partition is materialised because an event is there that
-says so, and each page of the UI shows the newest of its kind. So these are the newest event of each kind of each asset
-and partition, with the inputs that it was made from, the newest outcome of each check, and the newest run of each job
-and partition; each run as a whole.
+The newest records stay, however old they are: Dagster needs an event to count a partition as materialised, and each
+page of its UI shows the newest record of a kind. They are the newest event of each kind for each asset and partition,
+with the events of its inputs, the newest outcome of each check, and the newest run of each job and partition. A run
+that one of them belongs to stays whole.
 
 The rows that runs have shown, which Dagster keeps with each event, can be erased: what they are of may be gone.
 """
@@ -102,7 +102,7 @@ def newest(storage: SqlEventLogStorage) -> Newest:
         ids = set(connection.scalars(_NEWEST_EVENTS))
         ids |= {found.evaluation_event_storage_id for found in checks} - {None}
         ids |= _inputs(connection, ids)
-        events = [row for page in pages(ids) for row in connection.execute(event.where(_EVENTS.id.in_(page)))]
+        events = [row for page in _pages(ids) for row in connection.execute(event.where(_EVENTS.id.in_(page)))]
     return Newest(
         frozenset(ids),
         frozenset(found.id for found in checks),
@@ -115,26 +115,26 @@ def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
     """The events that materialisations were made from; without them the UI calls stale what is up to date."""
     found: set[int] = set()
     is_materialization = _EVENTS.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value
-    for page in pages(events):
+    for page in _pages(events):
         for event in connection.scalars(select(_EVENTS.event).where(_EVENTS.id.in_(page), is_materialization)):
             provenance = extract_data_provenance_from_entry(dg.deserialize_value(event, dg.EventLogEntry))
             found.update(id_ for id_ in (provenance.input_storage_ids.values() if provenance else ()) if id_)
     return found
 
 
-def newest_runs(storage: SqlRunStorage) -> frozenset[str]:
+def _newest_runs(storage: SqlRunStorage) -> frozenset[str]:
     """The newest finished run of each job and partition, which says whether the last one failed."""
     with storage.connect() as connection:
         return frozenset(connection.scalars(select(_RUNS.run_id).where(_RUNS.id.in_(_NEWEST_RUNS))))
 
 
-def runs_of_undone_backfills(instance: dg.DagsterInstance) -> frozenset[str]:
+def _runs_of_undone_backfills(instance: dg.DagsterInstance) -> frozenset[str]:
     """The runs by which Dagster knows the progress of a backfill."""
     undone = [backfill.backfill_id for backfill in instance.get_backfills(BulkActionsFilter(statuses=_UNDONE))]
     return frozenset(instance.get_run_ids(dg.RunsFilter(tags={BACKFILL_ID_TAG: undone})) if undone else ())
 
 
-def pages(items: Collection[_T]) -> Iterator[list[_T]]:
+def _pages(items: Collection[_T]) -> Iterator[list[_T]]:
     """A few hundred at a time: what one statement names, and one transaction writes."""
     remaining = iter(items)
     while page := list(islice(remaining, _PAGE)):
@@ -167,7 +167,7 @@ def clean_up(instance: dg.DagsterInstance, older_than: datetime) -> CleanUp:
     limit = older_than.astimezone(UTC).replace(tzinfo=None)  # as Dagster's tables hold it
     old = instance.get_run_ids(dg.RunsFilter(statuses=FINISHED, updated_before=limit))
     kept = newest(events)
-    spared = kept.runs | newest_runs(runs) | runs_of_undone_backfills(instance)
+    spared = kept.runs | _newest_runs(runs) | _runs_of_undone_backfills(instance)
     gone = [run for run in old if run not in spared]
     if not isinstance(events, SqliteEventLogStorage):
         for run in gone:
@@ -192,7 +192,7 @@ def _free_slots(storage: SqliteEventLogStorage, runs: Collection[str]) -> None:
 
 
 def _remove_runs(storage: SqlRunStorage, runs: Collection[str]) -> None:
-    for page in pages(runs):
+    for page in _pages(runs):
         with storage.connect() as connection:
             connection.execute(delete(RUN_TAGS).where(RUN_TAGS.c.run_id.in_(page)))
             connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(page)))
@@ -208,11 +208,11 @@ def _lost_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> 
 
 def _remove_events(storage: SqliteEventLogStorage, lost: set[str], kept: Newest, limit: datetime) -> int:
     removed = 0
-    for some in pages(lost):
+    for some in _pages(lost):
         with storage.index_connection() as connection:
             old = select(_EVENTS.id).where(_EVENTS.run_id.in_(some), _EVENTS.timestamp < limit)
             found = set(connection.scalars(old)) - kept.events
-        for page in pages(found):
+        for page in _pages(found):
             with storage.index_connection() as connection:
                 connection.execute(delete(EVENT_TAGS).where(_TAGS.event_id.in_(page)))
                 connection.execute(delete(EVENTS).where(_EVENTS.id.in_(page)))
@@ -224,7 +224,7 @@ def _remove_checks(storage: SqliteEventLogStorage, lost: set[str], kept: Newest,
     with storage.index_connection() as connection:  # an index holds both columns, but not the time
         found = {row.id for row in connection.execute(select(_CHECKS.id, _CHECKS.run_id)) if row.run_id in lost}
     is_old = _CHECKS.evaluation_event_timestamp < limit
-    for page in pages(found - kept.checks):
+    for page in _pages(found - kept.checks):
         with storage.index_connection() as connection:
             connection.execute(delete(CHECKS).where(_CHECKS.id.in_(page), is_old))
 
@@ -236,7 +236,7 @@ def _remove_runless_copies(storage: SqliteEventLogStorage, kept: Newest, limit: 
     with storage.run_connection(RUNLESS_RUN_ID) as connection:
         old = connection.execute(select(_EVENTS.id, _EVENTS.timestamp).where(_EVENTS.timestamp < limit))
         found = [row.id for row in old if row.timestamp not in kept.runless]
-    for page in pages(found):
+    for page in _pages(found):
         with storage.run_connection(RUNLESS_RUN_ID) as connection:
             connection.execute(delete(EVENTS).where(_EVENTS.id.in_(page)))
 

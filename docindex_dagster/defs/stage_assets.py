@@ -1,6 +1,6 @@
-"""The stages of the pipeline as assets, and the checks: what stages make and promise, and what is shown of it.
+"""The stages of the pipeline as assets with their checks, and the checks of the sources themselves.
 
-What a stage does stands in `docindex_dagster.pipeline`.
+The stages do their work in `docindex_dagster.pipeline`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -104,15 +104,11 @@ def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_E
 def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[None]]:
     for product in stage.products:
         reported = entry.products[product.name]
-        results = entry.checks.items() if product is stage.products[0] else ()
         yield dg.MaterializeResult(
             asset_key=product.name,
             data_version=dg.DataVersion(reported.version),
             metadata=event_metadata(reported, entry),
-            check_results=[
-                *metadata.verified(product.name, stage.rules),
-                *(check_result(product.name, *one) for one in results),
-            ],
+            check_results=check_results(stage, product, entry),
         )
 
 
@@ -131,9 +127,16 @@ def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
     }
 
 
-def check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
+def check_results(stage: Stage, product: Product, entry: StageEntry) -> list[dg.AssetCheckResult]:
+    """Return the results of a stage that broke no rule; the checks that warn belong to its first product."""
+    warnings = entry.checks.items() if product is stage.products[0] else ()
+    rules = metadata.verified(product.name, stage.rules)
+    return [*rules, *(_check_result(product.name, name, result) for name, result in warnings)]
+
+
+def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
     """How a check went that warns, as Dagster shows it."""
-    details = {key: metadata.table_value(table, metadata.SHOWN_ROWS) for key, table in result.details.items()}
+    details = {key: metadata.table_value(table) for key, table in result.details.items()}
     reason = {"reason": result.reason} if result.reason and not result.passed else {}
     return dg.AssetCheckResult(
         passed=result.passed,
@@ -186,5 +189,5 @@ def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
 
 
 def source_evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:
-    """The outcome of a check on `source` that a sensor found out, as an event of its own."""
+    """Return the outcome of a check on `source` that a sensor evaluated, as a separate event."""
     return metadata.evaluation(metadata.warning(check, problems, _ADVICE), dg.AssetKey("source"))

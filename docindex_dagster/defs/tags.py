@@ -1,4 +1,4 @@
-"""What docindex finds things by in Dagster's record: its partitions, and the tags of runs."""
+"""The partitions and run tags under which Dagster records the work of docindex."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import dagster as dg
 
 from docindex_dagster.runner.entries import Mode
 
-# Dagster's own tags: of the partition of a run, of the version of what an event made, and of what that was made from.
+# Dagster's own tags: the partition of a run, the data version of an event, and that of its input.
 PARTITION_TAG = "dagster/partition"
 DATA_VERSION_TAG = "dagster/data_version"
 PREPARED_VERSION_TAG = "dagster/input_data_version/prepared_tables"
@@ -36,14 +36,6 @@ MAINTENANCE_TAG = "docindex/maintenance"
 # Which request a run is for.
 REQUEST_TAG = "docindex/request"
 
-
-def tags_of(mode: Mode, only: Sequence[str]) -> dict[str, str]:
-    """The tags of a run that does more, or less, than look for changes."""
-    if mode != "changes":
-        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
-    return {ONLY_TAG: json.dumps(list(only))} if only else {}
-
-
 SOURCES_NAME = "source"
 SOURCES = dg.DynamicPartitionsDefinition(name=SOURCES_NAME)
 DOMAINS_NAME = "memory_domain"
@@ -51,3 +43,10 @@ DOMAINS = dg.DynamicPartitionsDefinition(name=DOMAINS_NAME)
 # Of no asset: what machines without a common disk have to know in common.
 WITHDRAWN_NAME = "docindex_withdrawn_source"
 REQUESTS_NAME = "docindex_requested_run"
+
+
+def tags_of(mode: Mode, only: Sequence[str]) -> dict[str, str]:
+    """The tags of a run that does more, or less, than look for changes."""
+    if mode != "changes":
+        return {FULL_TAG if mode == "full" else VERIFY_TAG: "true"}
+    return {ONLY_TAG: json.dumps(list(only))} if only else {}

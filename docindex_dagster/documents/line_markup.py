@@ -1,6 +1,6 @@
 """Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, PDF as text.
 
-The text is kept as it is. Plain text, which has none, is paragraphs between blank lines.
+The text is kept as it is. Plain text is cut into paragraphs at blank lines.
 """
 
 import re

@@ -3,9 +3,9 @@
 markdown-it finds the structure; only the line numbers of its tokens are used, and the text stays the file's own. The
 blocks are the leaves of the token tree, so that a fence inside a list is a block like any other.
 
-Rules of ours read the blocks of MDX, where indentation and angle brackets mean nothing, and the attribute lists at the
-ends of headings, as kramdown, Pandoc, Python-Markdown and Docusaurus do: `Install {#install .wide}` and
-`Install {: #install }` are headings `Install`, whose anchor is `install`.
+Two extensions are defined here: the blocks of MDX, where indentation and angle brackets mean nothing, and attribute
+lists at the ends of headings, as kramdown, Pandoc, Python-Markdown and Docusaurus read them. `Install {#install .wide}`
+and `Install {: #install }` are headings `Install` with the anchor `install`.
 """
 
 import re
@@ -50,11 +50,11 @@ def _heading_attributes(state: "StateCore") -> None:
     for index, token in enumerate(state.tokens):
         if token.type == "heading_open":
             inline = state.tokens[index + 1]
-            inline.content, attributes = split_attributes(inline.content)
+            inline.content, attributes = _split_attributes(inline.content)
             token.attrs.update(attributes)
 
 
-def split_attributes(heading: str) -> tuple[str, dict[str, str]]:
+def _split_attributes(heading: str) -> tuple[str, dict[str, str]]:
     """The text of a heading, and the attributes in the list behind it; none where what stands there is no such list."""
     from mdit_py_plugins.attrs.parse import ParseError, parse
 
@@ -69,14 +69,14 @@ def split_attributes(heading: str) -> tuple[str, dict[str, str]]:
     return (text.rstrip(), attributes) if attributes else (heading, {})
 
 
-def use_mdx(parser: "MarkdownIt") -> None:
+def _use_mdx(parser: "MarkdownIt") -> None:
     """Change a parser's rules to those of MDX, and of the HTML comments that its tools allow."""
     parser.disable(["code", "html_block", "lheading"])
     parser.block.ruler.at("paragraph", _paragraph)
     parser.block.ruler.before("fence", "comment", _comment, {"alt": ["paragraph", "reference", "blockquote", "list"]})
 
 
-def _comment(state: "StateBlock", first: int, last: int, silent: bool) -> bool:  # noqa: FBT001 - a rule's signature
+def _comment(state: "StateBlock", first: int, last: int, silent: object) -> bool:
     """A comment that begins a line, with the fences and headings inside it."""
     start = state.bMarks[first] + state.tShift[first]
     closing = next((end for begin, end in _COMMENTS if state.src.startswith(begin, start)), None)
@@ -97,7 +97,7 @@ def _comment(state: "StateBlock", first: int, last: int, silent: bool) -> bool: 
     return True
 
 
-def _paragraph(state: "StateBlock", first: int, last: int, silent: bool) -> bool:  # noqa: ARG001, FBT001 - a rule's signature
+def _paragraph(state: "StateBlock", first: int, _last: int, _silent: object) -> bool:
     """A paragraph or an underlined heading, as in Markdown but for one thing.
 
     There, a line that is indented by four or more goes on with the paragraph before it whatever it holds, since it
@@ -215,7 +215,7 @@ def _block_parser(*, mdx: bool) -> "MarkdownIt":
     parser = MarkdownIt("commonmark").enable("table").disable("inline").use(front_matter_plugin)
     use_heading_attributes(parser)
     if mdx:
-        use_mdx(parser)
+        _use_mdx(parser)
     return parser
 
 

@@ -1,7 +1,7 @@
 """What every loader returns, and how it is made: a document as sections of blocks, in the order of the file.
 
-Tables keep its links and anchors as a text: a line each, with tabs between the line of the file, the kind, the titles
-above, and the name. Pages are anchors, by which viewers and links reach them: `manual.pdf#page=12`.
+Tables store its links and anchors as text, one a line: the line of the file, the kind, the titles above and the name,
+separated by tabs. Pages are anchors, as viewers and links address them: `manual.pdf#page=12`.
 """
 
 import re

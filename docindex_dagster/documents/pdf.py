@@ -1,11 +1,11 @@
-"""PDF, whose files are no text: from their bytes to a text that is indexed in their place.
+"""Conversion of PDF files to the text that is indexed in their place.
 
-The text is Markdown as far as headings go. Lines and bytes of chunks count in it, and `pages` says where its pages
-begin. It is made in a parsing worker, which a time-out ends, with a limit of memory: a hostile file costs itself alone.
+The text is plain but for headings, which are Markdown. The lines and bytes of chunks refer to it, and `pages` has the
+line on which each page begins. A parsing worker converts a file, with a time-out and a memory limit, so that a hostile
+file affects no other one.
 
-pypdf reads no other file and runs no script that a PDF holds. Headings are those of the outline, or where there is
-none, lines in larger letters than the text. What each page repeats in its margins, such as running titles and page
-numbers, is left out.
+pypdf reads no other file and runs no script in a PDF. Headings come from the outline; without one, lines in larger
+letters are headings. Running titles, page numbers and other repeated lines in the margins are left out.
 """
 
 import logging
@@ -59,7 +59,7 @@ def convert(data: bytes, language: str) -> Converted:
     """The text of a file. What cannot be read of it is left out, and `problem` says why."""
     try:
         with _limited_memory(_MOST_MEMORY):
-            found = read_pdf(data)
+            found = _read_pdf(data)
     except Exception as error:  # noqa: BLE001 the parsers are not ours, and a hostile file may break them in any way
         found = Converted("", problem=f"{type(error).__name__}: {error}".rstrip(": "))
     return replace(found, problem=found.problem and f"{language}: {found.problem}"[:_LONGEST_PROBLEM])
@@ -86,7 +86,7 @@ def _limited_memory(most: int) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class _Line:
     """A line of a page: the size of its letters and how high it stands, both in points."""
 
     text: str
@@ -96,14 +96,14 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class _Page:
     """A page of a document; one without text has no lines."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[_Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class _Entry:
     """An entry of an outline: where it leads, and how deep it stands."""
 
     title: str
@@ -112,32 +112,32 @@ class Entry:
     top: float | None = None  # how high on the page, in points
 
 
-def with_headings(pages: Sequence[Page], entries: Sequence[Entry]) -> list[Page]:
+def _with_headings(pages: Sequence[_Page], entries: Sequence[_Entry]) -> list[_Page]:
     """The pages with headings marked; one that the outline names and no line shows is put in where it leads."""
     return _by_outline(pages, entries) if entries else _by_size(pages)
 
 
-def _by_outline(pages: Sequence[Page], entries: Sequence[Entry]) -> list[Page]:
-    by_page: dict[int, list[Entry]] = {}
+def _by_outline(pages: Sequence[_Page], entries: Sequence[_Entry]) -> list[_Page]:
+    by_page: dict[int, list[_Entry]] = {}
     for entry in entries:
         by_page.setdefault(entry.page, []).append(entry)
     return [_marked(page, by_page.get(number, ())) for number, page in enumerate(pages)]
 
 
-def _marked(page: Page, entries: Sequence[Entry]) -> Page:
+def _marked(page: _Page, entries: Sequence[_Entry]) -> _Page:
     lines = list(page.lines)
     begin = 0
     for entry in entries:
-        heading = Line(entry.title[:MAX_TITLE], 0.0, entry.top or 0.0, entry.level)
+        heading = _Line(entry.title[:MAX_TITLE], 0.0, entry.top or 0.0, entry.level)
         first, last = _place(lines, entry, begin)
         if first < last:
             heading = replace(heading, height=lines[first].height)
         lines[first:last] = [heading]
         begin = first + 1
-    return Page(tuple(lines))
+    return _Page(tuple(lines))
 
 
-def _place(lines: Sequence[Line], entry: Entry, begin: int) -> tuple[int, int]:
+def _place(lines: Sequence[_Line], entry: _Entry, begin: int) -> tuple[int, int]:
     """The lines that show the title of an entry; none of them, at the place where it leads, where there are none."""
     title = _letters(entry.title)
     for first in range(begin, len(lines)):
@@ -165,7 +165,7 @@ def _letters(text: str) -> str:
     return "".join(char for char in text.casefold() if char.isalnum())
 
 
-def _by_size(pages: Sequence[Page]) -> list[Page]:
+def _by_size(pages: Sequence[_Page]) -> list[_Page]:
     letters: Counter[float] = Counter()
     for page in pages:
         for line in page.lines:
@@ -177,12 +177,12 @@ def _by_size(pages: Sequence[Page]) -> list[Page]:
     if sum(letters[size] for size in large) > _MOST_SHARE * letters.total():
         return [*pages]
     levels = {size: min(level, _DEEPEST) for level, size in enumerate(large, start=1)}
-    return [Page(tuple(_with_levels(page.lines, levels))) for page in pages]
+    return [_Page(tuple(_with_levels(page.lines, levels))) for page in pages]
 
 
-def _with_levels(lines: Sequence[Line], levels: dict[float, int]) -> list[Line]:
+def _with_levels(lines: Sequence[_Line], levels: dict[float, int]) -> list[_Line]:
     """The lines with their levels, a heading over several lines made one."""
-    found: list[Line] = []
+    found: list[_Line] = []
     since = 0  # lines in the last heading
     for line in lines:
         level = levels.get(line.size, 0) if _may_be_title(line.text) else 0
@@ -200,7 +200,7 @@ def _may_be_title(text: str) -> bool:
     return len(text) <= MAX_TITLE and sum(char.isalpha() for char in text) >= _LEAST_LETTERS
 
 
-def read_pdf(data: bytes) -> Converted:
+def _read_pdf(data: bytes) -> Converted:
     """The text of a PDF.
 
     Raises:
@@ -220,15 +220,15 @@ def read_pdf(data: bytes) -> Converted:
             raise pypdf.errors.FileNotDecryptedError("it is encrypted with a password")
         pages, problem = _pages(reader)
         entries = _outline(reader)
-    pages = with_headings(_without_margins(pages), entries)
+    pages = _with_headings(_without_margins(pages), entries)
     if not any(page.lines for page in pages):
         return Converted("", problem=problem or "its pages hold no text, only pictures")
     return _converted(pages, problem)
 
 
-def _pages(reader: "PdfReader") -> tuple[list[Page], str | None]:
+def _pages(reader: "PdfReader") -> tuple[list[_Page], str | None]:
     """The pages that can be read, those that cannot being empty; and what could not."""
-    pages: list[Page] = []
+    pages: list[_Page] = []
     failures: list[str] = []
     length, count = 0, len(reader.pages)
     for index in range(min(count, _MOST_PAGES)):
@@ -238,7 +238,7 @@ def _pages(reader: "PdfReader") -> tuple[list[Page], str | None]:
             failures.append(f"page {index + 1}: {type(error).__name__}: {error}")
             lines = ()
         length += sum(len(line.text) for line in lines)
-        pages.append(Page(lines))
+        pages.append(_Page(lines))
         if length > _MOST_CHARACTERS:
             break
     if failures:
@@ -246,7 +246,7 @@ def _pages(reader: "PdfReader") -> tuple[list[Page], str | None]:
     return pages, f"too-large: the first {len(pages):,} of {count:,} pages are read" if len(pages) < count else None
 
 
-def _lines(page: Any) -> tuple[Line, ...]:
+def _lines(page: Any) -> tuple[_Line, ...]:
     """The lines of a page, in the order in which they are drawn."""
     fragments: list[tuple[str, float, float]] = []
 
@@ -269,7 +269,7 @@ def _measured(matrix: Sequence[float], of_text: Sequence[float], size: float) ->
     )
 
 
-def _joined(fragments: Sequence[tuple[str, float, float]]) -> Iterator[Line]:
+def _joined(fragments: Sequence[tuple[str, float, float]]) -> Iterator[_Line]:
     """Lines of the fragments of a page. Their size is that of most of their letters."""
     parts: list[tuple[str, float, float]] = []
     for text, size, height in (*fragments, ("\n", 0.0, 0.0)):
@@ -282,13 +282,13 @@ def _joined(fragments: Sequence[tuple[str, float, float]]) -> Iterator[Line]:
                 weights: dict[float, int] = {}
                 for part, of_part, _ in seen:
                     weights[of_part] = weights.get(of_part, 0) + len(part.strip())
-                yield Line(line, max(weights, key=weights.__getitem__), seen[0][2])
+                yield _Line(line, max(weights, key=weights.__getitem__), seen[0][2])
             parts = [(other, size, height)]
 
 
-def _outline(reader: "PdfReader") -> list[Entry]:
+def _outline(reader: "PdfReader") -> list[_Entry]:
     """The entries of the outline that lead to a page; none where it is damaged."""
-    found: list[Entry] = []
+    found: list[_Entry] = []
 
     def walk(entries: "Sequence[Destination | list[Any]]", level: int) -> None:
         for entry in entries:
@@ -298,7 +298,7 @@ def _outline(reader: "PdfReader") -> list[Entry]:
                 walk(entry, level + 1)
             elif (page := reader.get_destination_page_number(entry)) is not None and page >= 0:
                 title = " ".join(_UNSEEN.sub("", str(entry.title or "")).translate(_LIGATURES).split())
-                found.append(Entry(title, page, level, float(entry.top) if entry.top is not None else None))
+                found.append(_Entry(title, page, level, float(entry.top) if entry.top is not None else None))
 
     try:
         walk(reader.outline, 1)
@@ -307,21 +307,21 @@ def _outline(reader: "PdfReader") -> list[Entry]:
     return [entry for entry in found if entry.title]
 
 
-def _without_margins(pages: Sequence[Page]) -> list[Page]:
+def _without_margins(pages: Sequence[_Page]) -> list[_Page]:
     """The pages without the lines that they repeat, but for their numbers, at the same end."""
     counts = Counter(key for page in pages for key in {_key(*found) for found in _margins(page)})
     running = {key for key, count in counts.items() if _is_running(key[1], count, len(pages))}
     return [_cleared(page, running) for page in pages]
 
 
-def _margins(page: Page) -> Iterator[tuple[int, Line]]:
+def _margins(page: _Page) -> Iterator[tuple[int, _Line]]:
     """The outer lines of a page, each with where it stands from the top, or less than 0 from the bottom."""
     lines = page.lines
     yield from enumerate(lines[:_MARGIN])
     yield from ((at - _MARGIN, line) for at, line in enumerate(lines[-_MARGIN:], start=max(0, _MARGIN - len(lines))))
 
 
-def _key(place: int, line: Line) -> tuple[bool, str]:
+def _key(place: int, line: _Line) -> tuple[bool, str]:
     return place < 0, _NUMBER.sub("#", line.text)
 
 
@@ -331,17 +331,17 @@ def _is_running(text: str, count: int, pages: int) -> bool:
     return count >= _REPEATS and ("#" in text or count * _SHARE >= pages)
 
 
-def _cleared(page: Page, running: set[tuple[bool, str]]) -> Page:
+def _cleared(page: _Page, running: set[tuple[bool, str]]) -> _Page:
     """A page without such lines, from its ends up to the first line that is none."""
     lines = list(page.lines)
     for at_bottom in (False, True):
         for _ in range(_MARGIN):
             if lines and _key(-1 if at_bottom else 0, lines[-1 if at_bottom else 0]) in running:
                 lines.pop(-1 if at_bottom else 0)
-    return Page(tuple(lines))
+    return _Page(tuple(lines))
 
 
-def _converted(pages: Sequence[Page], problem: str | None) -> Converted:
+def _converted(pages: Sequence[_Page], problem: str | None) -> Converted:
     """The text of all pages. A blank line ends a paragraph; a word that a line cuts is put together."""
     written: list[str] = []
     starts: list[int] = []
@@ -354,7 +354,7 @@ def _converted(pages: Sequence[Page], problem: str | None) -> Converted:
     return Converted("\n".join(written) + "\n", tuple(min(start, last) for start in starts), problem)
 
 
-def _written(page: Page) -> list[str]:
+def _written(page: _Page) -> list[str]:
     """The lines of a page as text, with a blank one at the end."""
     distances = [
         above.height - below.height
@@ -363,7 +363,7 @@ def _written(page: Page) -> list[str]:
     ]
     usual = median(distances) if distances else 0.0
     written: list[str] = []
-    last: Line | None = None
+    last: _Line | None = None
     for line in page.lines:
         is_apart = last is not None and (
             bool(line.level) or bool(last.level) or last.height - line.height > usual * _GAP

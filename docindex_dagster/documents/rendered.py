@@ -1,4 +1,4 @@
-"""Documents that are transformed: their blocks are written anew, as plain Markdown, and found in their file."""
+"""Documents that are transformed: their blocks are written anew, as plain Markdown, and located in the file."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """The `embeddings` table of a source: vectors are reused by the hash of the embedded text, the others are computed.
 
-Texts are embedded in batches, several at once where the model wants that, and each batch is kept as it arrives. The
-rules that every table keeps are asset checks, too.
+Texts are embedded in batches, several at once where the model wants that, and each batch is kept as it arrives. Each
+rule that every table keeps is also an asset check.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,8 +1,7 @@
 """Asking an API that speaks OpenAI's `/embeddings`, again and again while it is worth it.
 
-OpenAI's own library makes no requests: it takes 0.85 seconds to load. Whether and when one is made again is decided
-here: a limit that one thread meets holds all of them back, an answer that cannot be used counts as a failure, and a run
-that ends waits no more.
+OpenAI's own library is not used, since it takes 0.85 seconds to load. The retry policy: a rate limit that one thread
+meets holds back all threads, an unusable answer counts as a failure, and a run that ends stops waiting.
 """
 
 import base64
@@ -62,7 +61,7 @@ class Answer:
     tokens: int | None
 
 
-class AgainError(Exception):
+class _AgainError(Exception):
     """A try failed, and the next one may not."""
 
     def __init__(
@@ -92,21 +91,21 @@ class RefusedError(Exception):
         return option == self.param or option in message or (option == "dimensions" and "matryoshka" in message)
 
 
-def read_answer(body: bytes, texts: int, dimension: int) -> Answer:
+def _read_answer(body: bytes, texts: int, dimension: int) -> Answer:
     """The vectors of so many texts.
 
     Raises:
-        AgainError: the answer cannot be used.
+        _AgainError: the answer cannot be used.
         EmbeddingError: the vectors have another dimension.
     """
     try:
         answer = _Body.model_validate_json(body)
         rows = [_values(item.embedding) for item in answer.data]
     except (ValidationError, ValueError):
-        raise AgainError("answered what is not {data: [{index, embedding}]}", is_garbled=True) from None
+        raise _AgainError("answered what is not {data: [{index, embedding}]}", is_garbled=True) from None
     places = [at if item.index is None else item.index for at, item in enumerate(answer.data)]
     if sorted(places) != list(range(texts)):
-        raise AgainError(f"answered {len(rows)} vectors for {texts} texts", is_garbled=True)
+        raise _AgainError(f"answered {len(rows)} vectors for {texts} texts", is_garbled=True)
     if wrong := {len(row) for row in rows} - {dimension}:
         raise EmbeddingError(
             f"answered vectors of {min(wrong)} values, not of {dimension}: "
@@ -116,14 +115,14 @@ def read_answer(body: bytes, texts: int, dimension: int) -> Answer:
     vectors[places] = rows
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
-        raise AgainError("answered vectors that have no direction", is_garbled=True)
+        raise _AgainError("answered vectors that have no direction", is_garbled=True)
     usage = answer.usage or _Usage()
     return Answer((vectors / lengths).astype(np.float32), usage.prompt_tokens or usage.total_tokens)
 
 
-def explained(
+def _explained(
     status: int, headers: Mapping[str, str], body: bytes, key: str | None
-) -> AgainError | RefusedError | EmbeddingError:
+) -> _AgainError | RefusedError | EmbeddingError:
     """What follows from a status that says of no success; messages go on from the name of the API."""
     try:
         found: object = json.loads(body)
@@ -138,7 +137,7 @@ def explained(
         return EmbeddingError(f"answered {status}: the quota of the account is used up, see its billing")
     if status in _AGAIN or status >= _SERVER_FAILS:
         why = _WHY.get(status, "it fails: try again later")
-        return AgainError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=retry_after_s(headers))
+        return _AgainError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=retry_after_s(headers))
     if status in _REDIRECTS:
         return EmbeddingError(f"answered {status}: embedding.base_url must name the place that it redirects to")
     return EmbeddingError(f"answered {status}: {_WHY.get(status, message)}")
@@ -218,13 +217,13 @@ class OpenAIApi:
             tries += 1
             try:
                 return self._ask(texts, patience.timeout_s)
-            except AgainError as error:
+            except _AgainError as error:
                 garbled += error.is_garbled
                 is_limit = error.is_limit
                 raise
 
         def is_passing(error: BaseException) -> bool:
-            return isinstance(error, AgainError) and garbled <= _MOST_GARBLED
+            return isinstance(error, _AgainError) and garbled <= _MOST_GARBLED
 
         def sleep(seconds: float) -> None:
             (rate.hold if is_limit else pause)(seconds)  # a limit is one for all threads
@@ -233,7 +232,7 @@ class OpenAIApi:
             return patience.retry.call(attempt, is_passing, _asked_s, sleep)
         except EmbeddingError as error:
             raise EmbeddingError(f"{self.name} {error}") from None
-        except AgainError as error:
+        except _AgainError as error:
             asked = f"; it asks to wait for {error.asked_s:,.0f} s" if error.asked_s else ""
             times = f" ({tries} tries)" if tries > 1 else ""
             raise EmbeddingError(f"{self.name} {error}{asked}{times}") from None
@@ -241,7 +240,7 @@ class OpenAIApi:
     def _ask(self, texts: Sequence[str], timeout_s: float) -> Answer:
         options = self.options
         try:
-            return read_answer(self._post(texts, options, timeout_s), len(texts), self.dimension)
+            return _read_answer(self._post(texts, options, timeout_s), len(texts), self.dimension)
         except RefusedError as error:
             instead = {name: value for name, value in self.instead.items() if error.is_about(name)}
             others = {name: value for name, value in (options | instead).items() if value is not None}
@@ -260,14 +259,14 @@ class OpenAIApi:
             request = client.build_request("POST", "/embeddings", json=asked, timeout=timeout_s)
             response = client.send(request, stream=True)
         except httpx2.TimeoutException:
-            raise AgainError(f"did not answer within {timeout_s:g} s: see embedding.timeout_s") from None
+            raise _AgainError(f"did not answer within {timeout_s:g} s: see embedding.timeout_s") from None
         except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise AgainError("cannot be reached: see embedding.base_url and the network") from None
+            raise _AgainError("cannot be reached: see embedding.base_url and the network") from None
         with closing(response):
             body = self._received(response, len(texts), deadline)
         if response.is_success:
             return body
-        raise explained(response.status_code, response.headers, body, self.key)
+        raise _explained(response.status_code, response.headers, body, self.key)
 
     def _connected(self) -> "Client":
         with self._lock:
@@ -289,9 +288,9 @@ class OpenAIApi:
         for block in _blocks(response, deadline):
             body += block
             if len(body) > most:
-                raise AgainError(f"answered more than {most:,} bytes", is_garbled=True)
+                raise _AgainError(f"answered more than {most:,} bytes", is_garbled=True)
             if time.monotonic() > deadline:
-                raise AgainError(_LATE)
+                raise _AgainError(_LATE)
         return bytes(body)
 
 
@@ -300,8 +299,8 @@ def _blocks(response: "Response", deadline: float) -> Iterator[bytes]:
         yield from response.iter_bytes()
     except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
         is_late = time.monotonic() > deadline
-        raise AgainError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
+        raise _AgainError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
 
 
 def _asked_s(error: BaseException) -> float | None:
-    return error.asked_s if isinstance(error, AgainError) else None
+    return error.asked_s if isinstance(error, _AgainError) else None

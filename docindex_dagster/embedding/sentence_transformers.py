@@ -3,9 +3,8 @@
 A model's name is known without loading it: it holds a fingerprint of its files, so that other weights under the same
 name never share an index.
 
-all-MiniLM-L6-v2, a small model for English text, has an extra of its own, `minilm`. Its weights come from the folder
-that the settings name, from the package of the extra, or else from the hub; wherever they lie, they are the official
-ones.
+all-MiniLM-L6-v2, a small model for English text, has its own extra, `minilm`. Its weights come from the folder in the
+settings, from the package of the extra, or else from the hub. Only the official weights are accepted.
 """
 
 import re
@@ -99,7 +98,7 @@ class SentenceTransformersEmbedder:
         model = _without_fingerprint(self.model)
         if _is_folder(model):
             return read_folder(Path(model))
-        cached = cached_folder(model, self.extra)
+        cached = _cached_folder(model, self.extra)
         if cached is None and model != self.model:
             raise EmbeddingError(f"the model {model} is not on this machine any more")  # what it once was, who knows
         return read_folder(cached or fetched_folder(model, self.extra))
@@ -159,7 +158,7 @@ def require(extra: str) -> None:
         raise EmbeddingError(needs_extra(extra, extra))
 
 
-def cached_folder(model: str, extra: str) -> Path | None:
+def _cached_folder(model: str, extra: str) -> Path | None:
     """Where a model of the hub lies on this machine; None where it was not fetched. The network is not asked.
 
     Raises:
@@ -271,7 +270,7 @@ class MiniLMEmbedder(SentenceTransformersEmbedder):
         if Path(self.model).is_absolute():
             place = Path(self.model)
         else:
-            place = _of_package() or cached_folder(_ON_THE_HUB, self.extra) or fetched_folder(_ON_THE_HUB, self.extra)
+            place = _of_package() or _cached_folder(_ON_THE_HUB, self.extra) or fetched_folder(_ON_THE_HUB, self.extra)
         folder = read_folder(place)
         if sha256(place / WEIGHTS) != SHA256:
             raise EmbeddingError(

@@ -1,7 +1,6 @@
-"""Requests to an endpoint of a language model, whose answers are read as they come, and models that chat by them.
+"""HTTP clients for chat models: requests to an endpoint, and its streamed answers.
 
-No redirect is followed. No vendor's library is used: OpenAI's takes a second to load, which `docindex ask` would wait
-for.
+Redirects are not followed. No vendor's library is used: `docindex ask` would wait a second for OpenAI's to load.
 """
 
 import asyncio

@@ -2,9 +2,9 @@
 
 An anchor is a file or symbol of the index. What is ambiguous is none: better tied to nothing than to the wrong thing.
 
-A text mentions paths of files and names of symbols; words of prose are none. A name is written as code in backticks,
-with parentheses behind it, with dots, underscores or capitals in it. All patterns take time in proportion to the text,
-whatever it holds: each reads a run of characters once.
+A text mentions paths of files and names of symbols. A word counts as a name if it is in backticks, is followed by
+parentheses, or has dots, underscores or inner capitals. All patterns take time linear in any text: each reads a run of
+characters once.
 """
 
 import re

@@ -3,9 +3,8 @@
 The generation names the file of its messages, and that says how far the log was folded. So a message is in the
 generation or in the tail of the log, never in both and never in neither, wherever a process is killed.
 
-Where something was forgotten, the fold ends with an erasure: of that, no file of the home holds anything from then on.
-A file says that it was begun, so that the next fold ends an erasure that was stopped anywhere. Blocks of a disk that
-files had before, and back-ups, are out of reach.
+If something was forgotten, the fold ends with an erasure, after which no file of the home holds any of it. A marker
+file lets the next fold finish an erasure that was interrupted. Freed disk blocks and backups are out of reach.
 """
 
 import os
@@ -77,7 +76,7 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
     home = domains.home(Layout(settings.home), domain)
     log = open_log(Layout(settings.home), domain)
     tail = log.read(offsets_of(home, domain) or Offsets()).entries
-    if is_erasure_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
+    if _is_erasure_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
         return "something is to be erased"
     if len(tail) >= settings.memory.fold_messages:
         return f"{len(tail):,} messages wait"
@@ -99,7 +98,7 @@ def state_of(home: Layout) -> str:
         LogError: the folder of the log is a symbolic link.
     """
     sizes = sorted(Segments(home).sizes().items())
-    return digest_parts(repr(sizes), repr(stamp(home.current)), str(is_erasure_unfinished(home)))
+    return digest_parts(repr(sizes), repr(stamp(home.current)), str(_is_erasure_unfinished(home)))
 
 
 def fold(
@@ -153,15 +152,15 @@ class _Run:
         known = _known(before, read.entries)
         there = {each.message.id for each in messages}
         is_something_forgotten = any(isinstance(entry.record, Tombstone) for entry in read.entries)
-        erases = erase or is_erasure_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
+        erases = erase or _is_erasure_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
         if erases:
-            begin_erasure(self.home, known, there)
+            _begin_erasure(self.home, known, there)
         is_new = bool(read.entries) or messages != list(before.messages)
         warnings = self._publish(messages, cut) if is_new else []
         receipt = None
         if erases:
             with span("memory.erase"):
-                receipt = finish_erasure(self.home, self.domain, self.log, cut)
+                receipt = _finish_erasure(self.home, self.domain, self.log, cut)
         else:
             self._remove_folded()
         old, new = ({each.message.id for each in found} for found in (before.messages, messages))
@@ -252,12 +251,12 @@ def reason(error: BaseException, key: str) -> str:
     return f"{type(error).__name__}: what it says may quote messages, and is not recorded: {again} shows it"
 
 
-def is_erasure_unfinished(home: Layout) -> bool:
+def _is_erasure_unfinished(home: Layout) -> bool:
     """Whether an erasure was begun and not ended."""
     return home.erasure.exists()
 
 
-def begin_erasure(home: Layout, gone: Collection[str], there: Collection[str]) -> None:
+def _begin_erasure(home: Layout, gone: Collection[str], there: Collection[str]) -> None:
     """Say on the disk that messages with these ids are to be erased, besides those of an erasure that was stopped.
 
     But for those that are there: what was forgotten may have been written again.
@@ -266,7 +265,7 @@ def begin_erasure(home: Layout, gone: Collection[str], there: Collection[str]) -
         temporary.write_bytes(orjson.dumps(sorted({*gone, *_begun(home)}.difference(there))))
 
 
-def finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
+def _finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
     """Erase all that is not in the published generation. The caller holds the locks of the domain.
 
     Args:

@@ -1,7 +1,7 @@
 """The log of a domain: what is acknowledged is on the disk, and the next read of any process sees it.
 
-Each process appends to a segment of its own, with one sync for all threads that wait together. Nothing is acknowledged
-before it is synced. A segment to which a write failed gets no further one: a reader may have seen what is taken back.
+Each process appends to its own segment, and syncs once for all threads that wait. Nothing is acknowledged before it is
+synced. After a failed write, the process begins a new segment: a reader may have seen what was taken back.
 
 Writers share a lock for the time of each write. Who seals or removes segments holds it alone. Readers take none, and
 remember nothing but offsets.
@@ -33,7 +33,7 @@ from docindex_dagster.memory.message import (
 from docindex_dagster.memory.segments import Segments, sync_data
 
 NOTHING = Offsets()
-SEGMENT_BYTES = 16 << 20
+_SEGMENT_BYTES = 16 << 20
 
 
 @dataclass(slots=True)
@@ -110,10 +110,10 @@ class _State:
     last: int = 0  # microseconds; the time of the last record
 
 
-class Writer:
+class _Writer:
     """Appends to a log, from any thread."""
 
-    def __init__(self, segments: Segments, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(self, segments: Segments, segment_bytes: int = _SEGMENT_BYTES) -> None:
         self._segments = segments
         self._segment_bytes = segment_bytes
         self._state = _State()
@@ -219,11 +219,11 @@ class Read:
 class Log:
     """One log. A process needs one object for each, which all of its threads use."""
 
-    def __init__(self, home: Layout, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+    def __init__(self, home: Layout, *, segment_bytes: int = _SEGMENT_BYTES) -> None:
         """The log of the domain whose home this is; nothing is made before something is written."""
         self.home = home
         self._segments = Segments(home)
-        self._writer = Writer(self._segments, segment_bytes)
+        self._writer = _Writer(self._segments, segment_bytes)
 
     def append(self, records: Sequence[Record]) -> list[Entry]:
         """Write records, in one piece of the log; they are on the disk when it returns.

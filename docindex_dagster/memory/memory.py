@@ -1,7 +1,7 @@
 """What a program may remember: it is bound to one domain, which it writes, and may read those that it was started with.
 
-Arguments only narrow: nothing that a caller says opens another domain. How much may be written is limited: bytes of a
-message, messages a second, bytes of the domain.
+Arguments only narrow: nothing that a caller says opens another domain. Limits apply to the bytes of a message, the
+messages a second, and the bytes of the domain.
 """
 
 import threading

@@ -1,6 +1,6 @@
 """What a log holds: messages, and tombstones of those that are to be forgotten, each at its place.
 
-What a domain holds follows from it: what was folded, and over it what the log has since. Each message counts once.
+The contents of a domain are its folded messages and the later records of the log. Each message counts once.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Objects that are named and missing, and objects that neither the manifest nor a pointer names, which are removed.
+"""Missing objects, and garbage: objects that neither the manifest nor a pointer names.
 
-These are of older publications, and of runs that were stopped. An object is named for the first time some time after
-it was uploaded, so what is younger than that may take stays. How old it is, the clock of the object store decides.
+Older publications and runs that were stopped leave garbage behind. An object is uploaded some time before it is first
+named, so recent objects stay. The clock of the object store decides how old an object is.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,6 +1,6 @@
 """The stores that machines share, open for publishing: in a home of this machine, with their manifest.
 
-`read_published` and `known_published` are for those who need no stores: sensors, and reports on how sources stand.
+Sensors and status reports, which need no stores, call `read_published` and `known_published`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Running the stages over a source: all that happens between the wish to bring it up to date and its publication.
 
-They run one after the other, or, as Dagster's steps do, when they are asked for.
+Stages run one after the other. With `SteppedRun`, each runs when Dagster asks for it.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""What git's log says, by as little of it as is needed: commits, the files that they changed, and how.
+"""The git history of a repository: commits, the files and lines that they changed, and figures of the repository.
 
-Commits with their files come from one pass over git's trees, which reads no content. How many lines a commit changed in
-its files, and in which functions, is read off git's patches as they stream by. Figures describe a whole repository.
+One pass over git's trees, which reads no content, finds commits and their files. The lines that a commit changed, and
+in which functions, come from git's patches, which are read as a stream. No more of the log is read than is needed.
 """
 
 import json

@@ -1,6 +1,6 @@
 """The bare clone of a repository: making it, fetching what is new, finding what is followed in it, and removing it.
 
-Where the remotes of followed repositories stand now is asked without fetching anything.
+`remote_heads` asks where the remotes of followed repositories are now, and fetches nothing.
 """
 
 import os
@@ -36,7 +36,7 @@ def remote_heads(remotes: Mapping[str, Remote], timeout_s: float) -> dict[str, s
     None stands for a branch or tag that a remote does not have, and an error for a remote that cannot be reached, or
     took longer than the time-out. A commit that is followed by its id never moves: no remote is asked.
     """
-    ids = {key: pinned(remote) for key, remote in remotes.items()}
+    ids = {key: _pinned(remote) for key, remote in remotes.items()}
     refs: dict[str, list[str | None]] = {}
     for key, remote in remotes.items():
         if ids[key] is None:
@@ -158,7 +158,7 @@ def resolve(remote: Remote) -> str | None:
     return _commit(remote.repository, remote.ref)
 
 
-def pinned(remote: Remote) -> str | None:
+def _pinned(remote: Remote) -> str | None:
     """Return the id of the commit that is followed if it is named by its id, so that it cannot move; None for others.
 
     An abbreviated id is one that the clone knows; before there is a clone it may as well be a branch.

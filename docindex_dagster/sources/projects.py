@@ -1,8 +1,8 @@
-"""Which projects this user has, and which one is meant.
+"""The list of this user's projects, and the choice of one of them.
 
-The list lies in the user's configuration folder: projects that have indexed something, with the folders and URLs that
-they index. Damaged entries, and projects that are gone, count for nothing. A project is meant by name, by a variable,
-by `docindex.toml` from a folder upwards, or by what it indexes.
+The list, in the user's configuration folder, has the projects that have indexed something, with the folders and URLs
+that they index. Damaged entries and projects that are gone are ignored. A project is chosen by its name, by a variable,
+by a `docindex.toml` in the folder or above it, or by what it indexes.
 """
 
 import json
@@ -111,7 +111,7 @@ def by_folder(folder: Path, projects: list[Project]) -> tuple[Path | None, list[
     return innermost, sorted({one for at, one in around if at.resolve() == real}, key=lambda one: one.root)
 
 
-def by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[Project]]:
+def _by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[Project]]:
     """The clone around a folder, the place of the repository that it is a clone of, and the projects that follow that.
 
     The clone says itself what it is of, and anybody may have made it: see `privilege`.
@@ -271,8 +271,8 @@ def _by_contents(folder: Path, listed: list[Project], found: Choice, *, by_url: 
 
 
 def projects_of_clone(folder: Path, listed: list[Project]) -> tuple[Path, str, list[Project]]:
-    """What `by_remote` finds, by what the settings of the projects declare now."""
-    return by_remote(folder, _as_they_are(by_remote(folder, listed)[2]))
+    """What `_by_remote` finds, by what the settings of the projects declare now."""
+    return _by_remote(folder, _as_they_are(_by_remote(folder, listed)[2]))
 
 
 def _only(found: list[Project], what: str) -> Choice:

@@ -1,11 +1,11 @@
-"""Secrets: files that hold them by their names, and those in texts, which are masked.
+"""Secrets: files to skip, recognised by their names, and secrets in texts, which are masked.
 
-Files with keys, tokens, passwords and histories of shells are known by their names, without regard to case. Templates
-(`.env.example`), public keys, and code and documents that are merely called so (`credentials.py`) are no secrets; what
-they say is looked at all the same.
+Names tell which files hold keys, tokens, passwords or shell histories; case does not matter. Templates
+(`.env.example`), public keys, and code and documents with such a name (`credentials.py`) are not skipped, but their
+texts are scanned.
 
-Secrets in texts are found by the rules of Kingfisher and by those of `secret_rules.yml`. The detector matches in time
-linear in the text, and only finds where secrets are: it makes no connection.
+The rules of Kingfisher and of `secret_rules.yml` find secrets in texts. The detector takes time linear in the text and
+opens no connection.
 """
 
 import re

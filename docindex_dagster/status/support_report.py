@@ -1,7 +1,4 @@
-"""Report of `docindex support`, and the versions that `docindex version` prints.
-
-Each part is independent: a part that cannot be read is reported as such.
-"""
+"""The report of `docindex support`, and the versions in it. A part that cannot be read says why; the others follow."""
 
 import os
 import platform
@@ -59,7 +56,7 @@ _PACKAGES = (
     *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "pydantic", "mcp", "typer"),
     *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
 )
-# Of extras: named where they are there.
+# Of extras; listed if installed.
 _FURTHER = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
@@ -159,7 +156,7 @@ def _index(layout: Layout) -> dict[str, Any]:
     return {
         "generation": generation.number,
         "model": NAME if generation.model == NAME else _name(generation.model),
-        "is_schema_current": generation.schema_version == schemas()["stores"],
+        "is_schema_current": generation.schema_version == _schemas()["stores"],
         "goes_over_to_another": candidate is not None,
         "sources": len(generation.sources),
         **{name: sum(getattr(entry, name) for entry in entries) for name in _FIGURES},
@@ -247,12 +244,12 @@ def versions(docindex: str) -> dict[str, Any]:
         "implementation": platform.python_implementation(),
         "platform": platform.platform(),
         "packages": {name: found for name in (*_PACKAGES, *_FURTHER) if (found := _version(name)) or name in _PACKAGES},
-        "schemas": schemas(),
+        "schemas": _schemas(),
         "model": _model(),
     }
 
 
-def schemas() -> dict[str, str]:
+def _schemas() -> dict[str, str]:
     """The versions of what is stored: where one differs, an index is made anew, or the part of it that it decides."""
     from docindex_dagster.callgraph.table import REFERENCES_VERSION
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION

@@ -13,7 +13,7 @@ import pytest
 from docindex_dagster.core import locks
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.pipeline.stage import CheckResult
+from docindex_dagster.pipeline.stage import CheckResult, Outcome, Report
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Launcher, ProductEntry, Run, StageEntry, State
 
@@ -59,6 +59,15 @@ def ended(layout: Layout, source: str = "library/a", state: State = State.SUCCEE
     with journal.writing(layout, started) as writer:
         writer.end(state)
     return started.run_id
+
+
+def test_an_entry_keeps_only_the_rows_that_dagster_shows():
+    rows = pa.table({"path": [f"{number}.md" for number in range(30)]})
+    checks = {"few_fallbacks": CheckResult(False, "too many", {"files": rows})}
+    entry = StageEntry.of("chunks", Outcome(None, {"chunks": Report("v1", {}, rows, rows)}, checks))
+    assert entry.products["chunks"].row_count == 30
+    assert entry.products["chunks"].sample.equals(rows.slice(0, 5))
+    assert entry.checks["few_fallbacks"].details["files"].equals(rows.slice(0, 20))
 
 
 def test_a_run_is_read_as_it_was_written(layout):

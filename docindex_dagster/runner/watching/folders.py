@@ -1,8 +1,8 @@
 """Which folders show changes of a source: those that discovery enters, and those in which git notes commits.
 
 Each of them is watched by itself, not with all that lies below it: `node_modules`, `.git/objects` and the index have
-more folders than everything else, change all the time, and mean nothing. A source that is watched knows its folders,
-whether it needs a run, and when a failed one is tried again.
+more folders than everything else, change all the time, and mean nothing. `Watched` tracks the folders of a source,
+whether it needs a run, and when to retry a failed one.
 """
 
 import math
