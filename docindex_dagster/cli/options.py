@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection
 from datetime import datetime
 from enum import StrEnum
+from types import GenericAlias
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 import typer
@@ -78,4 +79,4 @@ def _plain(annotation: Any) -> Any:
     inner = get_args(annotation)[0] if get_origin(annotation) is list else None
     if get_origin(inner) is not Literal:
         return annotation
-    return list[StrEnum("Choice", {value: value for value in get_args(inner)})]  # type: ignore[misc]
+    return GenericAlias(list, StrEnum("Choice", {value: value for value in get_args(inner)}))

@@ -102,7 +102,7 @@ def forget(memory: "Memory", request: ForgetRequest) -> "Forgotten":
         DomainError: the domain is not the one that is written.
     """
     check_written(memory, request.domain)
-    if [request.message, request.session, request.domain].count(None) != 2:  # noqa: PLR2004 of the three
+    if sum(given is not None for given in (request.message, request.session, request.domain)) != 1:
         raise QueryError("give either a message, or a session, or the domain: what is given is forgotten, and no more")
     return memory.forget(message=request.message, session=request.session, everything=request.domain is not None)
 
