@@ -28,7 +28,7 @@ def talked(answer: str = "It is so.") -> Conversation:
 
 
 def test_the_oldest_one_gives_way_to_the_newest(monkeypatch):
-    monkeypatch.setattr(conversations, "_MOST", 3)
+    monkeypatch.setattr(conversations, "_MOST_KEPT", 3)
     kept = Conversations()
     for name in "abcd":
         kept.put(name, talked())
@@ -36,7 +36,7 @@ def test_the_oldest_one_gives_way_to_the_newest(monkeypatch):
 
 
 def test_one_that_is_used_again_is_the_newest(monkeypatch):
-    monkeypatch.setattr(conversations, "_MOST", 3)
+    monkeypatch.setattr(conversations, "_MOST_KEPT", 3)
     kept = Conversations()
     for name in "abcad":
         kept.put(name, talked())
