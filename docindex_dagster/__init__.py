@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     )
     from docindex_dagster.graph.analysis import Statistics
     from docindex_dagster.graph.ask import Step
+    from docindex_dagster.operations.status import SourceStatus
     from docindex_dagster.search.context import Context, ContextPassage
     from docindex_dagster.search.matches import Match, Matches
     from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
-    from docindex_dagster.status.freshness import SourceStatus
     from docindex_dagster.stores.published import PublishedTable, Tables
 
 __version__ = "0.1.0"
@@ -61,7 +61,7 @@ __all__ = [
 ]
 _MODULES = {
     "api": ("Graph", "Index", "open_index"),
-    "status.freshness": ("SourceStatus",),
+    "operations.status": ("SourceStatus",),
     "graph.analysis": ("Statistics",),
     "graph.ask": ("Step",),
     "search.context": ("Context", "ContextPassage"),

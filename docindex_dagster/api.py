@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.ask import Step
     from docindex_dagster.graph.opened import OpenGraph
     from docindex_dagster.operations.graph import Question
-    from docindex_dagster.status.freshness import SourceStatus
+    from docindex_dagster.operations.status import SourceStatus
     from docindex_dagster.stores.published import Tables
 
 _Answer = TypeVar("_Answer")
@@ -308,13 +308,12 @@ class Index:
             EmbeddingError: the settings name a model that is not there.
             StoreError: what is published cannot be read.
         """
-        from docindex_dagster.status import freshness
+        from docindex_dagster.operations.status import StatusRequest, status
 
         notes: list[str] = []
-        settings = self._live.settings
-        found = freshness.of_all(settings, look_s, lambda _: None, notes.append)
+        found = status(self._live.settings, StatusRequest.parse(look_s=look_s), lambda _: None, notes.append)
         self._give(notes)
-        return freshness.described(settings, found)
+        return found.rows()
 
     def tables(self, sources: Names = ()) -> "Tables":
         """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, console
+from docindex_dagster.cli import INTERRUPTED
 from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.operations.ask import AskOptions
+from docindex_dagster.render import console
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import LLMSettings

@@ -18,10 +18,11 @@ import typer
 from typer.core import TyperGroup
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import completion, console, project
+from docindex_dagster.cli import completion, project
 from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
 from docindex_dagster.core.printable import shortened, visible
 from docindex_dagster.core.trust import VARIABLE
+from docindex_dagster.render import console
 
 # Of click, or of typer's own copy of it: typer exports only the class for a wrong value.
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
@@ -32,7 +33,8 @@ class Commands(TyperGroup):
     """Commands that are imported when they are given, whose errors of usage can be shown and repeat no long argument.
 
     Attributes:
-        places: by name, the module of this package and the function or typer application in it.
+        places: by name, the module of this package and the function or typer application in it; or the module of
+            `operations` and the listing in it.
     """
 
     places: ClassVar[Mapping[str, str]] = {}
@@ -69,7 +71,12 @@ class Commands(TyperGroup):
 def _loaded(name: str, place: str) -> Any:
     """A command as typer makes it from its function, or a group of commands from their application."""
     module, _, attribute = place.partition(":")
-    found = getattr(import_module(f"docindex_dagster.cli.{module}"), attribute)
+    is_operation = module.startswith("operations.")
+    found = getattr(import_module(f"docindex_dagster.{module if is_operation else f'cli.{module}'}"), attribute)
+    if is_operation:
+        from docindex_dagster.cli.options import command_of
+
+        found = command_of(found)
     if isinstance(found, typer.Typer):
         made: Any = typer.main.get_group(found)
         made.name = name
@@ -101,8 +108,8 @@ class _Commands(Commands):
             "watch": "watching:watch",
             "search": "searching:search",
             "ask": "answering:ask",
-            "similar": "searching:similar",
-            "log": "searching:log",
+            "similar": "operations.similar:SIMILAR",
+            "log": "operations.log:LOG",
             "show": "searching:show",
             "why": "searching:why",
             "status": "status:status",
@@ -117,7 +124,7 @@ class _Commands(Commands):
             "graph": "graph:app",
             "memory": "memory:app",
             "project": "projects:app",
-            "agents": "agents:app",
+            "agents": "agents.commands:app",
             "trust": "trust:trust",
             "version": "reporting:version",
             "support": "reporting:support",

@@ -11,11 +11,11 @@ from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Event, Found, Step
 from docindex_dagster.answering.question import Question
-from docindex_dagster.cli import answers, console
 from docindex_dagster.core.errors import DocindexError, LLMBudgetError, LLMError, QueryError
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.llm.chat import ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import chat_model
+from docindex_dagster.render import console, console_answers
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.search.live import Live
@@ -58,7 +58,7 @@ class Asked:
         self.conversation = Conversation()
         self.last: Answer | None = None
         self._runner = asyncio.Runner()
-        self.shown = answers.Shown(own.home, files_of(registry.sources(own)), is_streaming=sys.stdout.isatty())
+        self.shown = console_answers.Shown(own.home, files_of(registry.sources(own)), is_streaming=sys.stdout.isatty())
 
     def close(self) -> None:
         """Close the model's connections."""
@@ -84,7 +84,7 @@ class Asked:
             error.add_note("--no-llm shows the best passages, --check whether the model can be asked")
             raise
         if as_json:
-            console.as_json(answers.as_json(text, events))
+            console.as_json(console_answers.as_json(text, events))
 
     def begin_anew(self) -> None:
         """Forget what was asked."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.core import access
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import reporting_full_disk
@@ -18,6 +18,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 from docindex_dagster.sources.paths import check_way, normal
 
 if TYPE_CHECKING:

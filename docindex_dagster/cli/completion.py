@@ -69,7 +69,7 @@ def _plain(names: Iterable[str], incomplete: str) -> list[str]:
 
 def agents(incomplete: str) -> list[str]:
     """The names of the agents that can have docindex."""
-    from docindex_dagster.agents.catalogue import agents as known
+    from docindex_dagster.cli.agents.catalogue import agents as known
 
     return [name for name in known() if name.startswith(incomplete)]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, Sources, reader_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.evaluation import COMMITS, QUESTIONS
+from docindex_dagster.render import console
 from docindex_dagster.search.model import RETRIEVING, Mode
 
 if TYPE_CHECKING:

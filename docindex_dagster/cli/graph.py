@@ -15,9 +15,8 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, Sources, output_file, utf8, view_of
-from docindex_dagster.cli.opening import Place, shown_path
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import tables
@@ -35,6 +34,8 @@ from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.operations.graph import GraphRequest, Question, resolve_node
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View
+from docindex_dagster.render import console
+from docindex_dagster.render.places import Place, shown_path
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source

@@ -7,10 +7,11 @@ from typing import Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, console, progress
+from docindex_dagster.cli import INTERRUPTED, progress
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 from docindex_dagster.runner.watching.messages import (
     LONGEST_LINE,
     Answer,

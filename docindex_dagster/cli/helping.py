@@ -9,10 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.core import installation
 from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.printable import command
+from docindex_dagster.render import console
 
 # What users call what a page is about.
 _ALSO = MappingProxyType({"settings": "configuration", "sources": "configuration"})

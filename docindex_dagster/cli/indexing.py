@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, completion, console, progress
+from docindex_dagster.cli import INTERRUPTED, completion, progress
 from docindex_dagster.cli.common import Json, Yes, listed
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core import events
@@ -19,6 +19,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
+from docindex_dagster.render import console
 from docindex_dagster.sources import registry, withdrawn
 from docindex_dagster.sources.paths import expanded, normal
 from docindex_dagster.status.summary import summary_of, summary_of_settled

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, console, progress
+from docindex_dagster.cli import INTERRUPTED, progress
 from docindex_dagster.cli.common import Json, Yes
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
@@ -14,6 +14,7 @@ from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.privileges import leads_out
 from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import check_project
+from docindex_dagster.render import console
 from docindex_dagster.sources.paths import check_way, expanded, normal
 
 if TYPE_CHECKING:

@@ -139,9 +139,10 @@ def index(
     if settings.storage.url is not None:
         with instance(settings) as opened:
             return followed(settings, ask_for_index(settings, key, opened, mode, only, launched_by), opened)
-    from docindex_dagster.runner import runs
+    from docindex_dagster.operations import index as operation
 
-    outcome = runs.index(settings, key, mode=mode, only=only, launched_by=launched_by, begun=begun)
+    request = operation.IndexRequest(mode=mode, paths=list(only))
+    outcome = operation.index(settings, key, request, launched_by, begun)
     return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 from rich.text import Text
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.operations.memory import RecallRequest
+from docindex_dagster.render import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -278,11 +279,11 @@ def show_recalled(found: "Recalled") -> None:
         _show_message(rank, one)
     if not found.messages:
         console.out.print("nothing of it is remembered")
-    console.hits(found.code, load_project().home, with_source=True)
+    console.listed(found.code, load_project().home, with_source=True)
 
 
 def _show_message(rank: int, one: "Remembered") -> None:
-    from docindex_dagster.serving.memory_answers import moment
+    from docindex_dagster.render.memory_markdown import moment
 
     head = Text.assemble((f"{rank:2} ", "dim"), (in_line(f"{one.domain}  {one.session}"), "bold cyan"))
     head.append(in_line(f"  {one.role} {one.tool}".rstrip()), "green").append(f"  {moment(one.at)}", "dim")
@@ -297,7 +298,7 @@ def _show_message(rank: int, one: "Remembered") -> None:
 
 
 def _show_anchor(one: "Anchored") -> None:
-    from docindex_dagster.serving.memory_answers import now
+    from docindex_dagster.render.memory_markdown import now
 
     console.out.print(Text(in_line(f"   names {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
     if one.dependents is not None:
@@ -308,7 +309,7 @@ def _show_anchor(one: "Anchored") -> None:
 
 def show_status(domains: "Sequence[DomainStatus]") -> None:
     """Print how each domain is."""
-    from docindex_dagster.serving.memory_answers import MEGABYTE, moment
+    from docindex_dagster.render.memory_markdown import MEGABYTE, moment
 
     if not domains:
         console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")

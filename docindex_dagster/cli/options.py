@@ -1,8 +1,9 @@
-"""Command-line options derived from the fields of requests."""
+"""Command-line options and commands derived from operations."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
 from enum import StrEnum
+from inspect import Parameter
 from types import GenericAlias
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
@@ -11,7 +12,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from docindex_dagster.cli import completion
+from docindex_dagster.cli.common import Json, TopK, view_of
+from docindex_dagster.cli.project import load_project
 from docindex_dagster.core.signatures import of_fields, with_parameters
+from docindex_dagster.operations.listing import Listing
+from docindex_dagster.render import console
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 # Options with another name than their field, or with a short name.
@@ -52,6 +57,34 @@ def request_options(
     return with_parameters(
         of_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
     )
+
+
+def command_of(operation: Listing[Any]) -> Callable[..., None]:
+    """Return the command of an operation that lists results."""
+    argument = next(of_fields(operation.request))
+    described = typer.Argument(
+        help=operation.request.model_fields[argument.name].description, metavar=argument.name.upper()
+    )
+    is_required = argument.default is Parameter.empty
+    given_first = argument.replace(
+        annotation=Annotated[list[str] if is_required else list[str] | None, described],
+        default=Parameter.empty if is_required else None,
+    )
+
+    @with_parameters([given_first], before="top_k")
+    @request_options(operation.request, without=[argument.name])
+    def command(top_k: TopK = None, json: Json = False, **given: Any) -> None:
+        view = view_of(load_project())
+        words = given.pop(argument.name) or ()
+        request = operation.request.parse(**given, **{argument.name: " ".join(words)})
+        found = operation.run(view, request, top_k or view.settings.search.top_k)
+        if json:
+            console.as_json(found)
+        else:
+            console.listed(found, view.settings.home, operation.nothing, with_source=request.has_several(view))
+
+    command.__doc__ = operation.summary
+    return command
 
 
 def _option(name: str, field: FieldInfo) -> Any:

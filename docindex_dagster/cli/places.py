@@ -6,13 +6,14 @@ from pathlib import Path
 
 import typer
 
-from docindex_dagster.cli import INTERRUPTED, common, console, progress, project
+from docindex_dagster.cli import INTERRUPTED, common, progress, project
 from docindex_dagster.cli.common import reader_of, view_of
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.view import View
+from docindex_dagster.render import console
 from docindex_dagster.search.filters import escape_glob
 from docindex_dagster.sources import precautions, registry
 from docindex_dagster.sources.model import Source

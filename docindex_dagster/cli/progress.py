@@ -14,10 +14,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Column
 
 from docindex_dagster.cli import INTERRUPTED, READY
-from docindex_dagster.cli.console import count, err, warning
 from docindex_dagster.core import events
 from docindex_dagster.core.locks import Step
 from docindex_dagster.core.printable import in_line
+from docindex_dagster.render.console import count, err, warning
 
 _INTERVAL_S = 5.0  # between two lines of a log that say how far a stage is
 _BAR = 12  # cells

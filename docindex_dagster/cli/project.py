@@ -2,10 +2,10 @@
 
 from contextvars import ContextVar
 
-from docindex_dagster.cli import console
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.settings import Settings, untrusted
 from docindex_dagster.core.settings import load_settings as load_settings_at
+from docindex_dagster.render import console
 from docindex_dagster.sources.projects import Choice, choose
 
 _named: ContextVar[str | None] = ContextVar("docindex_project_named", default=None)

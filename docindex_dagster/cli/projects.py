@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.render import console
 from docindex_dagster.sources import projects
 
 if TYPE_CHECKING:

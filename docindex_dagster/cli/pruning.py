@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 from docindex_dagster.runner import journal
 from docindex_dagster.sources import registry
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, output_file
 from docindex_dagster.core.printable import escaped, in_line
+from docindex_dagster.render import console
 
 _INDENT = "  "
 

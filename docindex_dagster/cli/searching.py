@@ -1,20 +1,17 @@
-"""Reading the index: `docindex search`, `similar`, `log`, `show` and `why`."""
+"""Reading the index: `docindex search`, `show` and `why`."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import console
-from docindex_dagster.cli.common import Json, References, TopK, Yes, view_of
+from docindex_dagster.cli.common import Json, References, Yes, view_of
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.printable import command
-from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.operations.search import SearchRequest
 from docindex_dagster.operations.show import ShowRequest
-from docindex_dagster.operations.similar import SimilarRequest
+from docindex_dagster.render import console
 from docindex_dagster.search.model import Hit
 
 if TYPE_CHECKING:
@@ -22,7 +19,6 @@ if TYPE_CHECKING:
     from docindex_dagster.operations.view import View
     from docindex_dagster.search.matches import Match
 
-_Found = TypeVar("_Found")
 _MOST_MATCHES = 100  # that are listed unless more are asked for
 
 
@@ -107,17 +103,11 @@ def search(
     if open_ is not None:
         _open(found, open_)
         return
-    show = partial(console.hits, home=view.settings.home, with_source=request.has_several(view), explain=explain)
-    _print(found, show, "nothing found", json=json)
-
-
-def _print(found: _Found, show: Callable[[_Found], None], nothing: str, *, json: bool) -> None:
     if json:
         console.as_json(found)
-    elif not found:
-        console.out.print(nothing)
-    else:
-        show(found)
+        return
+    with_source = request.has_several(view)
+    console.listed(found, view.settings.home, "nothing found", with_source=with_source, explain=explain)
 
 
 def _pack(view: "View", request: SearchRequest, tokens: int, *, as_json: bool) -> None:
@@ -183,7 +173,7 @@ def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int)
 
 
 def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
-    from docindex_dagster.cli.opening import open_in_editor
+    from docindex_dagster.cli.editor import open_in_editor
 
     _check_number(found, number)
     open_in_editor(found[number - 1])
@@ -194,38 +184,6 @@ def _check_number(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None
 
     if number > len(found):
         raise QueryError(f"there is no result {number}: the search has {len(found):,}")
-
-
-@request_options(SimilarRequest, without=["place"])
-def similar(place: References, top_k: TopK = None, json: Json = False, **given: Any) -> None:
-    """Find what is like a place, or like a file: duplicates, other ways to do the same, the page that explains it.
-
-    Vectors are compared, those of the index; the score is their cosine.
-    """
-    from docindex_dagster.operations import similar as operation
-
-    view = view_of(load_project())
-    request = SimilarRequest.parse(place=" ".join(place), **given)
-    found = operation.similar(view, request, top_k or view.settings.search.top_k)
-    show = partial(console.hits, home=view.settings.home, with_source=request.has_several(view))
-    _print(found, show, "nothing else is indexed there", json=json)
-
-
-@request_options(LogRequest, without=["query"])
-def log(
-    query: Annotated[list[str] | None, typer.Argument(help="What the commits are about; default: the latest.")] = None,
-    top_k: TopK = None,
-    json: Json = False,
-    **given: Any,
-) -> None:
-    """Search the commits of the indexed repositories, or show the latest."""
-    from docindex_dagster.operations import log as operation
-
-    view = view_of(load_project())
-    request = LogRequest.parse(query=" ".join(query or ()), **given)
-    found = operation.log(view, request, top_k or view.settings.search.top_k)
-    show = partial(console.commits, with_source=len(request.filters(view).sources) != 1)
-    _print(found, show, "no commits found", json=json)
 
 
 @request_options(ShowRequest, without=["reference"])

@@ -13,7 +13,7 @@ from typing import Annotated, cast
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.project import load_project, load_settings
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import SettingsError, SourceError, is_debugging
@@ -22,6 +22,7 @@ from docindex_dagster.core.locks import hold_for_life
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import ENVIRONMENT_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 
 Domain = Annotated[
     str | None,

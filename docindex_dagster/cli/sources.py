@@ -5,13 +5,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from docindex_dagster.cli import completion, console, pruning
+from docindex_dagster.cli import completion, pruning
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.settings import Settings, is_parent_of_libraries
+from docindex_dagster.render import console
 from docindex_dagster.sources import edit, registry, withdrawn
 
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import load_settings, up_to_date
 from docindex_dagster.core import locks
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Holder
 from docindex_dagster.core.printable import command, in_line
+from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:
-    from docindex_dagster.status.freshness import Present, SourceStatus
+    from docindex_dagster.operations.status import Present, SourceStatus, StatusAnswer
 
 _MOST_SKIPPED = 50  # that are listed of one rule
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
@@ -44,25 +45,31 @@ def status(
     Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
     """
     from docindex_dagster.cli import launch
-    from docindex_dagster.status import freshness, overview, source_status
+    from docindex_dagster.operations import status as operation
+    from docindex_dagster.status import overview
 
     settings = up_to_date(load_settings())
     layout = Layout(settings.home)
     if skipped is not None:
         _show_skipped(layout, registry.find(settings, skipped).key, json=json)
         return
-    found = freshness.of_all(settings, None if check else freshness.LOOK_S, launch.outcomes, console.warning)
+    request = operation.StatusRequest(look_s=None if check else operation.LOOK_S)
+    found = operation.status(settings, request, launch.outcomes, console.warning)
     if json:
-        console.as_json(freshness.described(settings, found))
-    elif not found:
+        console.as_json(found.rows())
+    elif not found.sources:
         console.out.print("no sources yet: begin with `docindex index PATH`")
     else:
-        _show(found, freshness.described(settings, found))
-        if (change := source_status.change_of_model(settings)) is not None:
-            console.out.print(overview.sentence(change))
+        _show(found)
+        if found.change is not None:
+            console.out.print(overview.sentence(found.change))
         console.out.print(in_line(f"index: {layout.home}"), soft_wrap=True)
     others = locks.holder(layout.publication_lock)
-    if not json and others is not None and all(others.pid != one.work.pid for one in found if one.work is not None):
+    if (
+        not json
+        and others is not None
+        and all(others.pid != one.work.pid for one in found.sources if one.work is not None)
+    ):
         console.out.print(f"the stores: {_at_work(others)}")
 
 
@@ -89,13 +96,13 @@ def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
         console.out.print(f"no file of {key} is skipped")
 
 
-def _show(found: "list[Present]", rows: "list[SourceStatus]") -> None:
+def _show(found: "StatusAnswer") -> None:
     """Print the table, what there is to say of each source, and what was not looked at."""
-    console.table(_COLUMNS, [_cells(row) for row in rows])
-    for present in found:
+    console.table(_COLUMNS, [_cells(row) for row in found.rows()])
+    for present in found.sources:
         for note in _notes(present):
             console.out.print(f"{present.status.source}: {note}")
-    if left := sum(present.was_left for present in found):
+    if left := sum(present.was_left for present in found.sources):
         sources = console.count(left, "source")
         console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")
 

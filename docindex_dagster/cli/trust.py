@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import trust as trusted
@@ -32,6 +31,7 @@ from docindex_dagster.core.settings import (
     link_privilege,
     untrusted_home,
 )
+from docindex_dagster.render import console
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.paths import normal
 from docindex_dagster.sources.projects import projects_of_clone

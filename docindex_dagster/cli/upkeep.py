@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 
-from docindex_dagster.cli import console
 from docindex_dagster.cli.common import Json, publication, reader_of
 from docindex_dagster.cli.indexing import index_sources
 from docindex_dagster.cli.project import load_project, load_settings
@@ -19,6 +18,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import in_line
 from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 from docindex_dagster.sources import registry
 
 if TYPE_CHECKING:

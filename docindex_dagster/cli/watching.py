@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from docindex_dagster.cli import completion, console, progress
+from docindex_dagster.cli import completion, progress
 from docindex_dagster.cli.indexing import sentence_of
 from docindex_dagster.cli.project import load_project
 from docindex_dagster.core import events, interrupts
@@ -24,6 +24,7 @@ from docindex_dagster.core.errors import DocindexError, SourceError, first_line,
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
 from docindex_dagster.sources import registry
 from docindex_dagster.status.summary import summary_of
 

@@ -4,35 +4,32 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from docindex_dagster.operations.fields import AllSources, Moment, Name, PathFilter, Query, Request, Sources
+from docindex_dagster.operations.fields import Moment, Name, Query
+from docindex_dagster.operations.listing import Listing, ScopedRequest
 from docindex_dagster.operations.view import View
 
 if TYPE_CHECKING:
     from docindex_dagster.search.log import CommitFilters
 
 
-class LogRequest(Request):
+class LogRequest(ScopedRequest):
     """List commits. A commit must match every filter that is set."""
 
     query: Query = Field(default="", description="What the commits are about; empty for the latest.")
-    sources: Sources = Field(default=[])
-    all_sources: AllSources = Field(default=False)
     author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
     since: Moment | None = Field(
         default=None, description="Not before this, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC."
     )
-    path: PathFilter = Field(default=None)
 
     def filters(self, view: View) -> "CommitFilters":
         """Return the filters for the table of commits.
 
         Raises:
-            SourceError: a source is unknown or not indexed.
-            QueryError: no source contains an absolute path.
+            DocindexError: as `scope`.
         """
         from docindex_dagster.search.log import CommitFilters
 
-        keys, glob = view.resolve_scope(self.sources, self.path, all_sources=self.all_sources)
+        keys, glob = self.scope(view)
         return CommitFilters(keys, self.author, self.since, glob)
 
 
@@ -46,3 +43,14 @@ def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
 
     filters = request.filters(view)
     return commits_of(view.settings, view.reader, request.query, top_k=top_k, filters=filters, warn=view.warn)
+
+
+LOG: Listing[dict[str, Any]] = Listing(
+    title="What was changed, when and by whom",
+    summary="List commits of the indexed repositories: the latest, or those that are about something.",
+    guidance="Gives hash, date, author, subject and changed files. Use it for what changed, when and by whom; use "
+    "`show` with a hash for the whole message, and `search` for how the code is now.",
+    request=LogRequest,
+    run=log,
+    nothing="No commit found. Try other words, or fewer filters.",
+)

@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from docindex_dagster.operations.fields import AllSources, Name, Names, OneOrMore, PathFilter, Query, Request, Sources
+from docindex_dagster.operations.fields import Name, Names, OneOrMore, Query
+from docindex_dagster.operations.listing import ScopedRequest
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 
@@ -14,11 +15,9 @@ if TYPE_CHECKING:
     from docindex_dagster.search.matches import Matches
 
 
-class Where(Request):
+class Where(ScopedRequest):
     """Filters on chunks. A chunk must match every filter that is set, by any of its values."""
 
-    sources: Sources = Field(default=[])
-    all_sources: AllSources = Field(default=False)
     languages: Names = Field(default=[], description="Only these languages, such as python or markdown.")
     human_languages: Names = Field(
         default=[], description="Only documents that are written in these, such as en or pt."
@@ -27,19 +26,18 @@ class Where(Request):
         default=[], description="Only files for this purpose. Commits are found only where they are asked for."
     )
     kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
-    path: PathFilter = Field(default=None)
 
     def filters(self, view: View) -> "Filters":
         """Return the filters for the stores.
 
         Raises:
-            SourceError: a source is unknown or not indexed.
-            QueryError: a language or kind of symbol is unknown, or no source contains an absolute path.
+            DocindexError: as `scope`.
+            QueryError: a language or kind of symbol is unknown.
         """
         from docindex_dagster.search.filters import Filters
         from docindex_dagster.search.scope import human_language, indexed_language, symbol_kind
 
-        keys, glob = view.resolve_scope(self.sources, self.path, all_sources=self.all_sources)
+        keys, glob = self.scope(view)
         return Filters(
             sources=keys,
             languages=tuple(indexed_language(view.reader.generation, name) for name in self.languages),
@@ -49,14 +47,6 @@ class Where(Request):
             path_glob=glob,
             places=view.places,
         )
-
-    def has_several(self, view: View) -> bool:
-        """Return whether more than one source is searched.
-
-        Raises:
-            DocindexError: as `filters`.
-        """
-        return len(self.filters(view).sources) != 1
 
 
 class SearchRequest(Where):

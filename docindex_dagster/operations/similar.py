@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from docindex_dagster.operations.fields import Place
+from docindex_dagster.operations.listing import Listing
 from docindex_dagster.operations.search import Where
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.model import Hit
@@ -27,3 +28,14 @@ def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
     return ask.similar_to(
         view.settings, view.reader, view.readings(request.place), wanted, view.warn, same_file=request.same_file
     )
+
+
+SIMILAR: Listing[Hit] = Listing(
+    title="Find what resembles a place",
+    summary="Find what resembles an indexed place: duplicates, other ways to do the same, a page that explains it.",
+    guidance="Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use "
+    "it with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.",
+    request=SimilarRequest,
+    run=similar,
+    nothing="Nothing else is indexed there.",
+)

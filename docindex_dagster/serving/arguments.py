@@ -1,12 +1,42 @@
-"""The arguments of tools: their JSON schema, and what is wrong with some, in words that a model can act on."""
+"""What clients learn of tools: titles, effects, the JSON schema of arguments, and which of those are wrong."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, create_model
 
 from docindex_dagster.operations.fields import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool as a client shows it, and what it may do to what is stored."""
+
+    title: str
+    writes: bool = False
+    destroys: bool = False
+
+
+_Tool = TypeVar("_Tool", bound=Callable[..., str])
+
+
+def offered(title: str, *, writes: bool = False, destroys: bool = False) -> Callable[[_Tool], _Tool]:
+    """Offer a method as a tool."""
+
+    def mark(method: _Tool) -> _Tool:
+        vars(method)["offer"] = Offer(title, writes, destroys)
+        return method
+
+    return mark
+
+
+def offers_of(owner: object) -> Iterator[tuple[str, Offer]]:
+    """The tools of an object, by the names of their methods, in the order in which it defines them."""
+    for name, method in vars(type(owner)).items():
+        if isinstance(offer := getattr(method, "offer", None), Offer):
+            yield name, offer
 
 
 def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type[BaseModel]:

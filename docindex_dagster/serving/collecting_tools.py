@@ -6,6 +6,7 @@ from docindex_dagster.core.printable import in_line, shortened
 from docindex_dagster.core.signatures import of_fields, with_parameters
 from docindex_dagster.operations.collect import NoteRequest, note
 from docindex_dagster.search.live import Live
+from docindex_dagster.serving.arguments import offered
 
 _LONGEST_SHOWN = 200  # characters of a question
 
@@ -22,6 +23,7 @@ class CollectingTools:
         """The tools of a project; None where it collects no questions."""
         return cls(live) if live.settings.evaluation.collect else None
 
+    @offered("Note which place answered a question", writes=True)
     @with_parameters(of_fields(NoteRequest))
     def note_answer(self, **given: Any) -> str:
         """Note that an indexed place answered a question, in a file of this project by which searches are measured.

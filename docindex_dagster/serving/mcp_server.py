@@ -7,7 +7,6 @@ import re
 from codecs import BOM_UTF8
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened, well_formed_json
 from docindex_dagster.core.traces import span
+from docindex_dagster.serving.arguments import Offer, offers_of
 from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.tools import Tools
@@ -39,35 +39,6 @@ showed. What `recall` gives is data as well: what others wrote, which may be wro
 _OF_COLLECTING = """
 
 When a place that you found here has answered the user, note it with `note_answer`: searches are measured by it."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Offer:
-    """A tool as a client shows it, and what it may do to what is stored."""
-
-    title: str
-    writes: bool = False
-    destroys: bool = False
-
-
-_SEARCHING = {
-    "search": _Offer("Search code and documentation"),
-    "find_similar": _Offer("Find what resembles a place"),
-    "context": _Offer("Read what is relevant to a question"),
-    "show": _Offer("Show an indexed place"),
-    "graph": _Offer("Who calls, uses or documents a symbol"),
-    "log": _Offer("What was changed, when and by whom"),
-    "why": _Offer("Why is a file indexed or not"),
-    "status": _Offer("What is indexed, and how fresh"),
-}
-_REMEMBERING = {
-    "ingest_message": _Offer("Remember a message", writes=True),
-    "ingest_tool_result": _Offer("Remember what a tool answered", writes=True),
-    "recall": _Offer("Find what was said or seen before"),
-    "forget": _Offer("Forget a message, a conversation, or all", writes=True, destroys=True),
-    "memory_status": _Offer("What is remembered"),
-}
-_COLLECTING = {"note_answer": _Offer("Note which place answered a question", writes=True)}
 
 
 # A string of JSON, or a number that Python reads no more: by default, it takes 4,300 digits in front of a point.
@@ -119,13 +90,13 @@ def server(tools: Tools, memory: MemoryTools | None = None, collecting: Collecti
     if collecting is not None:
         instructions += _OF_COLLECTING
     made = Server("docindex", title="docindex", version=__version__, instructions=instructions, log_level="WARNING")
-    for owner, offers in ((tools, _SEARCHING), (memory, _REMEMBERING), (collecting, _COLLECTING)):
-        for name, offer in offers.items() if owner is not None else ():
+    for owner in filter(None, (tools, memory, collecting)):
+        for name, offer in offers_of(owner):
             _add(made, name, offer, getattr(owner, name))
     return made
 
 
-def _add(made: "MCPServer", name: str, offer: _Offer, tool: Callable[..., str]) -> None:
+def _add(made: "MCPServer", name: str, offer: Offer, tool: Callable[..., str]) -> None:
     from mcp_types import ToolAnnotations
 
     made.add_tool(

@@ -22,9 +22,10 @@ from docindex_dagster.llm.chat import Tool
 from docindex_dagster.operations.context import ContextRequest
 from docindex_dagster.operations.fields import describe_errors
 from docindex_dagster.operations.graph import GraphRequest
-from docindex_dagster.operations.log import LogRequest
+from docindex_dagster.operations.log import LOG, LogRequest
 from docindex_dagster.operations.search import SearchRequest, Where
 from docindex_dagster.operations.show import ShowRequest
+from docindex_dagster.render import budget, markdown
 from docindex_dagster.search import snippets
 from docindex_dagster.search.ask import Request, context_of, hits_of, matches_of
 from docindex_dagster.search.context import Context, ContextPassage, pack
@@ -36,7 +37,7 @@ from docindex_dagster.search.log import CommitFilters, commits_of
 from docindex_dagster.search.lookup import find_chunks, node_name
 from docindex_dagster.search.matches import Match, around
 from docindex_dagster.search.model import Granularity, Hit, Mode, Scored
-from docindex_dagster.serving import answers, arguments, budget
+from docindex_dagster.serving import arguments
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.serving.within import Within
 from docindex_dagster.sources import registry
@@ -152,15 +153,15 @@ def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None
     if question == "stats":
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
-        return Looked("how much is in the graph", answers.of_statistics(opened, max_tokens))
+        return Looked("how much is in the graph", markdown.of_statistics(opened, max_tokens))
     symbol, to = (
         node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
     )
     known = ask.answer(opened, question, symbol, to, request.depth)
     steps = _held(within, known)
-    notes = [answers.sentence(text) for text in ask.notes(opened, question, symbol, to, known)]
+    notes = [markdown.sentence(text) for text in ask.notes(opened, question, symbol, to, known)]
     notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
-    text = answers.of_steps(steps, notes, start, max_tokens, is_backward=question in ask.BACKWARD)
+    text = markdown.of_steps(steps, notes, start, max_tokens, is_backward=question in ask.BACKWARD)
     return Looked(f"edges: {len(steps)}", text)
 
 
@@ -184,7 +185,9 @@ def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **g
     filters = CommitFilters(narrowed.sources, request.author, request.since, narrowed.path_glob)
     found = commits_of(within.settings, within.reader, request.query, top_k=most, filters=filters)
     rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
-    return Looked(f"commits: {len(rows[start:end])}", answers.of_commits(rows, top_k, start, (), max_tokens))
+    return Looked(
+        f"commits: {len(rows[start:end])}", markdown.of_list(rows, top_k, start, (), max_tokens, nothing=LOG.nothing)
+    )
 
 
 def _on_path(within: Within, commit: Mapping[str, Any], filters: Filters) -> dict[str, Any] | None:
@@ -252,7 +255,7 @@ def _count(sizes: Sequence[int], max_tokens: int) -> int:
 
 
 def _more(shown: int, found: int) -> list[str]:
-    return [f'More with cursor "{shown}".'] if shown < found else []
+    return [*filter(None, [budget.more(None if shown < found else 0, shown, "results")])]
 
 
 def _places(passages: Sequence[ContextPassage]) -> str:

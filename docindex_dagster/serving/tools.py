@@ -14,16 +14,18 @@ from docindex_dagster.core.signatures import of_fields, with_parameters
 from docindex_dagster.graph.ask import BACKWARD
 from docindex_dagster.operations.context import ContextRequest
 from docindex_dagster.operations.graph import GraphRequest, Question
-from docindex_dagster.operations.log import LogRequest
+from docindex_dagster.operations.listing import Listing
+from docindex_dagster.operations.log import LOG
 from docindex_dagster.operations.search import SearchRequest
 from docindex_dagster.operations.show import ShowRequest
-from docindex_dagster.operations.similar import SimilarRequest
+from docindex_dagster.operations.similar import SIMILAR
 from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import WhyRequest
+from docindex_dagster.render import budget, markdown
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.freshness import folders_of, notes_of_edits
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving import answers, budget
+from docindex_dagster.serving.arguments import offered
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
@@ -39,6 +41,31 @@ Cursor = Annotated[
 # Not for agents: branches are asked for by name, and the settings choose the reranker.
 _HIDDEN = ("all_sources", "rerank")
 _HIDDEN_OF_CONTEXT = (*_HIDDEN, "tokens", "mode", "granularity")  # `max_tokens` is its budget
+
+
+def _tool(name: str, operation: Listing[Any]) -> Callable[..., str]:
+    """Return the tool of an operation that lists results."""
+
+    @offered(operation.title)
+    @with_parameters(of_fields(operation.request, without=_HIDDEN), before="top_k")
+    def tool(
+        self: "Tools",
+        *,
+        top_k: Limit = 10,
+        max_tokens: Budget = budget.DEFAULT,
+        cursor: Cursor = None,
+        **given: Any,
+    ) -> str:
+        start, request = budget.start_of(cursor), operation.request.parse(**given)
+
+        def ask(view: View, warnings: list[str]) -> str:
+            found = operation.run(view, request, start + top_k + 1)
+            return markdown.of_list(found, top_k, start, warnings, max_tokens, nothing=operation.nothing)
+
+        return self._asked(ask)
+
+    tool.__name__, tool.__doc__ = name, f"{operation.summary}\n\n{operation.guidance}"
+    return tool
 
 
 class Tools:
@@ -59,6 +86,7 @@ class Tools:
 
         return self._live.reading(answer)
 
+    @offered("Search code and documentation")
     @with_parameters(of_fields(SearchRequest, without=_HIDDEN), before="top_k")
     def search(
         self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
@@ -74,29 +102,16 @@ class Tools:
         def ask(view: View, warnings: list[str]) -> str:
             if request.is_listing:
                 listed = operations.search.matches(view, request, start + top_k)
-                return answers.of_matches(listed, top_k, start, warnings, max_tokens)
+                return markdown.of_matches(listed, top_k, start, warnings, max_tokens)
             found = operations.search.search(view, request, start + top_k + 1)
-            return answers.of_hits(found, top_k, start, warnings, max_tokens)
+            return markdown.of_list(found, top_k, start, warnings, max_tokens)
 
         return self._asked(ask)
 
-    @with_parameters(of_fields(SimilarRequest, without=_HIDDEN), before="top_k")
-    def find_similar(
-        self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
-    ) -> str:
-        """Find what resembles an indexed place: duplicates, other ways to do the same, a page that explains it.
+    find_similar = _tool("find_similar", SIMILAR)
+    log = _tool("log", LOG)
 
-        Gives places as `search` does; the score is the cosine of the vectors. Filters are of what is found. Use it
-        with a place that `search` gave, as PATH:LINE; use `search` for what you can put into words.
-        """
-        start, request = budget.start_of(cursor), SimilarRequest.parse(**given)
-
-        def ask(view: View, warnings: list[str]) -> str:
-            found = operations.similar.similar(view, request, start + top_k + 1)
-            return answers.of_hits(found, top_k, start, warnings, max_tokens)
-
-        return self._asked(ask)
-
+    @offered("Read what is relevant to a question")
     @with_parameters(of_fields(ContextRequest, without=_HIDDEN_OF_CONTEXT), before="max_tokens")
     def context(self, *, max_tokens: Budget = budget.DEFAULT, **given: Any) -> str:
         """Read what the indexed code and documentation say about a question, within a budget of tokens.
@@ -104,15 +119,16 @@ class Tools:
         Gives the text of the best passages, whole, without repeats, in reading order, each with its source, path,
         lines, kind and name. Use it before answering or changing something; use `search` if places are enough.
         """
-        request = ContextRequest.parse(tokens=max_tokens - answers.ROOM_FOR_NOTES, **given)
+        request = ContextRequest.parse(tokens=max_tokens - markdown.ROOM_FOR_NOTES, **given)
 
         def ask(view: View, warnings: list[str]) -> str:
             packed = operations.context.context(view, request)
             folders = folders_of((one.source for one in packed.passages), view.declared)
-            return answers.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
+            return markdown.of_context(packed, [*(f"Note: {warning}" for warning in warnings), *folders])
 
         return self._asked(ask)
 
+    @offered("Show an indexed place")
     @with_parameters(of_fields(ShowRequest), before="max_tokens")
     def show(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any) -> str:
         """Read one indexed place whole: the chunk at a line, all chunks of a file, or a commit.
@@ -124,10 +140,11 @@ class Tools:
         def ask(view: View, warnings: list[str]) -> str:
             found = operations.show.show(view, request)
             note = budget.cut("".join(f"Note: {warning}\n\n" for warning in warnings), max_tokens // 2)
-            return note + answers.of_chunks(found, start, max_tokens - budget.tokens(note))
+            return note + markdown.of_chunks(found, start, max_tokens - budget.tokens(note))
 
         return self._asked(ask)
 
+    @offered("Who calls, uses or documents a symbol")
     @with_parameters(of_fields(GraphRequest, without=["edges"]), before="max_tokens")
     def graph(
         self,
@@ -152,34 +169,18 @@ class Tools:
 
         def ask(view: View, warnings: list[str]) -> str:
             if question == "stats":
-                return answers.of_statistics(view.graph(request.sources), max_tokens)
+                return markdown.of_statistics(view.graph(request.sources), max_tokens)
             found = operations.graph.graph(view, question, request)
-            notes = [*map(answers.sentence, found.notes), *(f"Note: {warning}" for warning in warnings)]
+            notes = [*map(markdown.sentence, found.notes), *(f"Note: {warning}" for warning in warnings)]
             keys = dict.fromkeys(step.source for step in found.steps)
             asked = [view.declared[key] for key in keys if key in view.declared]
             edits = notes_of_edits(view.reader.layout, asked, view.settings.search.look_s)
             notes += [*(f"Note: {note}" for note in edits), *folders_of(keys, view.declared)]
-            return answers.of_steps(found.steps, notes, start, max_tokens, is_backward=question in BACKWARD)
+            return markdown.of_steps(found.steps, notes, start, max_tokens, is_backward=question in BACKWARD)
 
         return self._asked(ask)
 
-    @with_parameters(of_fields(LogRequest, without=_HIDDEN), before="top_k")
-    def log(
-        self, *, top_k: Limit = 10, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None, **given: Any
-    ) -> str:
-        """List commits of the indexed repositories: the latest, or those that are about something.
-
-        Gives hash, date, author, subject and changed files. Use it for what changed, when and by whom; use `show`
-        with a hash for the whole message, and `search` for how the code is now.
-        """
-        start, request = budget.start_of(cursor), LogRequest.parse(**given)
-
-        def ask(view: View, warnings: list[str]) -> str:
-            found = operations.log.log(view, request, start + top_k + 1)
-            return answers.of_commits(found, top_k, start, warnings, max_tokens)
-
-        return self._asked(ask)
-
+    @offered("Why is a file indexed or not")
     @with_parameters(of_fields(WhyRequest))
     def why(self, **given: Any) -> str:
         """Say whether a file is indexed, and if not, which rule keeps it out.
@@ -189,21 +190,19 @@ class Tools:
         found = operations.why.why(self._live.settings, WhyRequest.parse(**given))
         return budget.cut(f"{found.source}: {found.answer}\n{found.findable}", budget.DEFAULT)
 
+    @offered("What is indexed, and how fresh")
     def status(self, *, max_tokens: Budget = budget.DEFAULT, cursor: Cursor = None) -> str:
         """List the sources: whether all is well with them, how large they are, in which languages, how fresh.
 
         Use it first, to learn what can be searched and what the sources are called.
         """
-        from docindex_dagster.status import (  # they load much that the others do not need
-            freshness,
-            overview,
-            source_status,
-        )
+        from docindex_dagster.operations.status import StatusRequest, status  # it loads much that others do not need
+        from docindex_dagster.status import overview
 
-        change = source_status.change_of_model(self._live.settings)
-        warnings = [note for note in (untrusted(self._live.settings), change and overview.sentence(change)) if note]
-        found = freshness.of_all(self._live.settings, freshness.LOOK_S, self._runs_of, warnings.append)
-        return answers.of_sources(found, warnings, budget.start_of(cursor), max_tokens)
+        warnings = [note for note in [untrusted(self._live.settings)] if note]
+        found = status(self._live.settings, StatusRequest(), self._runs_of, warnings.append)
+        warnings += [overview.sentence(found.change)] if found.change else []
+        return markdown.of_sources(found.sources, warnings, budget.start_of(cursor), max_tokens)
 
     def prepare(self) -> None:
         """Open what is published, and load the model, so that the first search need not."""

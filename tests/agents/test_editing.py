@@ -7,9 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from docindex_dagster.agents.catalogue import Server, agents
-from docindex_dagster.agents.changes import with_server, without_server
-from docindex_dagster.agents.editing import TextError, parsed, with_entry
+from docindex_dagster.cli.agents.catalogue import Server, agents
+from docindex_dagster.cli.agents.changes import with_server, without_server
+from docindex_dagster.cli.agents.editing import TextError, parsed, with_entry
 
 GROUP, NAME = "servers", "docindex"
 ENTRY = {"type": "stdio", "command": "docindex", "args": ["mcp", "--watch"], "env": {"ROOT": "/x"}}

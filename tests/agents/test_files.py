@@ -6,8 +6,8 @@ from threading import Timer
 
 import pytest
 
-from docindex_dagster.agents import files
-from docindex_dagster.agents.files import Plan
+from docindex_dagster.cli.agents import files
+from docindex_dagster.cli.agents.files import Plan
 from docindex_dagster.core.errors import AgentError
 
 

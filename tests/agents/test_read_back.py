@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner
 
-from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.changes import own_command
+from docindex_dagster.cli.agents.catalogue import agents
+from docindex_dagster.cli.agents.changes import own_command
 
 INSTALLED = Path(__file__).parents[2] / "build" / "agents"
 PATIENCE_S = 180

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.agents.editing import TextError, has_rules, instruction, with_rules, without_rules
+from docindex_dagster.cli.agents.editing import TextError, has_rules, instruction, with_rules, without_rules
 from docindex_dagster.serving.tools import Tools
 
 

@@ -8,8 +8,8 @@ from docindex_dagster.answering.citations import check
 from docindex_dagster.answering.markdown import LONGEST_ROW, marks_of, parser
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.render.html.prose import rendered
 from docindex_dagster.search import patience
-from docindex_dagster.serving.web.prose import rendered
 
 SIZE = 140_000
 # Forty times what an idle machine takes; in quadratic time it takes minutes.

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from docindex_dagster.agents.catalogue import agents
-from docindex_dagster.agents.changes import own_command
+from docindex_dagster.cli.agents.catalogue import agents
+from docindex_dagster.cli.agents.changes import own_command
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources.projects import choose
 from tests.privileges import as_ordinary_user

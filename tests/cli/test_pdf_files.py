@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.style import Style
 
-from docindex_dagster.cli import console
+from docindex_dagster.render import console
 from docindex_dagster.search.model import Hit, Snippet
 from tests.cli.conftest import index_in
 from tests.pdfs import HOSTILE, page, pdf, text_page

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from docindex_dagster.cli import console
+from docindex_dagster.render import console
 from tests.cli.conftest import index_in
 
 WELL = "class Well:\n    def dig(self):\n        return 'dug'\n\n    def fill(self):\n        return 'water table'\n"

@@ -66,7 +66,7 @@ def test_files_that_are_cut_as_text_are_reported_by_every_command(run):
 
 
 def test_status_says_what_it_had_no_time_to_look_at(run_indexed, monkeypatch):
-    monkeypatch.setattr("docindex_dagster.status.freshness.LOOK_S", -1)
+    monkeypatch.setattr("docindex_dagster.operations.status.LOOK_S", 0)
 
     assert json.loads(run_indexed("status", "--json").out)[0]["is_current"] is None
     assert "1 source not looked at for changes" in run_indexed("status").out

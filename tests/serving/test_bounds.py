@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.static import StaticEmbedder
+from docindex_dagster.render import budget
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving import budget
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources import registry
 from tests.serving.http.conftest import git
@@ -189,7 +189,7 @@ def test_what_is_behind_the_last_answer_is_reported(tools):
     assert "There are no more results." in tools.search(query="valve", cursor="5000")
     assert "There are no more edges." in tools.graph("callers", symbol="pump", cursor="5000")
     assert "There are no more lines." in tools.show(reference="manual.md", cursor="50000")
-    assert "There are no more commits." in tools.log(cursor="5000")
+    assert "There are no more results." in tools.log(cursor="5000")
     assert "There are no more sources." in tools.status(cursor="5000")
 
 

@@ -161,7 +161,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         f"library/docs station.py\n   file: {root}/docs/station.py\n   1:11 | def start_pump(valve):"
     )
     assert re.findall(r"^   (\d+:\d+) \|", first, re.MULTILINE) == ["1:3", "5:7"]
-    assert first.endswith('1 more; go on with cursor "2".')
+    assert first.endswith('1 more matches; go on with cursor "2".')
     assert re.findall(r"^   (\d+:\d+) \|", rest, re.MULTILINE) == ["1:11"]
     assert "go on" not in rest
     assert none.startswith("No match.")

@@ -7,11 +7,11 @@ import pytest
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.operations.status import Present
+from docindex_dagster.render import markdown
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving import answers
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.status.catalog import CatalogEntry
-from docindex_dagster.status.freshness import Present
 from docindex_dagster.status.source_status import Runs, SourceState, State
 
 FAILED = Runs("failed", "run", None, "run", "no space left")
@@ -40,7 +40,7 @@ def test_a_record_of_runs_that_cannot_be_read_is_reported_and_so_is_the_rest(set
 
 
 def test_what_is_cut_as_text_is_reported_however_little():
-    answer = answers.of_sources(
+    answer = markdown.of_sources(
         [Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
     )
 

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from docindex_dagster.cli import console
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.render import console
 from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.stores.reader import open_reader
 
@@ -19,7 +19,7 @@ def main() -> None:
     with Path("/dev/null").open("w") as nowhere:
         console.out = console.VisibleConsole(record=True, width=112, force_terminal=True, file=nowhere)
         console.out.print(f'$ docindex search "{QUERY}" --explain --top-k 4\n', style="bold")
-        console.hits(found, settings.home, with_source=True, explain=True)
+        console.listed(found, settings.home, with_source=True, explain=True)
         console.out.save_svg(sys.argv[2], title="docindex")
 
 

@@ -20,9 +20,8 @@ from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import PathAnswer, explain_file
 from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
-from docindex_dagster.serving.http.paging import page_of, start_of
+from docindex_dagster.serving.http.paging import Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.searching import Listing
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader
@@ -125,7 +124,7 @@ class StatisticsRequest(operations.fields.Request):
     sources: Names = Field(default=[], description="Default: all.")
 
 
-class GraphRequest(Listing, operations.graph.GraphRequest):
+class GraphRequest(Paged, operations.graph.GraphRequest):
     """A question to the graph."""
 
     limit: int = Field(default=100, ge=1, le=1000, description="How many edges at most.")

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query
 
 from docindex_dagster import __version__
 from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.operations import status as operation
+from docindex_dagster.operations.status import SourceStatus
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served import Project
-from docindex_dagster.status import freshness
-from docindex_dagster.status.freshness import SourceStatus
 
 router = APIRouter(tags=["status"])
 
@@ -49,5 +49,6 @@ def status(
     """List how each source stands, as `docindex status --json` does."""
     about = ("status", look)
     start = start_of(cursor, about)
-    found = freshness.of_all(project.settings, freshness.LOOK_S if look else 0.0, project.runs_of, lambda _: None)
-    return page_of(freshness.described(project.settings, found), start, limit, about)
+    request = operation.StatusRequest(look_s=operation.LOOK_S if look else 0)
+    found = operation.status(project.settings, request, project.runs_of, lambda _: None)
+    return page_of(found.rows(), start, limit, about)

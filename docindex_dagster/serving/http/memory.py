@@ -15,9 +15,8 @@ from docindex_dagster.operations.fields import LONGEST_NAME
 from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest
 from docindex_dagster.search.model import Hit
 from docindex_dagster.serving.http.leaving import until_it_leaves
-from docindex_dagster.serving.http.paging import Page, page_of, start_of
+from docindex_dagster.serving.http.paging import Page, Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.searching import Listing
 from docindex_dagster.serving.http.served import Project
 
 router = APIRouter(prefix="/memory", tags=["memory"])
@@ -30,7 +29,7 @@ _FILE: dict[int | str, dict[str, Any]] = {
 }
 
 
-class RecallListing(Listing, RecallRequest):
+class RecallListing(Paged, RecallRequest):
     """A search in memory."""
 
     limit: int = Field(default=10, ge=1, le=200, description="How many messages at most.")

@@ -1,7 +1,7 @@
 """Lists in pages: a cursor that clients pass back as it is, and that fits the request which gave it alone."""
 
 from collections.abc import Sequence
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Generic, Self, TypeVar
 
 from fastapi import Query
 from pydantic import BaseModel, Field
@@ -23,6 +23,24 @@ class Page(BaseModel, Generic[_Item]):
 
     items: list[_Item]
     next: str | None = Field(default=None, description="The cursor of the next page; null behind the last.")
+
+
+class Answer(Page[_Item], Generic[_Item]):
+    """Results of one generation, and what made them worse."""
+
+    generation: int
+    warnings: list[str]
+
+
+class Paged(BaseModel):
+    """A list of results in pages."""
+
+    limit: int = Field(default=10, ge=1, le=200, description="How many results at most.")
+    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
+
+    def about(self) -> Self:
+        """The same list from its beginning, in pages of any size."""
+        return self.model_copy(update={"cursor": None, "limit": 1})
 
 
 def start_of(cursor: str | None, request: object) -> int:

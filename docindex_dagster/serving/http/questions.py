@@ -26,11 +26,11 @@ from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.traces import span
 from docindex_dagster.llm.chat import Availability, ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import availability, chat_model
+from docindex_dagster.render.html import links
 from docindex_dagster.search.live import Live
 from docindex_dagster.serving.http.problems import Places, ProblemError, documented
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.toolbox import QuestionTools
-from docindex_dagster.serving.web import links
 
 router = APIRouter(tags=["ask"])
 MOST = 16

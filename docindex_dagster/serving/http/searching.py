@@ -1,25 +1,28 @@
 """Endpoints for search, contexts, exact matches, similar places and commits."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Generic, Self, TypeVar
+from functools import partial
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import BaseModel, Field, PlainSerializer
 
 from docindex_dagster import operations
 from docindex_dagster.core.errors import SettingsError
-from docindex_dagster.operations import log as operation
 from docindex_dagster.operations.context import ContextRequest
-from docindex_dagster.operations.similar import SimilarRequest as Resembling
+from docindex_dagster.operations.listing import Listing
+from docindex_dagster.operations.log import LOG
+from docindex_dagster.operations.similar import SIMILAR
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import ContextPassage
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit
 from docindex_dagster.serving.http.leaving import until_it_leaves
-from docindex_dagster.serving.http.paging import Page, cursor_at, page_of, start_of
+from docindex_dagster.serving.http.paging import Answer, Paged, cursor_at, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served import Project, Served
 
@@ -30,36 +33,14 @@ _Answer = TypeVar("_Answer")
 _Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # as the command prints it
 
 
-class Answer(Page[_Answer], Generic[_Answer]):
-    """Results of one generation, and what made them worse."""
-
-    generation: int
-    warnings: list[str]
-
-
-class Listing(BaseModel):
-    """A list of results in pages."""
-
-    limit: int = Field(default=10, ge=1, le=200, description="How many results at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
-
-    def about(self) -> Self:
-        """The same list from its beginning, in pages of any size."""
-        return self.model_copy(update={"cursor": None, "limit": 1})
-
-
-class SearchRequest(Listing, operations.search.SearchRequest):
+class SearchRequest(Paged, operations.search.SearchRequest):
     """A search."""
 
 
-class MatchesRequest(Listing, operations.search.MatchesRequest):
+class MatchesRequest(Paged, operations.search.MatchesRequest):
     """A search for an exact text or a pattern."""
 
     limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
-
-
-class SimilarRequest(Listing, Resembling):
-    """What resembles a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +81,7 @@ def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
         with _blaming(request):
             return operations.search.search(view, request, most)
 
-    return _listed(project, request, ask)
-
-
-@router.get("/similar", responses=_PROBLEMS)
-def similar(project: Project, request: Annotated[SimilarRequest, Query()]) -> Answer[Hit]:
-    """Find what resembles an indexed place, by the cosine of their vectors; filters are of what is found."""
-    return _listed(project, request, lambda view, most: operations.similar.similar(view, request, most))
+    return _listed(project, request, ask, Answer[Hit])
 
 
 @contextmanager
@@ -120,15 +95,17 @@ def _blaming(request: operations.search.SearchRequest) -> Iterator[None]:
         raise ProblemError("query", f"rerank: {error}") from error
 
 
-def _listed(project: Served, request: Listing, ask: Callable[[View, int], list[Hit]]) -> Answer[Hit]:
+def _listed(
+    project: Served, request: Paged, ask: Callable[[View, int], list[Any]], answer: type[Answer[_Answer]]
+) -> Answer[_Answer]:
     """A page of what is found, of one generation. `ask` gets how many results are wanted, those before included."""
     start = start_of(request.cursor, request.about())
     most = min(start + request.limit + 1, MOST_RESULTS)
     warnings: list[str] = []
 
-    def page(view: View) -> Answer[Hit]:
+    def page(view: View) -> Answer[_Answer]:
         part = page_of(ask(view, most), start, request.limit, request.about())
-        return Answer(**dict(part), generation=view.reader.generation.number, warnings=warnings)
+        return answer(**dict(part), generation=view.reader.generation.number, warnings=warnings)
 
     return project.viewing(page, warnings.append)
 
@@ -208,20 +185,29 @@ class Commit(BaseModel):
     deletions: int | None
 
 
-class LogRequest(Listing, operation.LogRequest):
-    """Which commits are meant."""
+def _add(path: str, operation: Listing[Any], item: Any) -> None:
+    """Add the endpoint of an operation that lists results of a type."""
+    model = type(operation.request.__name__, (Paged, operation.request), {"__doc__": operation.request.__doc__})
+
+    def endpoint(project: Served, request: Any) -> Any:
+        return _listed(project, request, partial(_run, operation, request), Answer[item])
+
+    project, request = inspect.signature(endpoint).parameters.values()
+    parameters = [project.replace(annotation=Project), request.replace(annotation=Annotated[model, Query()])]
+    vars(endpoint)["__signature__"] = inspect.Signature(parameters)
+    router.add_api_route(
+        path,
+        endpoint,
+        name=path.removeprefix("/"),
+        description=operation.summary,
+        response_model=Answer[item],
+        responses=_PROBLEMS,
+    )
 
 
-@router.get("/log", responses=documented("query", "source", "no-index", "settings", "upstream"))
-def commits(project: Project, request: Annotated[LogRequest, Query()]) -> Answer[Commit]:
-    """List commits as `docindex log --json` does: the best for a query, else the latest first."""
-    start = start_of(request.cursor, request.about())
-    warnings: list[str] = []
+def _run(operation: Listing[Any], request: Any, view: View, most: int) -> list[Any]:
+    return operation.run(view, request, most)
 
-    def ask(view: View) -> Answer[Commit]:
-        found = operation.log(view, request, min(start + request.limit + 1, MOST_RESULTS))
-        part = page_of(found, start, request.limit, request.about())
-        items = [*map(Commit.model_validate, part.items)]
-        return Answer(**dict(part) | {"items": items}, generation=view.reader.generation.number, warnings=warnings)
 
-    return project.viewing(ask, warnings.append)
+_add("/similar", SIMILAR, Hit)
+_add("/log", LOG, Commit)

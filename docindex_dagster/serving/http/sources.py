@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.settings import is_parent_of_libraries
 from docindex_dagster.core.urls import is_url
+from docindex_dagster.operations import index as operation
+from docindex_dagster.operations.fields import RawText
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.security import is_from_here
@@ -53,16 +55,11 @@ class NewSource(BaseModel):
     exclude: _Globs = []
 
 
-class IndexRequest(BaseModel):
+class IndexRequest(operation.IndexRequest):
     """What a run shall look at."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    mode: Literal["changes", "verify", "full"] = Field(
-        default="changes", description="changes: what differs; verify: every file and row; full: reuse nothing."
-    )
-    paths: Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_PATHS)] = Field(
-        default=[], description="Only these files, as results name them; default: all."
+    paths: list[RawText] = Field(
+        default=[], max_length=_MOST_PATHS, description="Only these files, as results name them; default: all."
     )
 
 

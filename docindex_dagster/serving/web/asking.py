@@ -15,10 +15,10 @@ from docindex_dagster.answering.feedback import Cited, Feedback, Verdict
 from docindex_dagster.answering.rendering import HOW_TO_SET
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.operations.fields import LONGEST_QUERY
+from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.web import files
 from docindex_dagster.serving.web.searching import Asked, choices_of
-from docindex_dagster.serving.web.templating import page
 
 router = APIRouter()
 _LONGEST_ANSWER, _LONGEST_COMMENT = 200_000, 4000

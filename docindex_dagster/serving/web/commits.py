@@ -14,11 +14,11 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.operations.fields import Name
 from docindex_dagster.operations.log import LogRequest
+from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.web.mistakes import trouble_of
-from docindex_dagster.serving.web.templating import page
 from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.published import read_commits
 from docindex_dagster.stores.reader import Reader

@@ -12,15 +12,16 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.render.html import highlighting, links, pictures, prose
+from docindex_dagster.render.html.templating import page, page_or_part
 from docindex_dagster.search.file_text import Definition, FileText, read_file
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.web import commits, highlighting, links, pictures, prose, relations
+from docindex_dagster.serving.web import commits, relations
 from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.relations import Relations
-from docindex_dagster.serving.web.templating import page, page_or_part
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(dependencies=[Depends(until_it_leaves)])

@@ -10,9 +10,9 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
+from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http import problems
 from docindex_dagster.serving.http.problems import KINDS, ProblemError
-from docindex_dagster.serving.web.templating import page
 
 _API = ("/api/", "/mcp", "/metrics", "/openapi.json")
 

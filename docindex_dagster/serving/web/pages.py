@@ -14,12 +14,12 @@ from fastapi import APIRouter, FastAPI, Query, Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.problems import KINDS
 from docindex_dagster.serving.http.security import LOGIN, Access, is_encrypted
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.http.sessions import LONGEST_S
 from docindex_dagster.serving.web import asking, commits, files, mistakes, searching, sources
-from docindex_dagster.serving.web.templating import page
 
 _STATIC = Path(__file__).with_name("static")
 _ROUTERS = (

@@ -9,31 +9,16 @@ from docindex_dagster.graph import ask
 from docindex_dagster.graph.ask import Step
 from docindex_dagster.graph.lookup import SYMBOL_MARK
 from docindex_dagster.operations.view import View
+from docindex_dagster.render.html import links
+from docindex_dagster.render.html.pictures import Neighbour
 from docindex_dagster.search.file_text import Definition, FileText
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit
 from docindex_dagster.search.similar import similar
-from docindex_dagster.serving.web import links
 from docindex_dagster.stores.reader import Reader
 
 _MOST_SYMBOLS = 12  # of the marked lines that are named
 _MOST_LIKE = 6
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A symbol that calls or is called: its name, where that is written, and how this is known.
-
-    Without `href` it lies outside of the index, or could not be resolved.
-    """
-
-    name: str
-    path: str
-    place: str
-    href: str | None
-    how: str
-    is_sure: bool
-    calls: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,17 @@ from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.evaluation.collected import noted_places, target_of
 from docindex_dagster.operations.fields import Name
+from docindex_dagster.render.html import highlighting, pictures
+from docindex_dagster.render.html.templating import page
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import searching
 from docindex_dagster.serving.http.leaving import until_it_leaves
+from docindex_dagster.serving.http.paging import Answer
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.searching import Answer, SearchRequest
+from docindex_dagster.serving.http.searching import SearchRequest
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.web import files, highlighting, pictures
+from docindex_dagster.serving.web import files
 from docindex_dagster.serving.web.mistakes import trouble_of
-from docindex_dagster.serving.web.templating import page
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry

@@ -9,15 +9,16 @@ from starlette.responses import HTMLResponse
 
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.operations.status import SourceStatus, StatusRequest, status
+from docindex_dagster.render.html import pictures
+from docindex_dagster.render.html.templating import page, page_or_part, seconds_between
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.jobs.model import Job
-from docindex_dagster.serving.web import commits, pictures
-from docindex_dagster.serving.web.templating import page, page_or_part, seconds_between
+from docindex_dagster.serving.web import commits
 from docindex_dagster.sources import registry
-from docindex_dagster.status import catalog, freshness
-from docindex_dagster.status.freshness import SourceStatus
+from docindex_dagster.status import catalog
 from docindex_dagster.status.skipped import Skipped, skipped_files
 
 router = APIRouter()
@@ -83,9 +84,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
 def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
     """How all sources stand, and what could not be found out."""
     warnings: list[str] = []
-    settings = project.settings
-    found = freshness.of_all(settings, freshness.LOOK_S, project.runs_of, warnings.append)
-    return freshness.described(settings, found), warnings
+    return status(project.settings, StatusRequest(), project.runs_of, warnings.append).rows(), warnings
 
 
 def _rules(layout: Layout, key: str) -> list[Rule]:

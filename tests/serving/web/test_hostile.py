@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 
 from docindex_dagster.core.errors import QueryError
+from docindex_dagster.render.html import highlighting, prose
 from docindex_dagster.search import patience
-from docindex_dagster.serving.web import highlighting, prose
 from tests.serving.web import project
 
 FILE = f"/file/git/shop/{quote(project.HOSTILE_NAME)}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from docindex_dagster.render.html import pictures, templating
 from docindex_dagster.serving.http.problems import KINDS
-from docindex_dagster.serving.web import pictures, templating
 from tests.serving.web import project
 
 ROOT = Path(__file__).parents[3]

@@ -48,6 +48,43 @@ def fitted(
     return "\n\n".join(filter(None, (head, body, more(len(given)))))
 
 
+def paged(
+    parts: Sequence[str],
+    what: str,
+    start: int,
+    budget: int,
+    *,
+    notes: Sequence[str] = (),
+    left: int | None = 0,
+    separator: str = "\n\n",
+) -> str:
+    """Return as many parts of a page as fit into a budget, and how to continue.
+
+    Args:
+        parts: of the page.
+        what: they are, in the plural.
+        start: how many were given before.
+        budget: tokens, at most.
+        notes: stand first, as far as half of the budget goes.
+        left: how many follow the page; None if that is unknown.
+        separator: between parts.
+    """
+    if start and not parts:
+        notes = [*notes, f"There are no more {what}."]
+
+    def continuation(shown: int) -> str:
+        return more(None if left is None else left + len(parts) - shown, start + shown, what) if parts else ""
+
+    return fitted(notes, parts, budget, continuation, separator)
+
+
+def more(left: int | None, cursor: int, what: str) -> str:
+    """Say how to continue; empty if nothing is left. `left` is None if some are left, but it is unknown how many."""
+    if left == 0:
+        return ""
+    return f'{"More" if left is None else f"{left:,} more"} {what}; go on with cursor "{cursor}".'
+
+
 def cut(text: str, budget: int) -> str:
     """A text, or the beginning of one that has more tokens: whole lines, or a part of the first."""
     if tokens(text) <= budget:

@@ -15,7 +15,7 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 
 from docindex_dagster.answering.markdown import stoppable
 from docindex_dagster.core.printable import visible
-from docindex_dagster.serving.web import highlighting, links
+from docindex_dagster.render.html import highlighting, links
 
 LONGEST = 200_000
 """Characters of the longest file that is rendered."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 
-from docindex_dagster.agents.catalogue import Format
+from docindex_dagster.cli.agents.catalogue import Format
 
 _WHITE = " \t\r\n"
 _BLANK = _WHITE + "\ufeff"

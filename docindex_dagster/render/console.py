@@ -18,9 +18,9 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster.cli import opening
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
 from docindex_dagster.documents.model import page_at, page_range
+from docindex_dagster.render import places
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 
 if TYPE_CHECKING:
@@ -97,29 +97,46 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else visible(str(value))
 
 
-def hits(found: Sequence[Hit], home: Path, *, with_source: bool, explain: bool = False) -> None:
-    """Print search results: where each is, what it is, why it is there, and the lines that match.
+def listed(
+    found: Sequence[Hit | dict[str, Any]], home: Path, nothing: str = "", *, with_source: bool, explain: bool = False
+) -> None:
+    """Print hits, or rows of the schema `COMMITS`.
 
-    With `explain`, what each signal did to the score, which adds up to it. `home` is where the index is.
+    Args:
+        found: in the order to print them.
+        home: of the index.
+        nothing: what to print if there are none.
+        with_source: whether to print the sources.
+        explain: whether to print what each signal added to the score of a hit.
     """
-    for rank, hit in enumerate(found, start=1):
-        line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
-        line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
-        is_named = bool(opening.shown_path(hit, home)[1])
-        lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
-        line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
-        if hit.page is not None:
-            line.append(f"  page {hit.page}", "bold")
-        if hit.is_uncommitted:
-            line.append("  uncommitted", "yellow")
-        if hit.stale:
-            line.append(f"  {CHANGED}", "yellow")
-        out.print(line)
-        if hit.summary:
-            out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
-        out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
-        for shown in _snippet(hit.snippet):
-            out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
+    for rank, one in enumerate(found, start=1):
+        if isinstance(one, Hit):
+            _hit(rank, one, home, with_source=with_source, explain=explain)
+        else:
+            _commit(one, with_source=with_source)
+    if not found and nothing:
+        out.print(nothing)
+
+
+def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -> None:
+    """Print where a hit is, what it is, why it is there, and the lines that match."""
+    line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
+    line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
+    is_named = bool(places.shown_path(hit, home)[1])
+    lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
+    line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
+    if hit.page is not None:
+        line.append(f"  page {hit.page}", "bold")
+    if hit.is_uncommitted:
+        line.append("  uncommitted", "yellow")
+    if hit.stale:
+        line.append(f"  {CHANGED}", "yellow")
+    out.print(line)
+    if hit.summary:
+        out.print(Text(f"   {in_line(hit.summary)}", "dim italic"))
+    out.print(Text(f"   {hit.score:.4f} = {_reasons(hit.signals, with_numbers=explain)}", "dim"))
+    for shown in _snippet(hit.snippet):
+        out.print(shown, no_wrap=True, overflow="ellipsis" if out.is_terminal else "ignore")
 
 
 def _what(hit: Hit) -> str:
@@ -127,11 +144,11 @@ def _what(hit: Hit) -> str:
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
-def place(result: "Hit | Match | opening.Place", home: Path, column: str = "") -> Text:
+def place(result: "Hit | Match | places.Place", home: Path, column: str = "") -> Text:
     """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
-    path, source = opening.shown_path(result, home)
+    path, source = places.shown_path(result, home)
     where = in_line(f"{path}:{result.line}{column}" if result.line else path)
-    style = Style(color="cyan", bold=True, link=opening.link(result))
+    style = Style(color="cyan", bold=True, link=places.link(result))
     return Text(in_line(f"{source}  ") if source else "").append_text(Text(where, style))
 
 
@@ -177,22 +194,21 @@ def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool
 def _head(row: dict[str, Any], file: str | None, home: Path) -> Text:
     if row["chunk_type"] == "message":
         return Text(in_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
-    at = opening.Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
-    is_named = bool(opening.shown_path(at, home)[1])
+    at = places.Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
+    is_named = bool(places.shown_path(at, home)[1])
     lines = f"  {row['start_line']}-{row['end_line']}" + ("" if is_named else f"  {row['source']}")
     return place(at, home).append(in_line(lines), Style(color="default", dim=True))
 
 
-def commits(rows: Sequence[dict[str, Any]], *, with_source: bool) -> None:
-    """Print commits: hash, date, author and subject, then the files that each touches."""
-    for row in rows:
-        line = Text.assemble((row["commit"][:_HASH], "bold cyan"), f" {_day(row['authored_at'])} ")
-        line.append(visible(f"{row['source']}  " if with_source else ""), "dim")
-        line.append(visible(row["author"]), "green")
-        line.append(visible(f"  {row['subject']}"))
-        out.print(line)
-        if row["file_count"]:
-            out.print(Text(visible(f"   {_touched(row)}"), "dim"))
+def _commit(row: dict[str, Any], *, with_source: bool) -> None:
+    """Print hash, date, author and subject of a commit, then its files."""
+    line = Text.assemble((row["commit"][:_HASH], "bold cyan"), f" {_day(row['authored_at'])} ")
+    line.append(visible(f"{row['source']}  " if with_source else ""), "dim")
+    line.append(visible(row["author"]), "green")
+    line.append(visible(f"  {row['subject']}"))
+    out.print(line)
+    if row["file_count"]:
+        out.print(Text(visible(f"   {_touched(row)}"), "dim"))
 
 
 def _day(moment: datetime | None) -> str:
@@ -255,7 +271,7 @@ def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[
             if number in by_line:
                 out.print(_line(by_line[number], home), soft_wrap=True)
             else:
-                name = in_line(" ".join(filter(None, reversed(opening.shown_path(first, home)))))
+                name = in_line(" ".join(filter(None, reversed(places.shown_path(first, home)))))
                 text = visible(lines[number].removesuffix("\r"))
                 out.print(Text(f"{name}-{number}-{text}", "dim"), soft_wrap=True)
     total(found)
@@ -286,7 +302,7 @@ def total(found: "Matches") -> None:
 
 
 def _by_file(found: "Matches", home: Path) -> "Iterable[tuple[str, Iterable[Match]]]":
-    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(opening.shown_path(match, home)))))
+    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(places.shown_path(match, home)))))
 
 
 def _line(match: "Match", home: Path) -> Text:

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from docindex_dagster.cli import completion, console
+from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json
 from docindex_dagster.cli.project import chosen, is_named
+from docindex_dagster.render import console
 
 if TYPE_CHECKING:
-    from docindex_dagster.agents.catalogue import Agent, Scope, Server
-    from docindex_dagster.agents.files import Change, Plan
+    from docindex_dagster.cli.agents.catalogue import Agent, Scope, Server
+    from docindex_dagster.cli.agents.files import Change, Plan
 
 app = typer.Typer(help="Tell coding agents of docindex mcp, and what to use it for.", no_args_is_help=True)
 
@@ -70,7 +71,7 @@ def agents_add(
             raise typer.BadParameter("--remove takes out all that was added: it goes without --no-rules and --command")
         agents_remove(names, user=user, dry_run=dry_run, name=name)
         return
-    from docindex_dagster.agents import changes
+    from docindex_dagster.cli.agents import changes
 
     wanted = [(agent, _scope(agent, user=user)) for agent in _agents(names)]
     with _editing(dry_run=dry_run) as plan:
@@ -95,7 +96,7 @@ def agents_add(
 
 def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> None:
     """Report what an entry did that was replaced. Values may be secrets, so only their keys are shown."""
-    from docindex_dagster.agents.changes import bound_to, replaced_keys, started_by
+    from docindex_dagster.cli.agents.changes import bound_to, replaced_keys, started_by
 
     if before is None:
         return
@@ -110,8 +111,8 @@ def _warn_of_differences(agent: "Agent", name: str, before: Any, after: Any) -> 
 @app.command("remove")
 def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, name: Name = _NAME) -> None:
     """Take the entry and the instruction out of the files of agents again."""
-    from docindex_dagster.agents import changes
-    from docindex_dagster.agents.editing import has_rules
+    from docindex_dagster.cli.agents import changes
+    from docindex_dagster.cli.agents.editing import has_rules
 
     with _editing(dry_run=dry_run) as plan:
         shared = {changes.remove(plan, agent, _scope(agent, user=user), name) for agent in _agents(names)}
@@ -124,8 +125,8 @@ def agents_remove(names: Names, user: User = False, dry_run: DryRun = False, nam
 @app.command("show")
 def agents_show(names: Names, user: User = False, name: Name = _NAME, command: Command = None) -> None:
     """Print the entry and the instruction, to be put into the files of agents by hand."""
-    from docindex_dagster.agents.changes import entry_text
-    from docindex_dagster.agents.editing import instruction
+    from docindex_dagster.cli.agents.changes import entry_text
+    from docindex_dagster.cli.agents.editing import instruction
 
     plan = _plan()
     for agent in _agents(names):
@@ -141,7 +142,7 @@ def agents_show(names: Names, user: User = False, name: Name = _NAME, command: C
 @app.command("list")
 def agents_list(name: Name = _NAME, json: Json = False) -> None:
     """Show which agents there are, and which have docindex where."""
-    from docindex_dagster.agents.changes import states
+    from docindex_dagster.cli.agents.changes import states
 
     found = list(states(_plan().folder, name))
     if json:
@@ -167,7 +168,7 @@ def _agents(names: Sequence[str]) -> list["Agent"]:
     Raises:
         BadParameter: there is none of a name.
     """
-    from docindex_dagster.agents.catalogue import agents
+    from docindex_dagster.cli.agents.catalogue import agents
 
     known = agents()
     unknown = [name for name in names if name not in known]
@@ -182,7 +183,7 @@ def _scope(agent: "Agent", *, user: bool) -> "Scope":
 
 def _plan() -> "Plan":
     """Changes in the folder that an agent works in: the project's around the working directory, or its work tree."""
-    from docindex_dagster.agents.files import Plan
+    from docindex_dagster.cli.agents.files import Plan
 
     here, root = Path.cwd(), chosen().root
     if here.is_relative_to(root):
@@ -210,7 +211,7 @@ def _server(agent: "Agent", scope: "Scope", plan: "Plan", command: str | None) -
     An entry of a project names the folder that its agent works in, and a path only if the project is elsewhere. An
     entry of the user serves each folder, unless a project is named or the agent starts servers elsewhere.
     """
-    from docindex_dagster.agents.changes import server_for
+    from docindex_dagster.cli.agents.changes import server_for
 
     choice = chosen()
     if scope == "project" and plan.folder == choice.root:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from docindex_dagster.core.printable import in_line
-from docindex_dagster.serving.web.relations import Neighbour
-from docindex_dagster.serving.web.templating import drawn
+from docindex_dagster.render.html.templating import drawn
 
 _SHADES = 6  # languages with a shade of their own; the rest shares one
 _BAR = 600.0  # its width, in units of its own
@@ -48,6 +47,22 @@ def shares(counts: Mapping[str, int]) -> list[Share]:
 def languages(counts: Mapping[str, int]) -> Markup:
     """A bar of the languages of a source by their chunks, with a legend."""
     return drawn("_languages.html", shares=shares(counts), width=_BAR)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A symbol that calls or is called: its name, where that is written, and how this is known.
+
+    Without `href` it lies outside of the index, or could not be resolved.
+    """
+
+    name: str
+    path: str
+    place: str
+    href: str | None
+    how: str
+    is_sure: bool
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)

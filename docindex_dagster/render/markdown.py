@@ -4,9 +4,9 @@ What comes out of indexed files is data to who reads an answer. It stands in fen
 at the beginning of each line, or in a line of its own without characters that steer.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from docindex_dagster.core.printable import fence_around, in_line, visible
 from docindex_dagster.documents.model import page_range
@@ -14,16 +14,15 @@ from docindex_dagster.graph.analysis import statistics
 from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.opened import OpenGraph
 from docindex_dagster.operations.show import ShownChunk
+from docindex_dagster.render import budget
 from docindex_dagster.search.context import Context, nothing_in
 from docindex_dagster.search.matches import Match, Matches, around
 from docindex_dagster.search.model import CHANGED, Hit, title
-from docindex_dagster.serving import budget
 from docindex_dagster.status.catalog import lacks
 
 if TYPE_CHECKING:
-    from docindex_dagster.status.freshness import Present
+    from docindex_dagster.operations.status import Present
 
-_Found = TypeVar("_Found")
 ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for notes beside them
 _ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
 _LANGUAGES = 4
@@ -34,18 +33,16 @@ _SHORT_HASH = 10
 _NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
 
 
-def page_of(
-    found: Sequence[_Found],
+def of_list(
+    found: Sequence[Hit | Mapping[str, Any]],
     top_k: int,
     start: int,
     warnings: Sequence[str],
     max_tokens: int,
     *,
-    part: Callable[[int, _Found], str],
-    nothing: str,
-    what: str,
+    nothing: str = "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text.",
 ) -> str:
-    """A page of what was found, best first.
+    """A page of hits, or of rows of the schema `COMMITS`, best first.
 
     Args:
         found: of which those before `start` were given before; one more than are wanted, where there is one.
@@ -53,30 +50,15 @@ def page_of(
         start: where to begin.
         warnings: what to say beside them.
         max_tokens: the budget.
-        part: writes one, given its rank.
         nothing: what to say where nothing is found.
-        what: they are, in the plural.
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not found:
         notes.append(nothing)
-    elif start >= len(found):
-        notes.append(f"There are no more {what}.")
-    parts = [part(rank, one) for rank, one in enumerate(found[start : start + top_k], start=start + 1)]
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        if left:
-            return f'{left} of {len(parts)} {what} did not fit; go on with cursor "{start + shown}".'
-        return f'More with cursor "{start + shown}".' if shown and len(found) > start + top_k else ""
-
-    return budget.fitted(notes, parts, max_tokens, more)
-
-
-def of_hits(hits: Sequence[Hit], top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
-    """Results as `page_of` gives them: where each is, what it is, its score, and the lines that match."""
-    nothing = "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text."
-    return page_of(hits, top_k, start, warnings, max_tokens, part=of_hit, nothing=nothing, what="results")
+    page = enumerate(found[start : start + top_k], start=start + 1)
+    parts = [of_hit(rank, one) if isinstance(one, Hit) else _commit(one) for rank, one in page]
+    left = None if len(found) > start + top_k else 0
+    return budget.paged(parts, "results", start if found else 0, max_tokens, notes=notes, left=left)
 
 
 def of_hit(rank: int, hit: Hit) -> str:
@@ -97,25 +79,19 @@ def of_hit(rank: int, hit: Hit) -> str:
 def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
     """Matches of an exact text or a pattern, a line each below their file, and how many there are in all.
 
-    The arguments are those of `page_of`.
+    The arguments are those of `of_list`.
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not found.total:
         return budget.fitted([*notes, _NO_MATCH], (), max_tokens, lambda _: "")
     notes.append(f"{_number(found.total, 'match', 'es')} in {_number(found.files, 'file', 's')}.")
     page = found.matches[start : start + top_k]
-    if not page:
-        notes.append("There are no more matches.")
     parts = []
     for _, of_file in groupby(page, key=lambda match: (match.source, match.path)):
         first, *others = of_file
         parts += [f"{_file(first)}\n{_match(first)}", *map(_match, others)]
-
-    def more(shown: int) -> str:
-        left = found.total - start - shown
-        return f'{left:,} more; go on with cursor "{start + shown}".' if page and left > 0 else ""
-
-    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+    left = found.total - start - len(page)
+    return budget.paged(parts, "matches", start, max_tokens, notes=notes, left=left, separator="\n")
 
 
 def _number(count: int, noun: str, plural: str) -> str:
@@ -143,15 +119,8 @@ def of_context(context: Context, notes: Sequence[str]) -> str:
     return "\n\n".join(filter(None, (head, context.markdown or nothing_in(context))))
 
 
-def of_commits(
-    rows: Sequence[Mapping[str, Any]], top_k: int, start: int, warnings: Sequence[str], max_tokens: int
-) -> str:
-    """Commits, rows of the schema `COMMITS`, as `page_of` gives them: hash, date, author, subject and files of each."""
-    nothing = "No commit found. Try other words, or fewer filters."
-    return page_of(rows, top_k, start, warnings, max_tokens, part=_commit, nothing=nothing, what="commits")
-
-
-def _commit(_: int, row: Mapping[str, Any]) -> str:
+def _commit(row: Mapping[str, Any]) -> str:
+    """Hash, date, author, subject and files of a commit."""
     day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
     about = f"{_number(row['file_count'], 'file', 's')}{_lines_changed(row)}"
     files = [f"   {file['status']} {in_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
@@ -186,20 +155,7 @@ def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens
         is_backward: whether they are walked against their direction.
     """
     lines = [_line(same, is_backward=is_backward) for same in _grouped(steps)]
-    return _rest_of(lines, start, notes, max_tokens, "edges", "lines")
-
-
-def _rest_of(lines: Sequence[str], start: int, notes: Sequence[str], max_tokens: int, *names: str) -> str:
-    """The lines that were not given before, as far as they fit; `names` say what they are of, and what they are."""
-    parts = lines[start:]
-    if lines and not parts:
-        notes = [*notes, f"There are no more {names[0]}."]
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        return f'{left} of {len(lines)} {names[-1]} did not fit; go on with cursor "{start + shown}".' if left else ""
-
-    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+    return budget.paged(lines[start:], "edges", start, max_tokens, notes=notes, separator="\n")
 
 
 def _grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
@@ -276,7 +232,7 @@ def of_chunks(chunks: Sequence[ShownChunk], start: int, max_tokens: int) -> str:
             break
     left = total - start - shown
     if left > 0:
-        parts.append(f'{left:,} more lines; go on with cursor "{start + shown}".')
+        parts.append(budget.more(left, start + shown, "lines"))
     return "\n\n".join(parts) or "There are no more lines."
 
 
@@ -313,7 +269,8 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
         return "No source is declared, and nothing is indexed."
     ordered = sorted(sources, key=lambda present: present.status.state == "ok")
     notes = [f"Note: {warning}" for warning in warnings]
-    return _rest_of([*map(_source, ordered)], start, notes, max_tokens, "sources")
+    parts = [*map(_source, ordered)][start:]
+    return budget.paged(parts, "sources", start, max_tokens, notes=notes, separator="\n")
 
 
 def _source(present: "Present") -> str:

@@ -1,4 +1,4 @@
-"""How all sources stand, and whether what is indexed of them is what there is now."""
+"""Status: the state of each source, and whether its index is that of the present files."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 
+from pydantic import Field
+
 from docindex_dagster.core import locks
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Holder
 from docindex_dagster.core.settings import Settings
+from docindex_dagster.operations.fields import Request
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.history import RepositoryFigures
 from docindex_dagster.sources.model import Source
@@ -62,17 +65,43 @@ class SourceStatus:
     work: Holder | None  # of a run that is at work on it now
 
 
-def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Callable[[str], None]) -> list[Present]:
-    """All sources that are declared, indexed or were run, by key; remotes are not asked for news.
+class StatusRequest(Request):
+    """Report on each source."""
+
+    look_s: float | None = Field(
+        default=LOOK_S, ge=0, description="Seconds to look for changed files; null: as long as it takes."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StatusAnswer:
+    """All sources that are declared, indexed or were run, by key.
+
+    Attributes:
+        sources: the sources.
+        change: how far the index is on its way to another model; None if it is on none.
+    """
+
+    sources: list[Present]
+    change: Takeover | None
+
+    def rows(self) -> list[SourceStatus]:
+        """Return a row for each source, for programs."""
+        return [_as_status(present, self.change) for present in self.sources]
+
+
+def status(settings: Settings, request: StatusRequest, runs_of: RunsOf, warn: Callable[[str], None]) -> StatusAnswer:
+    """Return the status of all sources; remotes are not fetched.
 
     Args:
-        settings: what is declared.
-        budget_s: for looking whether files have changed; None for as long as it takes.
-        runs_of: gives how runs ended.
-        warn: called where that cannot be read.
+        settings: of the project.
+        request: the request.
+        runs_of: returns how runs ended.
+        warn: called if that cannot be read.
 
     Raises:
         SettingsError: two sources have one key.
+        EmbeddingError: the model of the settings is unknown.
         StoreError: what is published cannot be read.
     """
     declared, runs = registry.sources(settings), _known(settings, runs_of, warn)
@@ -80,13 +109,14 @@ def of_all(settings: Settings, budget_s: float | None, runs_of: RunsOf, warn: Ca
     found.sort(key=lambda one: one.source)
     # Tables that machines share say it, and are not here: the sensors look.
     local = list(_on_disk(declared, found)) if settings.storage.url is None else []
-    current = _look(settings, local, budget_s)
+    current = _look(settings, local, request.look_s)
     left = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
-    return [
+    sources = [
         Present(one, current.get(one.source), one.source in left, locks.holder(layout.source_lock(one.source)))
         for one in found
     ]
+    return StatusAnswer(sources, source_status.change_of_model(settings))
 
 
 def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
@@ -120,16 +150,6 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
         except (DocindexError, OSError):
             found[source.key] = None
     return found
-
-
-def described(settings: Settings, found: Iterable[Present]) -> list[SourceStatus]:
-    """What `of_all` gives, in a form that programs read.
-
-    Raises:
-        StoreError: as `of_all`.
-    """
-    change = source_status.change_of_model(settings)
-    return [_as_status(present, change) for present in found]
 
 
 def _as_status(present: Present, change: Takeover | None) -> SourceStatus:

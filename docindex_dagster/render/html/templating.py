@@ -9,10 +9,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from docindex_dagster import __version__
 from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.render.html import links
 from docindex_dagster.search.model import CHANGED
-from docindex_dagster.serving.web import links
 
 _STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "days"))
 
@@ -61,7 +60,7 @@ def _read(when: datetime | str | None) -> datetime | None:
 
 
 _environment = Environment(
-    loader=PackageLoader("docindex_dagster.serving.web"),
+    loader=PackageLoader("docindex_dagster.render.html"),
     autoescape=True,
     finalize=_seen,
     undefined=StrictUndefined,
@@ -70,7 +69,7 @@ _environment = Environment(
 )
 _environment.filters.update(line=in_line, ago=ago, moment=moment, machine_time=machine_time)
 _environment.filters.update(number="{:,}".format, shell=shlex.join, twice=lambda name: (name, name))
-_environment.globals.update(links=links, version=__version__, CHANGED=CHANGED)
+_environment.globals.update(links=links, CHANGED=CHANGED)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:

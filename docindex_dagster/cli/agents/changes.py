@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from docindex_dagster.agents.catalogue import Agent, Scope, Server, agents
-from docindex_dagster.agents.editing import (
+from docindex_dagster.cli.agents.catalogue import Agent, Scope, Server, agents
+from docindex_dagster.cli.agents.editing import (
     TextError,
     has_rules,
     instruction,
@@ -19,7 +19,7 @@ from docindex_dagster.agents.editing import (
     with_rules,
     without_rules,
 )
-from docindex_dagster.agents.files import Edit, Plan
+from docindex_dagster.cli.agents.files import Edit, Plan
 from docindex_dagster.core.errors import AgentError
 from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
 

@@ -11,7 +11,7 @@ from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.memory.anchors import Anchored
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
-from docindex_dagster.serving import answers, budget
+from docindex_dagster.render import budget, markdown
 
 _PER_SECOND = 1_000_000
 _SHARE_OF_MESSAGES = 2 / 3  # of a budget, where code is given as well
@@ -55,25 +55,17 @@ def of_recalled(found: Recalled, top_k: int, start: int, max_tokens: int) -> str
     notes = [f"Note: {in_line(warning)}" for warning in found.warnings]
     if not found.messages:
         notes.append("Nothing of it is remembered. Try other words, or fewer filters.")
-    elif start >= len(found.messages):
-        notes.append("There are no more messages.")
     has_code = bool(found.code) and not start
     room = int(max_tokens * _SHARE_OF_MESSAGES) if has_code else max_tokens
     page = found.messages[start : start + top_k]
     parts = [_remembered(rank, one) for rank, one in enumerate(page, start=start + 1)]
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        if left:
-            return f'{left} of {len(parts)} messages did not fit; go on with cursor "{start + shown}".'
-        return f'More with cursor "{start + shown}".' if shown and len(found.messages) > start + top_k else ""
-
-    text = budget.fitted(notes, parts, room, more)
+    left = None if len(found.messages) > start + top_k else 0
+    text = budget.paged(parts, "messages", start if found.messages else 0, room, notes=notes, left=left)
     return f"{text}\n\n{_code(found, max_tokens - room - 2)}" if has_code else text
 
 
 def _code(found: Recalled, max_tokens: int) -> str:
-    parts = [answers.of_hit(rank, hit) for rank, hit in enumerate(found.code, start=1)]
+    parts = [markdown.of_hit(rank, hit) for rank, hit in enumerate(found.code, start=1)]
 
     def more(shown: int) -> str:
         left = len(parts) - shown
@@ -129,13 +121,7 @@ def of_forgotten(one: Forgotten) -> str:
 def of_status(domains: Sequence[DomainStatus], start: int, max_tokens: int) -> str:
     """How each domain is that can be read, a line each."""
     parts = [_status(one) for one in domains[start:]]
-    notes = [] if parts else ["There are no more domains."]
-
-    def more(shown: int) -> str:
-        left = len(parts) - shown
-        return f'{left} of {len(domains)} domains did not fit; go on with cursor "{start + shown}".' if left else ""
-
-    return budget.fitted(notes, parts, max_tokens, more, separator="\n")
+    return budget.paged(parts, "domains", start, max_tokens, separator="\n")
 
 
 def _status(one: DomainStatus) -> str:

@@ -1,0 +1,1 @@
+"""Results as text: for a terminal (`console`), for agents (`markdown`), and as HTML for the page (`html`)."""

@@ -1,0 +1,1 @@
+"""HTML of the page: templates, highlighted code, Markdown files, pictures and links."""
