@@ -126,8 +126,8 @@ class _Commands(Commands):
             "project": "projects:app",
             "agents": "agents.commands:app",
             "trust": "trust:trust",
-            "version": "reporting:version",
-            "support": "reporting:support",
+            "version": "upkeep:version",
+            "support": "upkeep:support",
             "help": "helping:help_",
         }
     )

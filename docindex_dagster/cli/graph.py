@@ -35,7 +35,7 @@ from docindex_dagster.operations.graph import GraphRequest, Question, resolve_no
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View
 from docindex_dagster.render import console
-from docindex_dagster.render.places import Place, shown_path
+from docindex_dagster.render.console import Place, shown_path
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source

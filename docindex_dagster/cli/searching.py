@@ -1,6 +1,10 @@
 """Reading the index: `docindex search`, `show` and `why`."""
 
+import os
+import shlex
+import subprocess
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -8,6 +12,7 @@ import typer
 from docindex_dagster.cli.common import Json, References, Yes, view_of
 from docindex_dagster.cli.options import request_options
 from docindex_dagster.cli.project import load_project, load_settings
+from docindex_dagster.core.errors import QueryError, SettingsError
 from docindex_dagster.core.printable import command
 from docindex_dagster.operations.search import SearchRequest
 from docindex_dagster.operations.show import ShowRequest
@@ -20,6 +25,10 @@ if TYPE_CHECKING:
     from docindex_dagster.search.matches import Match
 
 _MOST_MATCHES = 100  # that are listed unless more are asked for
+# How editors take a line: by the name of the program.
+_PLUS = frozenset({"vi", "vim", "nvim", "view", "gvim", "emacs", "emacsclient", "nano", "micro", "kak", "joe", "ne"})
+_GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
+_COLON = frozenset({"subl", "zed", "hx", "helix", "atom"})
 
 
 @request_options(SearchRequest, before="context", without=["query"])
@@ -173,7 +182,6 @@ def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int)
 
 
 def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
-    from docindex_dagster.cli.editor import open_in_editor
 
     _check_number(found, number)
     open_in_editor(found[number - 1])
@@ -215,3 +223,34 @@ def why(
         return
     console.out.print(f"{found.source}: {found.answer}")
     console.out.print(found.findable)
+
+
+def open_in_editor(result: "Hit | Match") -> None:
+    """Start the user's editor at a result, and wait for it.
+
+    Raises:
+        SettingsError: neither VISUAL nor EDITOR names an editor that can be started.
+        QueryError: the result is no file, or none that an editor shows.
+    """
+    if result.page is not None:
+        raise QueryError(f"{result.path} is no text: open page {result.page} of {result.file} in a viewer")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise SettingsError("set VISUAL or EDITOR to the editor that shall open results")
+    if result.file is None:
+        raise QueryError(f"{result.path} is no file that could be opened; `docindex show` shows it")
+    try:
+        command = _command(shlex.split(editor), result.file, result.line)
+        subprocess.run(command, check=False)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"the editor {editor!r} cannot be started: {error}; set VISUAL or EDITOR") from error
+
+
+def _command(editor: list[str], file: str, line: int) -> list[str]:
+    """The arguments that open a file, given from the root, at a line."""
+    name = Path(editor[0]).name.removesuffix(".exe") if editor else ""
+    if name in _PLUS:
+        return [*editor, f"+{line}", file]
+    if name in _GOTO:
+        return [*editor, "--goto", f"{file}:{line}"]
+    return [*editor, f"{file}:{line}" if name in _COLON else file]

@@ -114,11 +114,10 @@ def mcp(
     from docindex_dagster.cli.memory import memory_of
     from docindex_dagster.cli.watching import in_background
     from docindex_dagster.search.live import LateLive, Live
-    from docindex_dagster.serving.collecting_tools import CollectingTools
     from docindex_dagster.serving.folding import folding
     from docindex_dagster.serving.mcp_server import serve
     from docindex_dagster.serving.memory_tools import MemoryTools
-    from docindex_dagster.serving.tools import Tools
+    from docindex_dagster.serving.tools import CollectingTools, Tools
 
     try:
         settings = load_project()

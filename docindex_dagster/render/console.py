@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -19,12 +19,44 @@ from rich.table import Table
 from rich.text import Text
 
 from docindex_dagster.core.printable import escaped, in_line, shortened, visible
-from docindex_dagster.documents.model import page_at, page_range
-from docindex_dagster.render import places
+from docindex_dagster.documents.model import page_anchor, page_at, page_range
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 
 if TYPE_CHECKING:
     from docindex_dagster.search.matches import Match, Matches
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a chunk or the evidence of an edge is: as a result of a search, without what was found."""
+
+    source: str
+    path: str
+    line: int | None
+    file: str | None  # where the file is on disk
+    page: int | None = None
+
+
+def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
+    """The path of a result as it can be typed here, and its source where the path does not lead there.
+
+    It begins at the working directory where the file is below it or both are in the folder of its source, else at the
+    root. A commit, and a file of a clone that the index keeps in its `home`, are named by their source.
+    """
+    file = result.file
+    if file is None or Path(file).is_relative_to(home):
+        return result.path, result.source
+    here, of_source = Path.cwd(), file.removesuffix(result.path)
+    is_near = Path(file).is_relative_to(here) or (of_source != file and here.is_relative_to(of_source))
+    return (os.path.relpath(file, here) if is_near else file), ""
+
+
+def link(result: "Hit | Match | Place") -> str | None:
+    """The URL of the file of a result."""
+    if result.file is None:
+        return None
+    anchor = "" if result.page is None else f"#{page_anchor(result.page)}"
+    return Path(result.file).as_uri() + anchor
 
 
 class VisibleConsole(Console):
@@ -122,7 +154,7 @@ def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -
     """Print where a hit is, what it is, why it is there, and the lines that match."""
     line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
     line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
-    is_named = bool(places.shown_path(hit, home)[1])
+    is_named = bool(shown_path(hit, home)[1])
     lines = f"  {hit.start_line}-{hit.end_line}" if hit.end_line > hit.start_line else ""
     line.append(in_line(lines + (f"  {hit.source}" if with_source and not is_named else "")), "dim")
     if hit.page is not None:
@@ -144,11 +176,11 @@ def _what(hit: Hit) -> str:
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
-def place(result: "Hit | Match | places.Place", home: Path, column: str = "") -> Text:
+def place(result: "Hit | Match | Place", home: Path, column: str = "") -> Text:
     """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
-    path, source = places.shown_path(result, home)
+    path, source = shown_path(result, home)
     where = in_line(f"{path}:{result.line}{column}" if result.line else path)
-    style = Style(color="cyan", bold=True, link=places.link(result))
+    style = Style(color="cyan", bold=True, link=link(result))
     return Text(in_line(f"{source}  ") if source else "").append_text(Text(where, style))
 
 
@@ -194,8 +226,8 @@ def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool
 def _head(row: dict[str, Any], file: str | None, home: Path) -> Text:
     if row["chunk_type"] == "message":
         return Text(in_line(f"{row['source']}  commit {row['commit']}"), "bold cyan")
-    at = places.Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
-    is_named = bool(places.shown_path(at, home)[1])
+    at = Place(row["source"], row["path"], row["start_line"], file, page_at(row, row["start_line"]))
+    is_named = bool(shown_path(at, home)[1])
     lines = f"  {row['start_line']}-{row['end_line']}" + ("" if is_named else f"  {row['source']}")
     return place(at, home).append(in_line(lines), Style(color="default", dim=True))
 
@@ -271,7 +303,7 @@ def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[
             if number in by_line:
                 out.print(_line(by_line[number], home), soft_wrap=True)
             else:
-                name = in_line(" ".join(filter(None, reversed(places.shown_path(first, home)))))
+                name = in_line(" ".join(filter(None, reversed(shown_path(first, home)))))
                 text = visible(lines[number].removesuffix("\r"))
                 out.print(Text(f"{name}-{number}-{text}", "dim"), soft_wrap=True)
     total(found)
@@ -302,7 +334,7 @@ def total(found: "Matches") -> None:
 
 
 def _by_file(found: "Matches", home: Path) -> "Iterable[tuple[str, Iterable[Match]]]":
-    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(places.shown_path(match, home)))))
+    return groupby(found.matches, key=lambda match: " ".join(filter(None, reversed(shown_path(match, home)))))
 
 
 def _line(match: "Match", home: Path) -> Text:

@@ -14,7 +14,7 @@ from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
 from docindex_dagster.core.printable import in_line, shortened, visible
 from docindex_dagster.llm.chat import Delta
-from docindex_dagster.render import console, places
+from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
 
 FileOf = Callable[[str, str], str | None]
@@ -121,7 +121,7 @@ class Shown:
 
     def _place(self, passage: Passage, spans: Sequence[tuple[int, int]]) -> Text:
         file = self.file_of(passage.source, passage.path)
-        at = places.Place(passage.source, passage.path, None, file, passage.page)
+        at = console.Place(passage.source, passage.path, None, file, passage.page)
         lines = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in spans)
         return console.place(at, self.home).append(f":{lines}", "cyan")
 

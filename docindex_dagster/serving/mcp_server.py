@@ -15,9 +15,8 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.printable import shortened, well_formed_json
 from docindex_dagster.core.traces import span
 from docindex_dagster.serving.arguments import Offer, offers_of
-from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.memory_tools import MemoryTools
-from docindex_dagster.serving.tools import Tools
+from docindex_dagster.serving.tools import CollectingTools, Tools
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

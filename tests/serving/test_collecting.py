@@ -12,9 +12,8 @@ from docindex_dagster.cli import launch
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.live import Live
-from docindex_dagster.serving.collecting_tools import CollectingTools
 from docindex_dagster.serving.mcp_server import server
-from docindex_dagster.serving.tools import Tools
+from docindex_dagster.serving.tools import CollectingTools, Tools
 from tests.serving.test_mcp import TOOLS, index_all
 
 DECLARED = '[[source]]\nkind = "library"\npath = "docs"\n\n[[source]]\nkind = "library"\npath = "more"\n'

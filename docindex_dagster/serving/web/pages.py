@@ -19,7 +19,7 @@ from docindex_dagster.serving.http.problems import KINDS
 from docindex_dagster.serving.http.security import LOGIN, Access, is_encrypted
 from docindex_dagster.serving.http.served import Project
 from docindex_dagster.serving.http.sessions import LONGEST_S
-from docindex_dagster.serving.web import asking, commits, files, mistakes, searching, sources
+from docindex_dagster.serving.web import asking, files, mistakes, searching, sources
 
 _STATIC = Path(__file__).with_name("static")
 _ROUTERS = (
@@ -27,7 +27,6 @@ _ROUTERS = (
     asking.router,
     files.router,
     sources.router,
-    commits.router,
 )
 router = APIRouter()
 _IS_OURS = re.compile(r"/(?![/\\])[!-~]*\Z")  # an address of this server, and none of another one

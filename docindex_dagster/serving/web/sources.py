@@ -16,7 +16,7 @@ from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.jobs.model import Job
-from docindex_dagster.serving.web import commits
+from docindex_dagster.serving.web import files
 from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
 from docindex_dagster.status.skipped import Skipped, skipped_files
@@ -74,7 +74,7 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
         entry=entry,
         declared=registry.sources(project.settings).get(key),
         bar=pictures.languages(entry.languages) if entry else None,
-        commits=commits.newest(project, key, _COMMITS) if entry and entry.commits else [],
+        commits=files.newest(project, key, _COMMITS) if entry and entry.commits else [],
         rules=_rules(layout, key),
         jobs=under_way(project, key),
         warnings=warnings,
