@@ -8,7 +8,7 @@ import pytest
 
 ADD = """
 import sys
-from docindex_dagster.cli.agents import app
+from docindex_dagster.cli.agents.commands import app
 print("ready", flush=True)
 sys.stdin.readline()
 for name in sys.argv[1:]:

@@ -34,7 +34,7 @@ def test_all_that_reads_the_index_needs_only_to_read(run_reading):
             ("search", "pump"): "pump.py",
             ("search", "--mode", "graph", "pump"): "pump.py",
             ("search", "--mode", "literal", "litres"): "pump.py",
-            ("log",): "no commits found",
+            ("log",): "No commit found. Try other words, or fewer filters.",
             ("show", "manual/pump.py"): "prime_pump",
             ("graph", "callees", "prime_pump"): "print",
             ("why", "manual/pump.py"): "1 chunk of it can be found now",

@@ -32,7 +32,7 @@ def test_log_shows_the_latest_commits_and_finds_those_that_a_query_means(run, re
     assert latest[1] == "   +1 -1  pump.py"
     found = json.loads(run("log", "prime", "--top-k", "1", "--path", "*.py", "--author", "ada", "--json").out)
     assert [(row["commit"], row["file_count"]) for row in found] == [(head, 1)]
-    assert run("log", "--since", "2099-01-01").out == "no commits found\n"
+    assert run("log", "--since", "2099-01-01").out == "No commit found. Try other words, or fewer filters.\n"
     assert run("log", "--since", "yesterday").code == 2
 
 

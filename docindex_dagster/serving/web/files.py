@@ -24,7 +24,7 @@ from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served import Project, Served
-from docindex_dagster.serving.web import commits, relations
+from docindex_dagster.serving.web import relations
 from docindex_dagster.serving.web.mistakes import trouble_of
 from docindex_dagster.serving.web.relations import Relations
 from docindex_dagster.stores.generation import read_generation
@@ -111,7 +111,7 @@ def file(project: Project, request: Request, place: str, asked: Annotated[Lines,
     """The page of a file, or of a commit; or a file alone, to be shown beside results."""
     is_page = not request.url.path.startswith("/part/")
     if is_page and f"/{COMMIT_PATH}" in place:
-        return commits.commit(project, request, place)
+        return commit(project, request, place)
     return page_or_part(request, "file.html", opened=_opened(project, place, asked), is_page=is_page)
 
 

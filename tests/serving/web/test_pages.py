@@ -13,7 +13,8 @@ from docindex_dagster.serving.http.problems import KINDS
 from tests.serving.web import project
 
 ROOT = Path(__file__).parents[3]
-WEB = ROOT / "docindex_dagster" / "serving" / "web"
+PACKAGE = ROOT / "docindex_dagster"
+FILES = [*(PACKAGE / "serving/web/static").iterdir(), *(PACKAGE / "render/html/templates").iterdir()]
 
 
 def texts(page, selector: str) -> list[str]:
@@ -99,7 +100,7 @@ def test_no_page_holds_scripts_styles_or_addresses_of_its_own(client, address):
 
 
 def test_nothing_of_the_page_names_another_host():
-    for file in [*(WEB / "static").iterdir(), *(WEB / "templates").iterdir()]:
+    for file in FILES:
         text = file.read_text().replace("http://www.w3.org/2000/svg", "")
         assert "://" not in text.replace("https://example.org/team/app.git", "").replace(
             "http://127.0.0.1:8090/mcp", ""
@@ -115,8 +116,8 @@ def test_the_wheel_holds_templates_and_static_files(tmp_path):
     subprocess.run(build, cwd=copy, check=True, capture_output=True)
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         packed = set(wheel.namelist())
-    for file in [*(WEB / "static").iterdir(), *(WEB / "templates").iterdir()]:
-        assert f"docindex_dagster/serving/web/{file.parent.name}/{file.name}" in packed
+    for file in FILES:
+        assert str(file.relative_to(ROOT)) in packed
 
 
 def test_small_languages_share_a_shade_and_the_parts_fill_the_bar():
