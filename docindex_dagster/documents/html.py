@@ -12,9 +12,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document, Pointer, PointerKind, build_sections
+from docindex_dagster.documents.model import (
+    MAX_TITLE,
+    Block,
+    BlockKind,
+    Document,
+    Pointer,
+    PointerKind,
+    build_sections,
+    words,
+)
 from docindex_dagster.documents.rendered import SourceLines
-from docindex_dagster.documents.words import words
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode

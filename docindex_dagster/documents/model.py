@@ -216,3 +216,8 @@ def page_range(row: Mapping[str, Any]) -> str:
 
 def _line(line: int, *fields: str) -> str:
     return "\t".join([str(line), *(_BREAKS.sub(" ", field) for field in fields)])
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that are separated by white space."""
+    return frozenset(text.split())
