@@ -15,7 +15,6 @@ from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import (
     ENVIRONMENT_FILE,
@@ -32,6 +31,7 @@ from docindex_dagster.core.settings import (
     link_privilege,
     untrusted_home,
 )
+from docindex_dagster.core.trust import check_owner
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.paths import normal
 from docindex_dagster.sources.projects import projects_of_clone
