@@ -21,7 +21,7 @@ from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_vers
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
-from docindex_dagster.sources.status import TreeStatus
+from docindex_dagster.sources.worktree import TreeStatus
 
 # Keys of the metadata of a `discovered_files` table.
 STATE = b"docindex.state"  # what `state_of` says

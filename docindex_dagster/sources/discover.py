@@ -20,9 +20,8 @@ from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, re
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.status import TreeStatus
 from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.worktree import list_files, read_work_trees
+from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_trees
 
 # Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
 # file which is written now may be so much older.
