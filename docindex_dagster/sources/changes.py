@@ -15,12 +15,12 @@ import pyarrow as pa
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
-from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
 from docindex_dagster.sources.rules import PathRules, Pruned
+from docindex_dagster.sources.walk import Entry, stamp
 from docindex_dagster.sources.worktree import TreeStatus
 
 # Keys of the metadata of a `discovered_files` table.

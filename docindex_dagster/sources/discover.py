@@ -15,12 +15,11 @@ from docindex_dagster.sources import changes, fingerprint, history
 from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
-from docindex_dagster.sources.entries import Entry, error_reason, stamp
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_whole
+from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.walk import walk
+from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_trees
 
 # Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import changes
-from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.mirror import checked_out
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.walk import walk
+from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import WorkTree, read_work_trees
 
 

@@ -12,9 +12,9 @@ from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources.classify import FileKind
 from docindex_dagster.sources.content import Content
-from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import detector_version, secrets_of
+from docindex_dagster.sources.walk import Entry
 
 # Keys of the metadata of a `discovered_files` table.
 HEAD = b"docindex.head"  # git: id of the last commit; absent before the first

@@ -10,12 +10,11 @@ from docindex_dagster.core.events import reporter
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.discover import judge, list_entries
-from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.walk import walk
+from docindex_dagster.sources.walk import Entry, walk
 
 _MOST_FILES = 2000  # a folder in which none of so many counts is taken for one that has others
 WHAT_COUNTS = (

@@ -10,12 +10,12 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.printable import command
 from docindex_dagster.sources import git, guard, noise
 from docindex_dagster.sources.discover import judge, list_entries
-from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.secrets import Secret
 from docindex_dagster.sources.text import is_guessed
+from docindex_dagster.sources.walk import Entry
 
 _MOST_SHOWN = 20
 

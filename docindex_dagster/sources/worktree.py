@@ -17,12 +17,11 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.sources import git, guard
-from docindex_dagster.sources.entries import Entry, folder_entry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.submodules import failures_of
-from docindex_dagster.sources.walk import file_entry
+from docindex_dagster.sources.walk import Entry, file_entry, folder_entry
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
 _NOT_CHECKED_OUT = "submodule: it is not checked out"
