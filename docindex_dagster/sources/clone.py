@@ -17,7 +17,7 @@ from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import local_path
-from docindex_dagster.sources import guard, mirror, submodules, transfer
+from docindex_dagster.sources import guard, mirror, transfer
 from docindex_dagster.sources.mirror import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
 
@@ -126,7 +126,7 @@ def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> N
         emit(Progress(source.key, "fetch contents", 1, 1, "commit"))
     _put(remote.repository, source.path, commit)
     if source.submodules:
-        submodules.update(source.path, report)
+        transfer.update_submodules(source.path, report)
     if is_new:
         mirror.tidy(remote.repository)
         with replacing(note) as temporary:

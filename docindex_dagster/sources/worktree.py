@@ -20,7 +20,7 @@ from docindex_dagster.sources import git, guard
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
-from docindex_dagster.sources.submodules import failures_of
+from docindex_dagster.sources.transfer import submodule_failures
 from docindex_dagster.sources.walk import Entry, file_entry, folder_entry
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
@@ -220,7 +220,7 @@ def _reason_left_out(rules: PathRules, tree: WorkTree, own: bytes) -> str:
     scope = rules.scope(tree.prefix + own + b"/")
     if isinstance(scope, Pruned):
         return scope.reason
-    failure = failures_of(tree.root).get(own)
+    failure = submodule_failures(tree.root).get(own)
     return f"submodule: {failure}" if failure else _NOT_CHECKED_OUT
 
 
