@@ -16,9 +16,9 @@ from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.web import commits, pictures
 from docindex_dagster.serving.web.templating import page, page_or_part, seconds_between
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.why import Skipped, skipped_files
 from docindex_dagster.status import catalog, freshness
 from docindex_dagster.status.freshness import SourceStatus
-from docindex_dagster.status.skipped import Skipped, skipped_files
 
 router = APIRouter()
 _COMMITS = 8
