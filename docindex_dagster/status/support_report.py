@@ -261,7 +261,7 @@ def _schemas() -> dict[str, str]:
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
     from docindex_dagster.graph.source_graph import GRAPH_VERSION
-    from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+    from docindex_dagster.stores.generation import SCHEMA_VERSION
 
     return {
         "stores": SCHEMA_VERSION,
