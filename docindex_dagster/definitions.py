@@ -86,14 +86,14 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
         recorder = journal_recorded(partial(build_definitions, settings.root))
         assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog, quality_asset.retrieval_quality]
         return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due, recorder])
-    from docindex_dagster.defs import prepared_asset, publishing, requests
+    from docindex_dagster.defs import publishing, requests
     from docindex_dagster.pipeline.embedding import EMBEDDINGS
     from docindex_dagster.pipeline.publication import STORES
 
     stages = stage_assets.stage_assets(left_out=[STORES], pools={EMBEDDINGS.name: _EMBEDDING_POOL})
     return _Stores(
-        prepared_asset.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
-        [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
+        publishing.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
+        [*stages, publishing.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
         [publishing.job(Project(root=root), EmbeddingModel(root=root))],
         [publishing.prepared_changed, requests.run_requested(removal)],
