@@ -455,7 +455,7 @@ def test_a_column_that_an_earlier_version_did_not_have_is_null(layout, monkeypat
 @pytest.mark.parametrize("change", ["columns", "fields", "terms"])
 def test_the_version_follows_from_the_schemas(change, monkeypatch):
     def version() -> str:
-        return runpy.run_path(generation.__file__)["SCHEMA_VERSION"]
+        return str(runpy.run_path(generation.__file__)["SCHEMA_VERSION"])
 
     before = version()
     if change == "columns":
