@@ -17,7 +17,7 @@ from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import local_path
-from docindex_dagster.sources import guard, mirror, transfer
+from docindex_dagster.sources import git, mirror, transfer
 from docindex_dagster.sources.mirror import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
 
@@ -89,7 +89,7 @@ def _refuse_foreign(remote: Remote) -> None:
         return
     folder, limit_s = Path(path), transfer.limit_s(remote.url)
     if (folder / ".git").exists():
-        guard.options(os.fsencode(folder))
+        git.safe_options(os.fsencode(folder))
     elif transfer.attempt(folder, "--git-dir=.", "rev-parse", "--git-dir", timeout_s=limit_s) is None:
         raise SourceError(f"{path} is not a git repository; name the folder of one")
 

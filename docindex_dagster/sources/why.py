@@ -12,7 +12,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
-from docindex_dagster.sources import git, guard, noise
+from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.discover import judge, list_entries
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
@@ -123,7 +123,7 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
 
 def _ignoring(root: bytes, path: bytes) -> bytes | None:
     """The rule by which git ignores a path, after the place where it stands."""
-    return git.attempt(root, *guard.options(root), "check-ignore", "--verbose", b"./" + path)
+    return git.attempt(root, *git.safe_options(root), "check-ignore", "--verbose", b"./" + path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
 from docindex_dagster.core.git_folders import git_folder
-from docindex_dagster.sources import git, guard
+from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
@@ -127,7 +127,7 @@ def read_tree_status(root: bytes, *, untracked: bool) -> TreeStatus:
     for _ in range(_ATTEMPTS):
         before = stamp(file)
         # The repository's own settings make it run nothing.
-        options = guard.options(root)
+        options = git.safe_options(root)
         with git.started(
             root, *options, *_arguments(untracked=untracked)
         ) as blocks:  # git compares the work tree while its index is read here

@@ -26,7 +26,7 @@ from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import DocindexError, SourceError, WatchError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.pipeline.current import is_current
-from docindex_dagster.sources import git, guard, noise
+from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join
@@ -98,7 +98,7 @@ def _tracked(source: Source) -> frozenset[bytes]:
     """The folders in which git tracks files; each ends in a slash."""
     root, more = os.fsencode(source.path), ("--recurse-submodules",) if source.submodules else ()
     try:
-        listed = git.attempt(root, *guard.options(root), "ls-files", "-z", *more)
+        listed = git.attempt(root, *git.safe_options(root), "ls-files", "-z", *more)
     except SourceError:  # as below
         return frozenset()
     return frozenset(folders_around((listed or b"").split(b"\0")))
@@ -107,7 +107,7 @@ def _tracked(source: Source) -> frozenset[bytes]:
 def _ignored_by_git(root: bytes) -> frozenset[bytes]:
     """The folders that git ignores whole; each ends in a slash."""
     try:
-        listed = git.attempt(root, *guard.options(root), *_IGNORED)
+        listed = git.attempt(root, *git.safe_options(root), *_IGNORED)
     except SourceError:  # it is no work tree, or not yet: who looks at it says so
         return frozenset()
     return frozenset(path for path in (listed or b"").split(b"\0") if path.endswith(b"/"))
