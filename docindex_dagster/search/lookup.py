@@ -26,7 +26,6 @@ from docindex_dagster.stores.reader import Reader
 if TYPE_CHECKING:
     from docindex_dagster.graph.opened import OpenGraph
 
-
 _MOST_CHUNKS_A_FILE = 100_000
 _MOST_COMMITS = 10
 _MOST_OF_A_NAME = 1000  # chunks
