@@ -14,9 +14,9 @@ import pytest
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import NoAnswerError
 from docindex_dagster.sources import git
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.history import shallow_end, touched_between
 from docindex_dagster.sources.transfer import submodule_failures
 from tests.sources.conftest import Tree

@@ -27,7 +27,7 @@ from docindex_dagster.core.errors import DocindexError, SourceError, WatchError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.sources import git, noise
-from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join
 from docindex_dagster.sources.rules import Pruned, path_rules
