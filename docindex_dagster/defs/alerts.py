@@ -28,8 +28,7 @@ from docindex_dagster.core.printable import command
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
-from docindex_dagster.defs import catalog_asset, failures, shared
-from docindex_dagster.defs.outcomes import is_partial_success
+from docindex_dagster.defs import catalog_asset, outcomes, shared
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.memory import domains
@@ -79,7 +78,7 @@ class _Subject:
             for record in records
             if record.dagster_run.status in _ENDED
             and _subject(record.dagster_run).name == self.name
-            and not is_partial_success(record.dagster_run)
+            and not outcomes.is_partial_success(record.dagster_run)
         ]
 
 
@@ -142,10 +141,10 @@ def _is_ours(context: dg.SensorEvaluationContext, run: dg.DagsterRun) -> bool:
 def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> None:
     """Log runs that failed, the newest one first, and mark them: of each subject, an alert of the newest may be due."""
     for subject, runs in _by_subject(failed).items():
-        reasons = [failures.reason(context.instance, run.run_id) for run in runs]
+        reasons = [outcomes.reason(context.instance, run.run_id) for run in runs]
         for run, reason in zip(runs, reasons, strict=True):
             context.log.warning(f"{subject.name} failed: {reason} (run {run.run_id}); {_advice(subject)}")
-        is_due = reasons[0] != failures.INTERRUPTED and _is_due(subject.runs(context.instance), len(runs))
+        is_due = reasons[0] != outcomes.INTERRUPTED and _is_due(subject.runs(context.instance), len(runs))
         for run in runs[1:]:
             _mark(context.instance, run, "counted")
         _mark(context.instance, runs[0], "due" if is_due else "counted")
@@ -224,7 +223,7 @@ def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
 
 
 def _failure(instance: dg.DagsterInstance, subject: _Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
-    reason = scrub(failures.reason(instance, run.run_id))
+    reason = scrub(outcomes.reason(instance, run.run_id))
     again = f" ({count} times in a row)" if count > 1 else ""
     record = instance.get_run_record_by_id(run.run_id)
     facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{again}: {reason}")

@@ -18,8 +18,7 @@ from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import dead_runs, metadata
-from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.outcomes import CANCELED, FINISHED, MOST_REQUESTS, LastRuns, last_runs
+from docindex_dagster.defs.outcomes import CANCELED, FINISHED, MOST_REQUESTS, LastRuns, as_dagster_failure, last_runs
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.sensors import MEMORY_INTERVAL_S, Remembered
 from docindex_dagster.defs.tags import DOMAINS, DOMAINS_NAME, PARTITION_TAG, REASON_TAG

@@ -21,8 +21,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Held
 from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
 from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
-from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.outcomes import last_runs
+from docindex_dagster.defs.outcomes import as_dagster_failure, last_runs
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource, report_event
 from docindex_dagster.defs.stage_assets import check_results, check_specs, event_metadata, spec
 from docindex_dagster.defs.tags import (
