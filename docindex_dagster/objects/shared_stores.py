@@ -221,6 +221,7 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
     one stays.
 
     Raises:
+        SettingsError: as `bucket_of`.
         ObjectStoreError: it does not answer, and there is no index here.
         FullDiskError: there is no space for it.
     """

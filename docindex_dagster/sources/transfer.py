@@ -107,7 +107,12 @@ def _reason(lines: Sequence[str], purpose: str) -> str:
 
 
 def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
-    """Fetch the submodules of a checkout at the commits that it names; one that cannot be fetched is reported."""
+    """Fetch the submodules of a checkout at the commits that it names; one that cannot be fetched is reported.
+
+    Raises:
+        SourceError: git cannot list them.
+        NoAnswerError: it takes too long to.
+    """
     paths = _submodules(checkout)
     if paths:
         attempt(checkout, "submodule", "sync", "--quiet", "--recursive")
