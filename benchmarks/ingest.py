@@ -30,11 +30,10 @@ from typing import IO
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.memory.fold import fold
-from docindex_dagster.memory.frames import encode
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Message, as_payload, compose
-from docindex_dagster.memory.segments import sync_data
+from docindex_dagster.memory.segments import encode, sync_data
 from docindex_dagster.search.live import Live
 from docindex_dagster.stores.reader import open_reader
 from tests.memory.logs import DOMAIN

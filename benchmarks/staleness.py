@@ -18,7 +18,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry, staleness
-from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
 
 _TIMES = 7

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
 
 _LIBRARIES, _WORK_TREES = 150, 50

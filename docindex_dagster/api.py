@@ -110,7 +110,7 @@ def open_index(
         place = Path(home).expanduser().absolute()
         settings = settings.model_copy(update={"home": own_home(settings.root, place, trust_in(settings.root))})
     if settings.storage.url is not None:
-        from docindex_dagster.objects.replica import follow
+        from docindex_dagster.objects.shared_stores import follow
 
         follow(settings, report)
     return Index(settings, warn)

@@ -11,12 +11,11 @@ import dagster as dg
 
 from docindex_dagster.core.errors import SettingsError, first_line
 from docindex_dagster.core.settings import ScheduleSettings, Settings, load_settings
-from docindex_dagster.defs import catalog_asset, memory_asset, quality_asset, stage_assets
+from docindex_dagster.defs import catalog_asset, memory, quality_asset, stage_assets
 from docindex_dagster.defs.alerts import alert_on_failure
 from docindex_dagster.defs.jobs import (
     clean_up_dagster,
     evaluate_retrieval,
-    fold_memory,
     index_source,
     maintain_stores,
     remove_source,
@@ -26,7 +25,6 @@ from docindex_dagster.defs.jobs import (
 from docindex_dagster.defs.recorder import journal_recorded
 from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource
 from docindex_dagster.defs.sensors.files import git_head_changed, library_files_changed
-from docindex_dagster.defs.sensors.memory import memory_due
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.defs.stage_assets import every_folder_is_there, every_remote_answers
 
@@ -46,15 +44,15 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
     removal = remove_source(project)
     stores = _stores(settings, removal)
     evaluation = [] if settings.storage.url is not None else [evaluate_retrieval]
-    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stage_assets.source, *stores.assets, memory_asset.memory]
+    assets: list[dg.AssetsDefinition | dg.AssetSpec] = [stage_assets.source, *stores.assets, memory.memory]
     return dg.Definitions(
         assets=list(dg.map_asset_specs(partial(_with_freshness, settings.schedule), assets)),
-        jobs=[index_source, removal, fold_memory, clean_up_dagster, *evaluation, *stores.jobs],
+        jobs=[index_source, removal, memory.fold_memory, clean_up_dagster, *evaluation, *stores.jobs],
         sensors=[
             sources_changed(removal),
             library_files_changed,
             git_head_changed,
-            memory_due,
+            memory.memory_due,
             alert_on_failure,
             *stores.sensors,
         ],
@@ -88,14 +86,14 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
         recorder = journal_recorded(partial(build_definitions, settings.root))
         assets = [*stage_assets.stage_assets(), catalog_asset.index_catalog, quality_asset.retrieval_quality]
         return _Stores(RunResource(root=root), assets, jobs=[maintain_stores], sensors=[stores_due, recorder])
-    from docindex_dagster.defs import prepared_asset, publishing, requests
+    from docindex_dagster.defs import publishing, requests
     from docindex_dagster.pipeline.embedding import EMBEDDINGS
     from docindex_dagster.pipeline.publication import STORES
 
     stages = stage_assets.stage_assets(left_out=[STORES], pools={EMBEDDINGS.name: _EMBEDDING_POOL})
     return _Stores(
-        prepared_asset.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
-        [*stages, prepared_asset.prepared_tables, *publishing.store_assets()],
+        publishing.SharedRun(root=root, left_out=[STORES.name], pooled=[EMBEDDINGS.name]),
+        [*stages, publishing.prepared_tables, *publishing.store_assets()],
         [publishing.store_checks()],
         [publishing.job(Project(root=root), EmbeddingModel(root=root))],
         [publishing.prepared_changed, requests.run_requested(removal)],
@@ -105,7 +103,7 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
     """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
     # A domain in which nothing is said is fresh; and searches do not need to be measured.
-    if spec.key in {stage_assets.source.key, memory_asset.MEMORY, quality_asset.QUALITY}:
+    if spec.key in {stage_assets.source.key, memory.MEMORY, quality_asset.QUALITY}:
         return spec
     warn = timedelta(hours=settings.max_age_hours)
     return spec.replace_attributes(freshness_policy=dg.FreshnessPolicy.time_window(2 * warn, warn))

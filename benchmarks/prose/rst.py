@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from benchmarks.prose.lines import Line
-from docindex_dagster.documents.words import words
+from docindex_dagster.documents.model import words
 
 _EXPLICIT = re.compile(r"(?P<before>[\s*+-]*(?:\w{1,3}[.)]\s+|:[^:`]+:\s+)?)\.\.(?:\s+(?P<rest>.*))?$")
 _DIRECTIVE = re.compile(r"(?P<name>[\w][\w.:+-]*?) ?::(?:\s+(?P<argument>.*))?$")

@@ -58,16 +58,12 @@ _TAKEN_OVER = ("source", "path", "content_hash", "source_type", "language", "com
 
 @dataclass(frozen=True, slots=True)
 class ChunkingResult:
-    """The new table, and what it took: counts of chunks, and files that are left out, with the reason.
+    """The new table, and files that are left out, with the reason.
 
     `references` has what each file says that was cut now, where that is wanted; `summaries` is None where they are off.
     """
 
     table: pa.Table
-    added: int
-    changed: int
-    reused: int
-    removed: int
     left_out: tuple[tuple[str, str], ...]
     references: pa.Table
     summaries: SummaryCounts | None
@@ -124,7 +120,7 @@ def build_chunks(
     if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
         about[MADE_FROM] = inputs.made_from.encode()
     stamped = stamp(table.replace_schema_metadata(about), digest_parts(version, column_version(table, "row_hash")))
-    return _counted(stamped, previous, made, summaries)
+    return ChunkingResult(stamped, made.left_out, made.references, summaries)
 
 
 def _reusable(files: pa.Table, previous: pa.Table | None, version: str) -> pa.Table:
@@ -194,31 +190,6 @@ def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
     """Element-wise inequality in which null equals null."""
     one_null = pc.xor(pc.is_null(left), pc.is_null(right))
     return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), fill_value=False))
-
-
-def _counted(
-    table: pa.Table,
-    previous: pa.Table | None,
-    made: ChunkedFiles,
-    summaries: SummaryCounts | None,
-) -> ChunkingResult:
-    old = CHUNKS.empty_table() if previous is None else previous
-    same = _count_in(table["row_hash"], old["row_hash"])
-    kept = _count_in(table["chunk_id"], old["chunk_id"])
-    return ChunkingResult(
-        table=table,
-        added=table.num_rows - kept,
-        changed=kept - same,
-        reused=same,
-        removed=old.num_rows - kept,
-        left_out=made.left_out,
-        references=made.references,
-        summaries=summaries,
-    )
-
-
-def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
-    return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0
 
 
 @dataclass(frozen=True, slots=True)

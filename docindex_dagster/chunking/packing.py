@@ -117,7 +117,7 @@ def _with_lines(text: MeasuredText, ranks: Mapping[int, Rank], budget: int) -> d
     return refined
 
 
-def chunk_lines(text: str, budget: int, chunk_type: str = "text") -> tuple[Draft, ...]:
+def chunk_lines(text: str, budget: int) -> tuple[Draft, ...]:
     """Cut a text at line ends into chunks of at most `budget` non-white characters.
 
     A longer line is cut inside, between characters. The chunks put end to end are the text; a text of white space
@@ -128,7 +128,7 @@ def chunk_lines(text: str, budget: int, chunk_type: str = "text") -> tuple[Draft
     return tuple(
         Draft(
             text=measured.data[start:end].decode("utf-8"),
-            chunk_type=chunk_type,
+            chunk_type="text",
             start_line=measured.line_at(start),
             end_line=measured.line_at(end - 1),
             start_byte=start,

@@ -1,14 +1,13 @@
 """The rules that every `chunks` table keeps, each also an asset check; and warnings of files cut as text."""
 
 from collections.abc import Collection, Mapping
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import VerificationError
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import with_reasons
 
 UNIQUE, COVERED, SPANS = "ids_are_unique", "files_are_covered", "spans_are_in_their_file"
 CHUNK_RULES = {
@@ -89,8 +88,7 @@ def phrase(cut: int, files: int) -> str:
 
 def sentence(cut: Mapping[str, str], files: int) -> str:
     """How many of so many files were cut as text, of the first ones why, and who names the others."""
-    listed = ", which `docindex doctor --json` lists" if len(cut) > _NAMED else ""
-    return f"{phrase(len(cut), files)}: {_first_ones(cut.items())}{listed}"
+    return with_reasons(phrase(len(cut), files), cut.items())
 
 
 def warning(cut: Mapping[str, str], files: int) -> str:
@@ -103,11 +101,5 @@ def left_out_warning(files: Collection[tuple[str, str]]) -> str:
     if not files:
         return ""
     count = "1 file is" if len(files) == 1 else f"{len(files):,} files are"
-    return f"{count} left out until the next run, changed as the source was indexed: {_first_ones(files)}"
-
-
-def _first_ones(files: Collection[tuple[str, str]]) -> str:
-    """The first ones of some files, each with its reason, and how many more there are."""
-    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(files, _NAMED))
-    more = len(files) - _NAMED
-    return f"{named} and {more:,} more" if more > 0 else named
+    what = f"{count} left out until the next run, changed as the source was indexed"
+    return with_reasons(what, files, are_listed=False)

@@ -24,8 +24,7 @@ from docindex_dagster.documents.human_language import language_of
 from docindex_dagster.documents.model import Converted, is_converted
 from docindex_dagster.documents.pdf import convert
 from docindex_dagster.sources.content import examine
-from docindex_dagster.sources.entries import error_reason
-from docindex_dagster.sources.paths import name_to_path, read_whole
+from docindex_dagster.sources.paths import error_reason, name_to_path, read_whole
 from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
 

@@ -20,7 +20,7 @@ from docindex_dagster.sources.paths import check_way, expanded, normal
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
     from docindex_dagster.sources.model import Source
-    from docindex_dagster.sources.outlook import LeftOut, Outlook
+    from docindex_dagster.sources.precautions import LeftOut, Outlook
 
 _SHOWN = 6  # languages of a type of file
 _TYPES = ("code", "test", "doc", "config")
@@ -121,7 +121,7 @@ def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
     Raises:
         SourceError: as `look_ahead`.
     """
-    from docindex_dagster.sources.outlook import look_ahead
+    from docindex_dagster.sources.precautions import look_ahead
 
     if leads_out(source.path, "."):
         raise SourceError(
@@ -189,7 +189,7 @@ def _such_as(out: "LeftOut") -> str:
 
 def _estimate(outlook: "Outlook", settings: "Settings") -> str:
     """How long the first run may take, and what that is taken from."""
-    from docindex_dagster.sources.outlook import CHUNKS_A_SECOND, START_S
+    from docindex_dagster.sources.precautions import CHUNKS_A_SECOND, START_S
 
     (low, high), (slow, fast) = outlook.seconds, CHUNKS_A_SECOND
     if high < _MINUTE * 2:

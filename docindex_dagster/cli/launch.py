@@ -205,7 +205,7 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
         ObjectStoreError: it is not known whether it can be searched, since the store does not answer.
     """
     from docindex_dagster.defs import requests
-    from docindex_dagster.defs.failures import reason
+    from docindex_dagster.defs.outcomes import reason
     from docindex_dagster.objects.shared_stores import wait_until_published
     from docindex_dagster.runner.runs import RunOutcome
 

@@ -69,7 +69,7 @@ def up_to_date(settings: Settings) -> Settings:
         ObjectStoreError: nobody answers there, and nothing is here.
     """
     if settings.storage.url is not None:
-        from docindex_dagster.objects.replica import follow
+        from docindex_dagster.objects.shared_stores import follow
 
         follow(settings, console.warning)
     return settings

@@ -75,7 +75,7 @@ def status(
 
 def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
     """The files that a source left out: for each rule how many, and the first of them."""
-    from docindex_dagster.status.skipped import skipped_files
+    from docindex_dagster.sources.why import skipped_files
 
     found = skipped_files(layout, key)
     if json:

@@ -14,7 +14,6 @@ from docindex_dagster.cli.project import chosen
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import (
     ENVIRONMENT_FILE,
@@ -31,6 +30,7 @@ from docindex_dagster.core.settings import (
     link_privilege,
     untrusted_home,
 )
+from docindex_dagster.core.trust import check_owner
 from docindex_dagster.render import console
 from docindex_dagster.sources import projects
 from docindex_dagster.sources.paths import normal

@@ -6,6 +6,8 @@ All that is printed for people goes through `visible` or `in_line`, all that is 
 
 import re
 import shlex
+from collections.abc import Collection
+from itertools import islice
 
 # Characters of the categories Cc, Cf, Zl, Zp and Cs of Unicode: controls, formats such as overrides of the direction of
 # writing and spaces without width, separators of lines, and halves of characters. Ranges, both ends inclusive.
@@ -27,6 +29,7 @@ _JSON_ESCAPE = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
 )
 _HALF = re.compile(r"[\ud800-\udfff]")
+_NAMED = 3  # files of those that a sentence is about
 _BACKTICKS = re.compile(r"`{3,}")
 _ANY_UNSAFE = re.compile("[" + "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in _UNSAFE) + "]")
 # Control characters of ASCII are shown as pictures of themselves.
@@ -76,6 +79,14 @@ def shortened(message: str, longest: int = _LONGEST_MESSAGE) -> str:
 def escaped(json: str) -> str:
     """JSON that holds nothing but characters that can be seen, and says the same."""
     return _ANY_UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else _escape(found[0]), json)
+
+
+def with_reasons(what: str, reasons: Collection[tuple[str, str]], *, are_listed: bool = True) -> str:
+    """What is said of some files, with the first ones by name and why, and who lists the others."""
+    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(reasons, _NAMED))
+    if (more := len(reasons) - _NAMED) > 0:
+        named += f" and {more:,} more" + (", which `docindex doctor --json` lists" if are_listed else "")
+    return f"{what}: {named}"
 
 
 def escaped_in_xml(xml: str) -> str:

@@ -4,24 +4,31 @@ It is no `run_failure_sensor`. Such a one moves on from an alert that could not 
 off after a minute of a slow webhook and then repeats what it sent, and does not see the runs of the command line. How
 far an alert got is a tag of its run instead, so that a tick that fails loses nothing, and repeats at most the message
 that was posted and not yet marked as posted when its process ended.
+
+The URL of the webhook is a secret: who knows it can post, so no log and no error shows it.
 """
 
+import io
+import json
+import logging
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Literal
 
 import dagster as dg
+from pydantic import SecretStr
 
 from docindex_dagster.core.errors import AlertError, ObjectStoreError, StoreError
 from docindex_dagster.core.printable import command
+from docindex_dagster.core.retry import Retry
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
-from docindex_dagster.core.webhook import as_text, post
-from docindex_dagster.defs import catalog_asset, failures, shared
-from docindex_dagster.defs.outcomes import is_partial_success
+from docindex_dagster.defs import catalog_asset, outcomes, shared
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.memory import domains
@@ -29,7 +36,7 @@ from docindex_dagster.memory import domains
 # How far the alert of a failed run got: it is due, then posted, and over when the source works again. Other
 # failed runs are only counted.
 ALERT_TAG = "docindex/alert"
-Stage = Literal["due", "told", "over", "counted"]
+_Stage = Literal["due", "told", "over", "counted"]
 # Which run the tag above is about: Dagster copies tags to a run that repeats another, and there they say nothing yet.
 # The UI does not show tags that begin like this, and leaves them behind in some of its copies.
 _RUN = ".dagster/docindex/alerted_run"
@@ -43,10 +50,19 @@ _MOST_ALERTS = 500
 # Runs of one subject: with more failures in a row, one a day is reported.
 _LOOKED_AT = 64
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
+_RETRY = Retry(2, first_wait_s=1.0)
+_TIMEOUT_S = (3, 7)  # to connect, and for the answer
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERROR = 500
+_REDIRECT = 300
+# They log the path of each request at the level of debugging.
+_TALKATIVE = ("urllib3.connectionpool", "urllib3.util.retry")
+# Words by which some chat programs call everybody.
+_CALL = re.compile(r"@(?=(?:all|channel|everyone|here)\b)")
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class _Subject:
     """What keeps failing or works again: a source, its removal, a domain, or a job that is not about one of them."""
 
     name: str
@@ -62,7 +78,7 @@ class Subject:
             for record in records
             if record.dagster_run.status in _ENDED
             and _subject(record.dagster_run).name == self.name
-            and not is_partial_success(record.dagster_run)
+            and not outcomes.is_partial_success(record.dagster_run)
         ]
 
 
@@ -125,10 +141,10 @@ def _is_ours(context: dg.SensorEvaluationContext, run: dg.DagsterRun) -> bool:
 def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> None:
     """Log runs that failed, the newest one first, and mark them: of each subject, an alert of the newest may be due."""
     for subject, runs in _by_subject(failed).items():
-        reasons = [failures.reason(context.instance, run.run_id) for run in runs]
+        reasons = [outcomes.reason(context.instance, run.run_id) for run in runs]
         for run, reason in zip(runs, reasons, strict=True):
             context.log.warning(f"{subject.name} failed: {reason} (run {run.run_id}); {_advice(subject)}")
-        is_due = reasons[0] != failures.INTERRUPTED and _is_due(subject.runs(context.instance), len(runs))
+        is_due = reasons[0] != outcomes.INTERRUPTED and _is_due(subject.runs(context.instance), len(runs))
         for run in runs[1:]:
             _mark(context.instance, run, "counted")
         _mark(context.instance, runs[0], "due" if is_due else "counted")
@@ -190,7 +206,7 @@ class _Message:
     """What is to be reported, and how far the alerts of some runs are then."""
 
     settles: list[dg.DagsterRun]
-    stage: Stage
+    stage: _Stage
     payload: dict[str, object]  # empty: there is nothing to report
 
 
@@ -206,20 +222,20 @@ def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
             yield _Message(runs, "over", _recovery(subject, ended[0]))
 
 
-def _failure(instance: dg.DagsterInstance, subject: Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
-    reason = scrub(failures.reason(instance, run.run_id))
+def _failure(instance: dg.DagsterInstance, subject: _Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
+    reason = scrub(outcomes.reason(instance, run.run_id))
     again = f" ({count} times in a row)" if count > 1 else ""
     record = instance.get_run_record_by_id(run.run_id)
     facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{again}: {reason}")
     return {**facts, "reason": reason, "failures": count}
 
 
-def _recovery(subject: Subject, record: dg.RunRecord) -> dict[str, object]:
+def _recovery(subject: _Subject, record: dg.RunRecord) -> dict[str, object]:
     facts = _facts(subject, record.dagster_run, _ended_at(record), "recovered", "works again")
     return {**facts, "reason": None, "failures": 0}
 
 
-def _facts(subject: Subject, run: dg.DagsterRun, ended_at: float, status: str, what: str) -> dict[str, object]:
+def _facts(subject: _Subject, run: dg.DagsterRun, ended_at: float, status: str, what: str) -> dict[str, object]:
     return {
         "text": as_text(f"docindex: {subject.name} {what}"),
         "status": status,
@@ -230,17 +246,17 @@ def _facts(subject: Subject, run: dg.DagsterRun, ended_at: float, status: str, w
     }
 
 
-def _subject(run: dg.DagsterRun) -> Subject:
+def _subject(run: dg.DagsterRun) -> _Subject:
     if key := run.tags.get(PARTITION_TAG):
-        return Subject(key, (PARTITION_TAG, key), run.job_name)
+        return _Subject(key, (PARTITION_TAG, key), run.job_name)
     if key := run.tags.get(SOURCE_TAG):
-        return Subject(f"{run.job_name} of {key}", (SOURCE_TAG, key), run.job_name)
-    return Subject(f"the job {run.job_name}", None, run.job_name)
+        return _Subject(f"{run.job_name} of {key}", (SOURCE_TAG, key), run.job_name)
+    return _Subject(f"the job {run.job_name}", None, run.job_name)
 
 
-def _by_subject(runs: Iterable[dg.DagsterRun]) -> dict[Subject, list[dg.DagsterRun]]:
+def _by_subject(runs: Iterable[dg.DagsterRun]) -> dict[_Subject, list[dg.DagsterRun]]:
     """Runs by what they are about, in their order."""
-    found: dict[str, tuple[Subject, list[dg.DagsterRun]]] = {}
+    found: dict[str, tuple[_Subject, list[dg.DagsterRun]]] = {}
     for run in runs:
         subject = _subject(run)
         found.setdefault(subject.name, (subject, []))[1].append(run)
@@ -256,7 +272,7 @@ def _ended_at(record: dg.RunRecord) -> float:
     return record.end_time or record.update_timestamp.timestamp()
 
 
-def _advice(subject: Subject) -> str:
+def _advice(subject: _Subject) -> str:
     tag, key = subject.tag or ("", "")
     is_source = tag == PARTITION_TAG and not domains.is_key(key)
     if not is_source:
@@ -264,7 +280,7 @@ def _advice(subject: Subject) -> str:
     return f"{command('docindex', 'index', subject.name)} tries it again at once"
 
 
-def _marked(instance: dg.DagsterInstance, stage: Stage) -> list[dg.DagsterRun]:
+def _marked(instance: dg.DagsterInstance, stage: _Stage) -> list[dg.DagsterRun]:
     runs = instance.get_runs(dg.RunsFilter(tags={ALERT_TAG: stage}), limit=_MOST_ALERTS)
     return [run for run in runs if _stage(run) == stage]
 
@@ -274,5 +290,92 @@ def _stage(run: dg.DagsterRun) -> str | None:
     return run.tags.get(ALERT_TAG) if run.tags.get(_RUN) == run.run_id else None
 
 
-def _mark(instance: dg.DagsterInstance, run: dg.DagsterRun, stage: Stage) -> None:
+def _mark(instance: dg.DagsterInstance, run: dg.DagsterRun, stage: _Stage) -> None:
     instance.add_run_tags(run.run_id, {ALERT_TAG: stage, _RUN: run.run_id})
+
+
+def as_text(text: str) -> str:
+    """A text in one line that chat programs show as it is: it makes no link, and mentions no user."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _CALL.sub("@\u200b", plain)
+
+
+def post(url: SecretStr, payload: Mapping[str, object], sleep: Callable[[float], None] = time.sleep) -> bool:
+    """Post JSON, and try again where the server cannot be reached or says that it is not able to answer now.
+
+    A server that has the message and is slow to answer is not asked again: it would get the message again each time.
+
+    Args:
+        url: the webhook. It is not left for another place that it leads to.
+        payload: what is sent.
+        sleep: waits for so many seconds between two tries.
+
+    Returns:
+        Whether it answered that it took the message; if not, the message was sent whole, and no answer came in time.
+
+    Raises:
+        AlertError: it did not take the message; why, without the URL.
+    """
+    try:
+        return _RETRY.call(lambda: _try(url, payload), _is_passing, lambda _: None, sleep)
+    except _PostError as error:
+        raise AlertError(f"the webhook {error}; see whether DOCINDEX_ALERTS__WEBHOOK is right") from None
+
+
+class _PostError(Exception):
+    """The message was not taken, and why."""
+
+    def __init__(self, problem: str, *, is_passing: bool) -> None:
+        self.is_passing = is_passing
+        super().__init__(problem)
+
+
+def _is_passing(error: BaseException) -> bool:
+    return isinstance(error, _PostError) and error.is_passing
+
+
+def _try(url: SecretStr, payload: Mapping[str, object]) -> bool:
+    """Post once; says whether an answer came in time.
+
+    Raises:
+        _PostError: the message was not taken.
+    """
+    import requests
+
+    body = io.BytesIO(json.dumps(payload).encode())
+    try:
+        with (
+            _silenced(),
+            requests.post(
+                url.get_secret_value(),
+                data=body,
+                headers={"Content-Type": "application/json"},
+                timeout=_TIMEOUT_S,
+                allow_redirects=False,
+                stream=True,  # what it answers is not read
+            ) as answer,
+        ):
+            status = answer.status_code
+    except (requests.ConnectionError, requests.Timeout) as error:
+        # A TLS handshake that takes too long is a `ReadTimeout` as well, but then nothing of the body was read yet.
+        if isinstance(error, requests.ReadTimeout) and body.tell():
+            return False
+        raise _PostError(f"cannot be reached ({type(error).__name__})", is_passing=True) from None
+    except (requests.RequestException, ValueError) as error:  # the message of either names the URL
+        raise _PostError(f"cannot be used ({type(error).__name__})", is_passing=False) from None
+    if status >= _REDIRECT:
+        is_passing = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR
+        raise _PostError(f"answered with status {status}", is_passing=is_passing)
+    return True
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    loggers = {logger: logger.disabled for logger in map(logging.getLogger, _TALKATIVE)}
+    for logger in loggers:
+        logger.disabled = True
+    try:
+        yield
+    finally:
+        for logger, before in loggers.items():
+            logger.disabled = before

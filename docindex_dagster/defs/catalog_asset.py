@@ -10,7 +10,7 @@ from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata, outcomes
-from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.outcomes import as_dagster_failure
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, LAUNCHER_TAG, SOURCES_NAME
 from docindex_dagster.sources import registry

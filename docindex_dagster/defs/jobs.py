@@ -18,7 +18,7 @@ from docindex_dagster.core.access import writing
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import ScheduleSettings, Settings, Weekday
 from docindex_dagster.defs import catalog_asset, dead_runs, shared
-from docindex_dagster.defs.memory_asset import MEMORY
+from docindex_dagster.defs.memory import MEMORY
 from docindex_dagster.defs.outcomes import FINISHED, last_runs
 from docindex_dagster.defs.quality_asset import EVALUATION, QUALITY
 from docindex_dagster.defs.resources import Project
@@ -37,13 +37,6 @@ index_source = dg.define_asset_job(
     selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY) - dg.AssetSelection.groups(EVALUATION),
     description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
     "reused. See docs/architecture.md.",
-)
-
-fold_memory = dg.define_asset_job(
-    "fold_memory",
-    selection=dg.AssetSelection.assets(MEMORY),
-    description="Fold what was said in one domain since the last fold into its stores, and erase what is forgotten. "
-    "See docs/operations.md, “Memory”.",
 )
 
 evaluate_retrieval = dg.define_asset_job(

@@ -1,30 +1,47 @@
-"""Where machines share the stores: the job `publish_prepared`, which writes them, and the assets that it makes.
+"""Where machines share the stores: the asset `prepared_tables`, with which runs end, and the job `publish_prepared`.
 
-One run publishes what is pending, of any source. So the stores are no assets that a run of a source could make:
-they are shown as made elsewhere, and each publication is an event of them.
+A worker has a disk for the time of its run. It brings the tables of its source there, does all stages but the last, and
+puts what they made where publishers find it. One run of the job then publishes what is pending, of any source. So the
+stores are no assets that a run of a source could make: they are shown as made elsewhere, and each publication is an
+event of them. See docs/scale.md.
 """
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import dagster as dg
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Waiting
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import Held
 from docindex_dagster.defs import catalog_asset, dead_runs, metadata, shared
 from docindex_dagster.defs.catalog_asset import CATALOG, index_catalog
-from docindex_dagster.defs.failures import as_dagster_failure
-from docindex_dagster.defs.outcomes import last_runs
-from docindex_dagster.defs.prepared_asset import PREPARED, version_of
-from docindex_dagster.defs.resources import EmbeddingModel, Project, report_event
+from docindex_dagster.defs.outcomes import as_dagster_failure, last_runs
+from docindex_dagster.defs.resources import EmbeddingModel, Project, RunResource, report_event
 from docindex_dagster.defs.stage_assets import check_results, check_specs, event_metadata, spec
-from docindex_dagster.defs.tags import DATA_VERSION_TAG, PREPARED_VERSION_TAG, REASON_TAG, REFUSED_TAG
-from docindex_dagster.objects import shared_stores
+from docindex_dagster.defs.tags import (
+    DATA_VERSION_TAG,
+    FULL_TAG,
+    PREPARED_VERSION_TAG,
+    REASON_TAG,
+    REFUSED_TAG,
+    SOURCES,
+)
+from docindex_dagster.objects import prepared, shared_stores
+from docindex_dagster.objects.bucket import Bucket
+from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.shared_stores import SharedStores
+from docindex_dagster.pipeline.current import state_of_tables
 from docindex_dagster.pipeline.publication import STORES
+from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.prepared import Published, publish_prepared
+from docindex_dagster.sources import registry
 from docindex_dagster.status import catalog
 
 PUBLISH_PREPARED = "publish_prepared"
@@ -40,6 +57,97 @@ PUBLISHER_TAGS = {
 
 _INTERVAL_S = 10
 _LONGEST_DELAY_S = 5 * 60  # after failures in a row: all sources wait, and most failures pass
+_PREPARED = dg.AssetKey("prepared_tables")
+
+
+class SharedRun(RunResource):
+    """One run over one source on any machine: it holds the source's lock between machines, too, and has its tables."""
+
+    _bucket: Bucket = PrivateAttr()
+    _base: Prepared | None = PrivateAttr(default=None)
+    _held: Held | None = PrivateAttr(default=None)
+
+    @contextmanager
+    def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SharedRun"]:
+        """Wait for the source's locks, and bring its tables here."""
+        with super().yield_for_execution(context), ExitStack() as stack:
+            key, settings = self.key, self._settings
+
+            def wait(owner: str) -> None:
+                report_event(context.log, Waiting(key, f"a run of this source elsewhere ({owner})"))
+
+            locks = shared.locks_of(context.instance, settings)
+            if locks is not None:
+                self._held = stack.enter_context(locks.exclusive(key, f"run {self._run.run_id}", wait))
+                self._note = _both(self._note, self._held)
+            self._bucket = shared_stores.bucket_of(settings)
+            if self._is_full():  # nothing is reused, so that it can mend tables that are lost
+                self._base = prepared.read(self._bucket, prepared.object_of(key))
+            else:
+                self._base = prepared.pull(self._bucket, Layout(settings.home), key)
+            yield self
+
+    def _is_full(self) -> bool:
+        return self._run.tags.get(FULL_TAG) == "true"
+
+    def push(self) -> Prepared:
+        """Let publishers find the tables of this run.
+
+        Raises:
+            SourceError: the settings do not declare the source any more.
+            LostLockError: another run may be at work on the source, since this one was away for too long.
+            ConflictError: another run was faster.
+            ObjectStoreError: the object store does not answer.
+        """
+        if self._held is not None:
+            self._held.check()
+        key = self.key
+        state = state_of_tables(self._settings, registry.find(self._settings, key))
+        layout = Layout(self._settings.home)
+        return prepared.push(self._bucket, layout, key, self._base, self._run.run_id, state=state, anew=self._is_full())
+
+
+def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callable[[str], None]:
+    def note(text: str) -> None:
+        first(text)
+        second(text)
+
+    return note
+
+
+def _version_of(layout: Layout, key: str) -> str:
+    """The data version of the tables that a home has of a source: what the stores are made of."""
+    storages = {stage.name: stage.storage for stage in stages() if stage.storage is not None}
+    return digest_parts(*(storages[name].kept_version(layout, key) or "" for name in STORES.inputs))
+
+
+@dg.asset(
+    key=_PREPARED,
+    deps=[product.name for stage in stages() if stage.storage is not None for product in stage.products],
+    partitions_def=SOURCES,
+    group_name="indexes",
+    kinds={"parquet"},
+    code_version="1",
+    required_resource_keys={"run"},
+)
+@as_dagster_failure
+def prepared_tables(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
+    """The tables of a source where publishers find them; `publish_prepared` publishes them soon.
+
+    They are objects that never change, and a pointer says which. See docs/scale.md.
+    """
+    started = time.perf_counter()
+    run: SharedRun = context.resources.run
+    pointer = run.push()
+    return dg.MaterializeResult(
+        data_version=dg.DataVersion(_version_of(run.layout, context.partition_key)),
+        metadata={
+            "pointer": pointer.number,
+            "tables": len(pointer.files),
+            "bytes": sum(content.size for content in pointer.files.values()),
+            "seconds": metadata.seconds_since(started),
+        },
+    )
 
 
 class Publishing(dg.Config):
@@ -84,7 +192,7 @@ def publish(
 def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
     key = done.pointer.source
     if done.outcome is not None:
-        entry, version = StageEntry.of(STORES.name, done.outcome), version_of(stores.layout, key)
+        entry, version = StageEntry.of(STORES.name, done.outcome), _version_of(stores.layout, key)
         for product in STORES.products:
             yield _materialization(product.name, key, entry, version)
             checks = check_results(STORES, product, entry)
@@ -122,7 +230,7 @@ def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
 
 def store_assets() -> list[dg.AssetSpec]:
     """The stores and the catalogue as assets that no run of a source makes."""
-    stores = [spec(STORES, product, [PREPARED]).replace_attributes(skippable=False) for product in STORES.products]
+    stores = [spec(STORES, product, [_PREPARED]).replace_attributes(skippable=False) for product in STORES.products]
     return [*stores, index_catalog.get_asset_spec(CATALOG).replace_attributes(deps=[store.key for store in stores])]
 
 

@@ -12,7 +12,7 @@ import dagster as dg
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.defs import dead_runs, metadata
-from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.outcomes import as_dagster_failure
 from docindex_dagster.defs.resources import Project
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import dagster as dg
 from docindex_dagster.core.errors import DocindexError, EndedJobError, JobError, UnknownJobError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.defs import failures
+from docindex_dagster.defs import outcomes
 from docindex_dagster.defs.dead_runs import live_process
 from docindex_dagster.defs.jobs import REMOVE_SOURCE
 from docindex_dagster.defs.sensors.files import state_now
@@ -56,7 +56,7 @@ def one(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Job | 
     record = instance.get_run_record_by_id(run_id)
     if record is None:
         return None
-    why = (failures.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
+    why = (outcomes.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
     return _as_job(record, settings, why)
 
 

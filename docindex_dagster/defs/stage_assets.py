@@ -11,7 +11,7 @@ import dagster as dg
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs import metadata
-from docindex_dagster.defs.failures import as_dagster_failure
+from docindex_dagster.defs.outcomes import as_dagster_failure
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import SOURCES
 from docindex_dagster.pipeline.stage import CheckResult, Product, Stage

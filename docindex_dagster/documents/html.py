@@ -11,10 +11,21 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import MAX_TITLE, Block, BlockKind, Document, Pointer, PointerKind, build_sections
-from docindex_dagster.documents.rendered import SourceLines
-from docindex_dagster.documents.words import words
+from docindex_dagster.documents.model import (
+    MAX_TITLE,
+    Block,
+    BlockKind,
+    Document,
+    Pointer,
+    PointerKind,
+    SourceLines,
+    build_sections,
+    code_block,
+    heading_block,
+    separated,
+    table_block,
+    words,
+)
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -51,7 +62,7 @@ def load_html(text: str) -> Document:
     _check_nesting(text)
     page = LexborHTMLParser(text)
     root, is_main = _main_content(page)
-    blocks = rendered.separated([*_Reader(text, root, is_main=is_main).blocks()]) if root is not None else []
+    blocks = separated([*_Reader(text, root, is_main=is_main).blocks()]) if root is not None else []
     head_title = page.css_first("title")
     title = " ".join(head_title.text().split())[:MAX_TITLE] if head_title is not None else ""
     return Document(title=title or None, sections=build_sections(blocks), transformed=True)
@@ -176,11 +187,11 @@ class _Reader:
 
     def _block(self, tag: str, node: "LexborNode", whole: str, lines: tuple[int, int]) -> Block:
         if tag == "pre":
-            return rendered.fenced(whole.replace(_BREAK, "\n").strip("\n"), _language(node), *lines)
+            return code_block(whole.replace(_BREAK, "\n").strip("\n"), _language(node), *lines)
         if tag == "table":
             rows = [self._row(row) for row in node.css("caption, tr")]
-            return rendered.table([row for row in rows if row], *lines)
-        return rendered.heading(" ".join(_tidy(whole)), _HEADINGS[tag], *lines)
+            return table_block([row for row in rows if row], *lines)
+        return heading_block(" ".join(_tidy(whole)), _HEADINGS[tag], *lines)
 
     def _note(self, node: "LexborNode") -> None:
         """Keep where an element leads, and by which name others lead to it."""

@@ -2,12 +2,17 @@
 
 Tables store its links and anchors as text, one a line: the line of the file, the kind, the titles above and the name,
 separated by tabs. Pages are anchors, as viewers and links address them: `manual.pdf#page=12`.
+
+The blocks of a document that is transformed are written anew, as plain Markdown, and located in the file.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
+
+from docindex_dagster.core.printable import fence_around
 
 BlockKind = Literal["front_matter", "heading", "term", "prose", "item", "code", "table"]
 PointerKind = Literal["link", "ref", "anchor", "label"]
@@ -17,6 +22,7 @@ MAX_TITLE = 200
 _PDF = "pdf"
 _PAGE = "page="
 _BREAKS = re.compile(r"[\t\n\r]+")
+_NEAR = 20_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,3 +222,68 @@ def page_range(row: Mapping[str, Any]) -> str:
 
 def _line(line: int, *fields: str) -> str:
     return "\t".join([str(line), *(_BREAKS.sub(" ", field) for field in fields)])
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that are separated by white space."""
+    return frozenset(text.split())
+
+
+def heading_block(title: str, level: int, start_line: int, end_line: int) -> Block:
+    """A heading, written with number signs however it was marked in the file."""
+    title = " ".join(title.split())
+    text = f"{'#' * min(level, 6)} {title}"
+    return Block("heading", text, start_line, end_line, level=level, title=title[:MAX_TITLE])
+
+
+def code_block(code: str, language: str, start_line: int, end_line: int) -> Block:
+    """Code between fences longer than any run of backticks inside it."""
+    fence = fence_around(code)
+    return Block("code", f"{fence}{language}\n{code}\n{fence}", start_line, end_line)
+
+
+def table_block(rows: Sequence[Sequence[str]], start_line: int, end_line: int) -> Block:
+    """A table, one line a row."""
+    lines = ("| " + " | ".join(" ".join(cell.split()) for cell in row) + " |" for row in rows)
+    return Block("table", "\n".join(lines), start_line, end_line)
+
+
+def separated(blocks: Sequence[Block]) -> list[Block]:
+    """Put a blank line after every block, and a line end between the items of a list."""
+    return [
+        replace(block, text=block.text + ("\n" if block.kind == "item" and after == "item" else "\n\n"))
+        for block, after in zip_longest(blocks, (block.kind for block in blocks[1:]))
+    ]
+
+
+class SourceLines:
+    """A forward search for text in a file.
+
+    Parsers of HTML and JSON keep no positions. So each text is searched from where the one before it was found; one
+    that is not found is taken to stand on the last line that was.
+    """
+
+    def __init__(self, source: str, start: int = 0) -> None:
+        self._source = source
+        self._position = max(start, 0)
+        self._line = 1 + source.count("\n", 0, self._position)
+
+    @property
+    def position(self) -> int:
+        """Where the last text was found."""
+        return self._position
+
+    def line_behind(self, position: int, text: str) -> int | None:
+        """The line of a text that stands not far behind a former position; the search goes on from where it was."""
+        found = self._source.find(text, position, position + _NEAR)
+        if found < self._position:
+            return None if found == -1 else self._line - self._source.count("\n", found, self._position)
+        return self._line + self._source.count("\n", self._position, found)
+
+    def line_of(self, text: str) -> int:
+        """The line, 1-based, on which `text` stands next; `text` has no line ends."""
+        found = self._source.find(text, self._position) if text else -1
+        if found != -1:
+            self._line += self._source.count("\n", self._position, found)
+            self._position = found
+        return self._line

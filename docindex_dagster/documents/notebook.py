@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from docindex_dagster.documents import rendered
 from docindex_dagster.documents.line_markup import paragraphs
 from docindex_dagster.documents.markdown import as_document, markdown_blocks
-from docindex_dagster.documents.model import Block, Document
-from docindex_dagster.documents.rendered import SourceLines
+from docindex_dagster.documents.model import Block, Document, SourceLines, code_block, heading_block, separated
 
 _MAGIC = re.compile(r"\s*[%!?]|.*\?\s*$")
 _TIMING = re.compile(r"%%(?:capture|prun|time|timeit)\b")
@@ -95,13 +93,13 @@ def _without_magic(lines: Sequence[str]) -> list[str]:
 def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
     source, lines = cell.source, cell.lines
     if cell.kind == "code":
-        fence = rendered.fenced(source.strip("\n"), _named(cell.content) or language, lines[0], lines[-1])
-        yield from rendered.separated([fence])
+        fence = code_block(source.strip("\n"), _named(cell.content) or language, lines[0], lines[-1])
+        yield from separated([fence])
         return
     if cell.kind == "heading":
         level = cell.content.get("level")
         level = max(1, level) if isinstance(level, int) else 1
-        yield from rendered.separated([rendered.heading(source, level, lines[0], lines[-1])])
+        yield from separated([heading_block(source, level, lines[0], lines[-1])])
         return
     is_markdown = cell.kind == "markdown"
     for block in markdown_blocks(source + "\n\n") if is_markdown else paragraphs(source + "\n\n"):

@@ -13,8 +13,18 @@ from typing import Any
 
 from docutils import nodes
 
-from docindex_dagster.documents import rendered
-from docindex_dagster.documents.model import Block, BlockKind, Document, Pointer, PointerKind, build_sections
+from docindex_dagster.documents.model import (
+    Block,
+    BlockKind,
+    Document,
+    Pointer,
+    PointerKind,
+    build_sections,
+    code_block,
+    heading_block,
+    separated,
+    table_block,
+)
 from docindex_dagster.documents.rst_parser import END_LINE, IS_TERM, LABELLED, LANGUAGE, LINK, REF, parse_rst
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
@@ -95,7 +105,7 @@ def load_rst(text: str) -> Document:
         )
         for block in _blocks(parse_rst(text))
     ]
-    sections = build_sections(rendered.separated(blocks))
+    sections = build_sections(separated(blocks))
     title = next((part.section for part in sections if part.section), None)
     return Document(title=title, sections=sections, transformed=True)
 
@@ -199,13 +209,13 @@ def _with_classifiers(item: Any) -> list[Any]:
 def _block(node: Any, place: _Place, line: int, language: str) -> Block:
     end_line = max(node.get(END_LINE, line + node.rawsource.rstrip().count("\n")), line)
     if node.tagname == "title":
-        return rendered.heading(_inline(node), place.depth, line, end_line)
+        return heading_block(_inline(node), place.depth, line, end_line)
     if node.tagname in _VERBATIM:
         default = language if node.tagname == "literal_block" else ""
-        return rendered.fenced(_inline(node), node.get("language") or default, line, end_line)
+        return code_block(_inline(node), node.get("language") or default, line, end_line)
     if node.tagname == "table":
         rows = [[_cell(entry) for entry in row.children] for row in node.findall(lambda part: part.tagname == "row")]
-        return rendered.table(rows, line, end_line)
+        return table_block(rows, line, end_line)
     text = "\n".join(_lines(node)) if node.tagname == "line_block" else _inline(node)
     return Block(_kind(node, place), place.write(text), line, end_line)
 

@@ -20,7 +20,7 @@ import docutils.utils
 from docutils import nodes
 from docutils.parsers.rst import Parser, directives, states
 
-from docindex_dagster.documents.words import words
+from docindex_dagster.documents.model import words
 
 # docutils searches all of a paragraph for the end of each inline markup: characters times possible starts.
 _MAX_INLINE_STEPS = 1_000_000

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.urls import scrub
-from docindex_dagster.documents.model import PlacedPointer
-from docindex_dagster.documents.words import words
+from docindex_dagster.documents.model import PlacedPointer, words
 from docindex_dagster.graph.prose import ReadChunk
 from docindex_dagster.graph.source_graph import EXTERNAL, LINK, MENTION, Triple
 

@@ -1,17 +1,15 @@
 """How a graph reports files that are not linked or not read, and configurations that cannot be read."""
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.printable import with_reasons
 
 OTHER_LANGUAGE, CUT_AS_TEXT = "in languages whose calls are not read", "cut as text"
 """Why the calls in a file are not known."""
 _DEFINITIONS_ALONE = "with definitions alone"
-_NAMED = 3
 
 
 def phrase(failed: int, files: int) -> str:
@@ -36,21 +34,12 @@ def sentence_unlinked(unlinked: int, files: int) -> str:
 
 def sentence(failed: Mapping[str, str], files: int) -> str:
     """The same, with the first ones by name and why; empty where there is none."""
-    return _with_names(phrase(len(failed), files), failed)
+    return with_reasons(phrase(len(failed), files), failed.items()) if failed else ""
 
 
 def sentence_unreadable(unreadable: Mapping[str, str]) -> str:
     """Say which configurations cannot be read, and why; return "" if there are none."""
-    return _with_names(phrase_unreadable(len(unreadable)), unreadable)
-
-
-def _with_names(text: str, files: Mapping[str, str]) -> str:
-    if not files:
-        return ""
-    named = ", ".join(f"{in_line(path)} ({in_line(reason)})" for path, reason in islice(files.items(), _NAMED))
-    more = len(files) - _NAMED
-    which = f" and {more:,} more, which `docindex doctor --json` lists" if more > 0 else ""
-    return f"{text}: {named}{which}"
+    return with_reasons(phrase_unreadable(len(unreadable)), unreadable.items()) if unreadable else ""
 
 
 def unread_files(nodes: pa.Table) -> str:

@@ -5,7 +5,7 @@ from typing import Unpack
 
 from docindex_dagster.api import Index
 from docindex_dagster.core.installation import needs_extra
-from docindex_dagster.integrations.options import Options, metadata_of
+from docindex_dagster.integrations import Options, metadata_of
 
 try:
     from dspy import Prediction

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field
 
 from docindex_dagster.api import Index, Names
 from docindex_dagster.core.installation import needs_extra
-from docindex_dagster.integrations.options import Options, metadata_of
+from docindex_dagster.integrations import Options, metadata_of
 from docindex_dagster.search.model import Granularity, Mode, SourceType
 
 try:

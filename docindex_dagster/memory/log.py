@@ -19,7 +19,7 @@ from itertools import accumulate, pairwise
 from docindex_dagster.core.errors import DocindexError, LogError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.memory import domains, frames
+from docindex_dagster.memory import domains
 from docindex_dagster.memory.message import (
     Entry,
     Forgettable,
@@ -30,7 +30,7 @@ from docindex_dagster.memory.message import (
     as_payload,
     as_record,
 )
-from docindex_dagster.memory.segments import Segments, sync_data
+from docindex_dagster.memory.segments import HEADER, Segments, decode, encode, sync_data
 
 NOTHING = Offsets()
 _SEGMENT_BYTES = 16 << 20
@@ -59,7 +59,7 @@ class Segment:
         """Write frames and sync them, or take back what was written of them."""
         is_new = not self.size
         try:
-            written = b"".join([frames.HEADER, *data] if is_new else data)
+            written = b"".join([HEADER, *data] if is_new else data)
             self._write(written)
             sync_data(self.descriptor)
             if is_new:
@@ -157,7 +157,7 @@ class _Writer:
             if not record.at:
                 state.last = max(time.time_ns() // 1000, state.last + 1)
             stamped.append(record if record.at else replace(record, at=state.last))
-        return _Batch(stamped, [frames.encode(as_payload(record)) for record in stamped])
+        return _Batch(stamped, [encode(as_payload(record)) for record in stamped])
 
     def _commit(self, state: _State, batches: Sequence[_Batch]) -> None:
         """Write what threads wait for, and give each its positions, or all of them the error."""
@@ -297,7 +297,7 @@ class Log:
             ends[segment] = start
             if end <= start:
                 continue
-            decoded = frames.decode(self._segments.read(segment, start, end), start)
+            decoded = decode(self._segments.read(segment, start, end), start)
             ends[segment] = decoded.end
             flaws += [Flaw(Position(segment, flaw.start, flaw.end), flaw.is_torn) for flaw in decoded.flaws]
             for frame in decoded.frames:

@@ -1,28 +1,38 @@
-"""The stores that machines share, open for publishing: in a home of this machine, with their manifest.
+"""The stores that machines share, in a home of this machine: open for publishing, or a replica of what is published.
 
-Sensors and status reports, which need no stores, call `read_published` and `known_published`.
+Sensors and status reports, which need no stores, call `read_published` and `known_published`. Search servers, and
+commands, answer from a replica, whose readers see a new `CURRENT` as they do where it was published.
 """
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import Any
 
 from docindex_dagster.core.access import writing
-from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.locks import Held, Locks, exclusive
+from docindex_dagster.core.locks import Held, Locks, exclusive, exclusive_if_free
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, open_bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.snapshots import Manifest
+from docindex_dagster.stores import link_files
 
 _FOLDER = "published"
 _POLL_S = 1.0
+_INTERVAL_S = 2.0  # a look is one request, which is answered without a body where nothing is new
+_LONGEST_S = 60.0  # between looks that fail
+
+_log = logging.getLogger(__name__)
+_lock = Lock()
+_ends: dict[tuple[Path, str | None], Event] = {}
 
 
 @dataclass(slots=True)
@@ -202,3 +212,62 @@ def _write(file: Path, value: Any) -> None:
         snapshots.write_if_other(file, json.dumps(value))
     else:
         file.unlink(missing_ok=True)
+
+
+def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
+    """Let the home of this machine hold what is published now; whether anything came.
+
+    Where the object store does not answer, and there is an index of an earlier look, `on_problem` is called, and that
+    one stays.
+
+    Raises:
+        SettingsError: as `bucket_of`.
+        ObjectStoreError: it does not answer, and there is no index here.
+        FullDiskError: there is no space for it.
+    """
+    bucket = bucket_of(settings)
+    with writing(settings) as layout:
+        try:
+            return _follow(bucket, layout)
+        except DocindexError as error:
+            if not layout.current.is_file():
+                raise
+            on_problem(f"{error}; answers are of the index that was here before")
+            return False
+
+
+def replicate(settings: Settings) -> Callable[[], None]:
+    """Do as `follow` every two seconds, in a thread, one for each home; returns what ends it."""
+    place = (settings.home, settings.storage.url)
+    with _lock:
+        if place not in _ends:
+            _ends[place] = Event()
+            Thread(target=_poll, args=(settings, _ends[place]), name="replica", daemon=True).start()
+        return _ends[place].set
+
+
+def _poll(settings: Settings, end: Event) -> None:
+    wait_s, is_linked = _INTERVAL_S, False
+    while not end.is_set():
+        problems: list[str] = []
+        try:
+            if follow(settings, problems.append):
+                is_linked = False
+            elif not problems and not is_linked:  # there is time for what no publisher makes
+                link_files.bring_up_to_date(Layout(settings.home))
+                is_linked = True
+        except Exception as error:  # noqa: BLE001 a server whose thread ended would answer from an old index for ever
+            problems.append(f"{type(error).__name__}: {error}")
+        for problem in problems:
+            _log.warning("%s", problem)
+        wait_s = min(2 * wait_s, _LONGEST_S) if problems else _INTERVAL_S
+        end.wait(wait_s)
+
+
+def _follow(bucket: Bucket, layout: Layout) -> bool:
+    if snapshots.read(bucket, snapshots.followed(layout)) is None:
+        return False
+    with exclusive_if_free(layout.publication_lock, "a replica") as is_free:
+        if is_free:  # else a publisher works here, and brings the home up to date
+            snapshots.pull(bucket, layout)
+        return is_free

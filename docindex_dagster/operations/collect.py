@@ -9,7 +9,7 @@ from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.operations.fields import Name, Place, Request, Text
 from docindex_dagster.search.live import Live
-from docindex_dagster.search.places import readings_of
+from docindex_dagster.search.lookup import readings_of
 from docindex_dagster.search.scope import keys_of
 from docindex_dagster.stores.reader import Reader
 

@@ -102,6 +102,6 @@ class View:
 
     def readings(self, text: str) -> "Sequence[Reference]":
         """Return what a reference may mean here, where its path may be one on disk; empty unless paths are local."""
-        from docindex_dagster.search.places import readings_of
+        from docindex_dagster.search.lookup import readings_of
 
         return readings_of(self.settings, text, self.reader.generation.sources) if self.is_local else ()

@@ -16,8 +16,7 @@ from docindex_dagster.core.references import Reference
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.fields import RawText, Request
-from docindex_dagster.search.lookup import look_up
-from docindex_dagster.search.places import readings_of
+from docindex_dagster.search.lookup import look_up, readings_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.why import Explanation

@@ -27,6 +27,7 @@ from docindex_dagster.pipeline.stage import (
     Report,
     Stage,
     Storage,
+    changes,
     counts,
     previous,
     table_storage,
@@ -149,7 +150,7 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     as_text = fallbacks(of_files)
     return Outcome(
         result.table,
-        {_NAME: _report(result, of_files, as_text)},
+        {_NAME: _report(result, before, of_files, as_text)},
         checks={
             _FEW_FALLBACKS: _few_fallbacks(as_text, files),
             _SUMMARIES_WRITTEN: _summaries_are_written(result.summaries),
@@ -158,7 +159,7 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     )
 
 
-def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
+def _report(result: ChunkingResult, before: pa.Table | None, of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
     table = result.table
     left_out = {"left_out_files": texts(("path", "reason"), result.left_out)} if result.left_out else {}
     return Report(
@@ -166,10 +167,7 @@ def _report(result: ChunkingResult, of_files: pa.Table, as_text: Mapping[str, st
         numbers={
             "files": len(of_files["path"].unique()),
             "commits": table.num_rows - of_files.num_rows,
-            "added": result.added,
-            "changed": result.changed,
-            "reused": result.reused,
-            "removed": result.removed,
+            **changes(table, before, "chunk_id", "row_hash"),
             "fallbacks": len(as_text),
             "unreadable": len(result.left_out),
             **_of_summaries(result.summaries),

@@ -20,8 +20,8 @@ from docindex_dagster.pipeline import chunking
 from docindex_dagster.pipeline.publication import revision_of
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import by_name
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import is_history
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.memory import fingerprint_of, head_of
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import clean_up

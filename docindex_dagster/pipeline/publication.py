@@ -18,10 +18,10 @@ from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Produc
 from docindex_dagster.sources.memory import HEAD
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.difference import Difference
+from docindex_dagster.stores.generation import SCHEMA_VERSION
 from docindex_dagster.stores.publish import STORE_RULES, Publication, publish
 from docindex_dagster.stores.reader import open_written
 from docindex_dagster.stores.rows import SourceRows
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model
 
 _NAME, _GRAPH = "stores", "knowledge_graph"

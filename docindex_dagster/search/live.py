@@ -45,7 +45,7 @@ class Live:
         self._stamp, self._read_at = stamp(settings.config_file), time.monotonic()
         self._latest = LatestReader(Layout(settings.home))
         if settings.storage.url is not None:
-            from docindex_dagster.objects.replica import replicate
+            from docindex_dagster.objects.shared_stores import replicate
 
             replicate(settings)
 

@@ -1,8 +1,10 @@
-"""Chunks that a reference names, and chunks that filters leave."""
+"""What a reference means and which chunks it names, and chunks that filters leave."""
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from docindex_dagster.chunking.rows import chunk_id
@@ -10,11 +12,13 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT_PATH
+from docindex_dagster.core.settings import Settings
 from docindex_dagster.search.candidates import Pool, of_name
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import rows_by_id
 from docindex_dagster.search.model import SourceType
-from docindex_dagster.sources.paths import spellings
+from docindex_dagster.sources import registry
+from docindex_dagster.sources.paths import path_to_name, spellings
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
@@ -245,3 +249,32 @@ def _node(graph: "OpenGraph", reading: Reference, rows: Sequence[Mapping[str, An
 def _is_all(reading: Reference, row: Mapping[str, Any]) -> bool:
     """Whether a chunk was named itself, or its lines."""
     return reading.lines is None or reading.lines == (row["start_line"], row["end_line"])
+
+
+def readings_of(settings: Settings, text: str, sources: Iterable[str] = ()) -> list[Reference]:
+    """Return all ways to read a reference, with the paths that lead to something on disk as their sources name them.
+
+    Args:
+        settings: of the project.
+        text: what the user typed, maybe with a path from the working directory or from the root.
+        sources: the keys of those that are indexed; those that are declared are known.
+    """
+    found: list[Reference] = []
+    absent: list[Reference] = []
+    for reading in parse(text, dict.fromkeys((*sources, *registry.sources(settings)))):
+        place = None if reading.source or not reading.path else registry.located(settings, Path(reading.path))
+        if place:
+            source, name = place
+            readings = found if os.path.lexists(reading.path) else absent
+            readings.append(replace(reading, path=name or ".", source=source.key))
+        found.append(replace(reading, path=_as_name(reading.path)))
+    return [*dict.fromkeys((*found, *absent))]
+
+
+def _as_name(path: str) -> str:
+    """Return a path as tables hold it, unless it can be one of those already."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:  # the shell passed bytes that are no text
+        return path_to_name(os.fsencode(path))
+    return path

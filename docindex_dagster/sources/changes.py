@@ -1,13 +1,15 @@
-"""Which files of a git work tree may differ from the table of the run before: only these are looked at again.
+"""What changed in a source since the run before, or since a sensor looked.
 
-Git knows what changed between the two commits and what differs from the newer one, the file system which files have
-other time stamps. What neither knows is kept with the table: the files that were not as in their commit then, and
-those that have to be looked at each time.
+Of a git work tree, only files that may differ from the table of the run before are looked at again. Git knows what
+changed between the two commits and what differs from the newer one, the file system which files have other time stamps.
+What neither knows is kept with the table: the files that were not as in their commit then, and those that have to be
+looked at each time. Sensors compare a fingerprint of what discovery sees; discovery keeps that with its table.
 """
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,18 +17,16 @@ import pyarrow as pa
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
-from docindex_dagster.sources.entries import Entry, stamp
 from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, rules_version
+from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, STATE, rules_version
+from docindex_dagster.sources.mirror import checked_out
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
-from docindex_dagster.sources.rules import PathRules, Pruned
-from docindex_dagster.sources.status import TreeStatus
+from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
+from docindex_dagster.sources.walk import Entry, stamp, walk
+from docindex_dagster.sources.worktree import TreeStatus, WorkTree, read_work_trees
 
-# Keys of the metadata of a `discovered_files` table.
-STATE = b"docindex.state"  # what `state_of` says
-DIRTY = b"docindex.dirty"  # paths, each with a NUL behind it, that the next run has to look at again
-
+_DIRTY = b"docindex.dirty"  # in the metadata of a table: paths, each with a NUL behind it, to be looked at again
 _DIFF = (
     *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-relative"),
     "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
@@ -53,7 +53,7 @@ def moves_since(previous: pa.Table | None, source: Source, head: str | None, sta
     metadata, rules = previous.schema.metadata or {}, rules_version(source.secrets)
     root = os.fsencode(source.path)
     old = metadata.get(HEAD, b"").decode()
-    if not old or DIRTY not in metadata or (metadata.get(STATE), metadata.get(RULES)) != (state, rules):
+    if not old or _DIRTY not in metadata or (metadata.get(STATE), metadata.get(RULES)) != (state, rules):
         return None
     if old == head:
         return Moves(frozenset(), frozenset())
@@ -66,7 +66,7 @@ def moves_since(previous: pa.Table | None, source: Source, head: str | None, sta
 
 def suspects(previous: pa.Table, moves: Moves, rules: PathRules, tree_status: TreeStatus) -> frozenset[bytes]:
     """The paths to look at again; rows of others can be taken over."""
-    dirty = previous.schema.metadata[DIRTY].split(b"\0")[:-1]
+    dirty = previous.schema.metadata[_DIRTY].split(b"\0")[:-1]
     now = (tree_status.changed, tree_status.untracked, tree_status.hidden, tree_status.links)
     return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, tree_status))
 
@@ -111,12 +111,12 @@ def metadata_to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, byte
     """What the metadata of a table must hold so that the next run can take rows over."""
     if len(dirty) > _MOST_DIRTY:
         return {STATE: state}
-    return {STATE: state, DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
+    return {STATE: state, _DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
 
 
 def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
     """The metadata of a table of which some rows were brought up to date alone: the next run looks at everything."""
-    return {key: value for key, value in (metadata or {}).items() if key not in {DIRTY, FINGERPRINT}}
+    return {key: value for key, value in (metadata or {}).items() if key not in {_DIRTY, FINGERPRINT}}
 
 
 def to_look_at_again(
@@ -149,3 +149,69 @@ def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
     """The folders that are not entered and hold one of the paths."""
     scopes = (rules.scope_around(path) for path in paths)
     return frozenset(scope.path for scope in scopes if isinstance(scope, Pruned))
+
+
+def fingerprint(source: Source) -> str:
+    """Return a string that changes when the files of a source, their time stamps or its settings change.
+
+    No file is opened but ignore files, and files that a rule skips do not count, so that a growing log starts no run.
+    For git it is made of the last commit, the index, and the files that differ from them. Of a repository that docindex
+    clones it is the commit that is checked out: the remote is not asked.
+
+    Raises:
+        SourceError: The folder is missing, or is not the root of a git work tree.
+    """
+    if source.remote is not None:
+        return _fingerprint_of(source, checked_out(source))
+    if source.kind != "git":
+        return fingerprint_of_entries(source, walk(path_rules(source)))
+    rules, trees = read_work_trees(source)
+    return fingerprint_of_work_trees(source, rules, trees, state_of(source, rules, trees[0].tree_status))
+
+
+def fingerprint_of_commit(source: Source, commit: str) -> str:
+    """The fingerprint of a repository that docindex clones, were that commit checked out."""
+    return _fingerprint_of(source, commit)
+
+
+def fingerprint_of_entries(source: Source, entries: Iterable[Entry]) -> str:
+    """The fingerprint of a library in which `walk` found these entries."""
+    # Of an entry that a rule skips, only that counts.
+    states = [
+        (path, reason, 0, 0) if reason else (path, "", size, mtime_ns) for path, size, mtime_ns, reason, *_ in entries
+    ]
+    return _fingerprint_of(source, sorted(states))
+
+
+def fingerprint_of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], state: bytes) -> str:
+    """The fingerprint of a git source whose work trees stand so, and of which `state_of` says `state`."""
+    if source.remote is not None:
+        return _fingerprint_of(source, trees[0].tree_status.head)
+    return _fingerprint_of(source, (state, [_work_tree_state(rules, tree) for tree in trees]))
+
+
+def _fingerprint_of(source: Source, seen: object) -> str:
+    remote = source.remote and replace(source.remote, repository=Path())
+    settings = replace(source, path=Path(), remote=remote)
+    return digest(repr((rules_version(source.secrets), settings, seen)).encode())
+
+
+def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
+    status = tree.tree_status
+    named = [sorted(status.files.items()), sorted(status.links.items())]
+    differing = (*status.changed, *status.untracked, *status.hidden)
+    stamps = dict(_stamp(rules, tree.prefix + path) for path in differing)
+    return [tree.prefix, status.head, *named, sorted(stamps.items(), key=itemgetter(0))]
+
+
+def _stamp(rules: PathRules, path: bytes) -> tuple[bytes, tuple[int, int] | None]:
+    """Size and time stamp of a file that discovery would look at; None for others.
+
+    With its path, or that of the folder around it that is not entered.
+    """
+    scope = rules.scope_around(path)
+    if isinstance(scope, Pruned):
+        return scope.path, None
+    if path.endswith(b"/") or rules.file_reason(scope, path[len(scope.path) :]) is not None:
+        return path, None
+    return path, stamp(join(rules.root, path))

@@ -17,7 +17,7 @@ from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.printable import command
 from docindex_dagster.core.urls import local_path
-from docindex_dagster.sources import guard, mirror, submodules, transfer
+from docindex_dagster.sources import git, mirror, transfer
 from docindex_dagster.sources.mirror import dispose, dispose_locks
 from docindex_dagster.sources.model import Remote, Source
 
@@ -89,7 +89,7 @@ def _refuse_foreign(remote: Remote) -> None:
         return
     folder, limit_s = Path(path), transfer.limit_s(remote.url)
     if (folder / ".git").exists():
-        guard.options(os.fsencode(folder))
+        git.safe_options(os.fsencode(folder))
     elif transfer.attempt(folder, "--git-dir=.", "rev-parse", "--git-dir", timeout_s=limit_s) is None:
         raise SourceError(f"{path} is not a git repository; name the folder of one")
 
@@ -126,7 +126,7 @@ def _bring_up(source: Source, remote: Remote, history: int, report: Report) -> N
         emit(Progress(source.key, "fetch contents", 1, 1, "commit"))
     _put(remote.repository, source.path, commit)
     if source.submodules:
-        submodules.update(source.path, report)
+        transfer.update_submodules(source.path, report)
     if is_new:
         mirror.tidy(remote.repository)
         with replacing(note) as temporary:

@@ -11,18 +11,16 @@ import pyarrow.compute as pc
 from docindex_dagster.core.events import reporter
 from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.tables import STARTED_NS
-from docindex_dagster.sources import changes, fingerprint, history
+from docindex_dagster.sources import changes, history
 from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
-from docindex_dagster.sources.entries import Entry, error_reason, stamp
 from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import join, name_to_path, path_to_name, read_whole
+from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_whole
 from docindex_dagster.sources.rules import path_rules
-from docindex_dagster.sources.status import TreeStatus
-from docindex_dagster.sources.walk import walk
-from docindex_dagster.sources.worktree import list_files, read_work_trees
+from docindex_dagster.sources.walk import Entry, stamp, walk
+from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_trees
 
 # Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
 # file which is written now may be so much older.
@@ -89,11 +87,11 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     none = DISCOVERED_FILES.empty_table()
     if source.kind != "git":
         walked = list(walk(path_rules(source)))
-        return _Found(walked, none, fingerprint.of_entries(source, walked))
+        return _Found(walked, none, changes.fingerprint_of_entries(source, walked))
     rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     state = changes.state_of(source, rules, tree_status)
-    seen = fingerprint.of_work_trees(source, rules, trees, state)
+    seen = changes.fingerprint_of_work_trees(source, rules, trees, state)
     moves = changes.moves_since(previous, source, tree_status.head, state)
     kept = none
     if previous is not None and moves is not None and not source.submodules:

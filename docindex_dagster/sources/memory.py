@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,13 +12,16 @@ from docindex_dagster.core.schemas import DISCOVERED_FILES
 from docindex_dagster.core.tables import STARTED_NS
 from docindex_dagster.sources.classify import FileKind
 from docindex_dagster.sources.content import Content
-from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import detector_version, secrets_of
+
+if TYPE_CHECKING:
+    from docindex_dagster.sources.walk import Entry
 
 # Keys of the metadata of a `discovered_files` table.
 HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
 RULES = b"docindex.rules"  # version of the rules that look at content
+STATE = b"docindex.state"  # git: what `changes.state_of` says
 FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent where that is no state of the source
 
 _RULES_VERSION = "6"
@@ -54,7 +57,7 @@ class Memory:
     columns: dict[str, list[Any]] = field(default_factory=dict)
     started_ns: int = 0
 
-    def content(self, entry: Entry) -> Content | None:
+    def content(self, entry: "Entry") -> Content | None:
         """Return what reading an entry would give, if it was read before and cannot have changed since."""
         at = self.positions.get(entry.path)
         if at is None or not self._is_unchanged(at, entry):
@@ -74,7 +77,7 @@ class Memory:
         at = self.positions.get(path)
         return self.columns["commit"][at] if at is not None else None
 
-    def _is_unchanged(self, at: int, entry: Entry) -> bool:
+    def _is_unchanged(self, at: int, entry: "Entry") -> bool:
         column = self.columns
         if column["content_hash"][at] is None or column["size"][at] != entry.size:
             return False

@@ -128,6 +128,11 @@ def _read(file: int, limit: int | None) -> bytes:
     return b"".join(blocks)
 
 
+def error_reason(error: OSError) -> str:
+    """Why a file that cannot be read is skipped."""
+    return f"unreadable: {error.strerror or error}"
+
+
 def expanded(argument: str | Path) -> Path:
     """The path that a user means: `~` is a home folder, unless something here has that name, as after a glob."""
     if os.path.lexists(argument):

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.git_folders import common_folder
-from docindex_dagster.sources import guard, ignore, noise
+from docindex_dagster.sources import git, ignore, noise
 from docindex_dagster.sources.ignore import RuleSet
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
@@ -207,7 +207,7 @@ def _rules_above(root: bytes) -> Chain:
             return ()
         common = os.fsencode(common_folder(Path(os.fsdecode(top))))
         if not common.startswith(join(os.path.realpath(top), b"")):
-            guard.options(top)  # it is that of this folder
+            git.safe_options(top)  # it is that of this folder
         excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
     except (OSError, ValueError, RuntimeError, SourceError):
         # `.git` is missing, invalid, a cycle, or the repository of another folder.

@@ -19,7 +19,7 @@ from docindex_dagster.core import files
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tables import STARTED_NS
-from docindex_dagster.sources import git, guard, noise
+from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name, read_beneath
 from docindex_dagster.sources.rules import PathRules, path_rules
@@ -197,7 +197,7 @@ def _of_git(rules: PathRules, source: Source, unknown: list[bytes], tracked: set
     """The files at or below some paths that git does not ignore; adds the folders of those that it tracks."""
     others = ["--others", "--exclude-standard"] if source.untracked else []
     command = ("--literal-pathspecs", "ls-files", "-z", "-t", "--cached", *others)
-    listed = git.run(rules.root, *guard.options(rules.root), *command, "--", *unknown)
+    listed = git.run(rules.root, *git.safe_options(rules.root), *command, "--", *unknown)
     tagged = [(line[:1], line[2:]) for line in listed.split(b"\0")[:-1]]
     tracked |= folders_around(path for tag, path in tagged if tag != _UNTRACKED)
     return [path for _, path in tagged if _is_regular(rules, path)]

@@ -1,20 +1,22 @@
 """Running git in docindex's own clones and checkouts, also across the network.
 
-Their settings are ours. Credentials come by git's own means: credential helpers, ssh, GIT_ASKPASS and the like.
+Their settings are ours. Credentials come by git's own means: credential helpers, ssh, GIT_ASKPASS and the like. The
+submodules of a checkout are fetched where that is safe and works, else noted with the reason.
 """
 
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from docindex_dagster.core.errors import NoAnswerError, SourceError
-from docindex_dagster.core.git_folders import environment
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.git_folders import environment, git_folder
 from docindex_dagster.sources import git
+from docindex_dagster.sources.paths import read_regular
 
-NETWORK = "https:http:ssh"
-EVERYWHERE = f"{NETWORK}:file"
-
+_NETWORK = "https:http:ssh"
+EVERYWHERE = f"{_NETWORK}:file"
 _OPTIONS = (
     *("-c", "clone.defaultRemoteName=origin"),
     *("-c", "core.preferSymlinkRefs=false"),  # a home contains no links
@@ -30,6 +32,14 @@ _NO_REASON = ("fatal: Could not read from remote repository.", "warning:", "Clon
 # Longer than the largest repositories take, on this machine and over a network.
 _LONGEST_HERE_S, _LONGEST_S = 60 * 60, 12 * 60 * 60
 _REFUSED = ("could not read Username", "could not read Password", "Authentication failed", "Permission denied (")
+_NOTE = "docindex-submodules"
+_LONGEST_NOTE = 1 << 20  # bytes
+_GITLINK = b"160000 "
+# A path on this machine, which any author may write into a .gitmodules, is never read; no other repository's is needed.
+_UPDATE_SUBMODULES = (
+    *("-c", "protocol.file.allow=never"),
+    *("submodule", "update", "--quiet", "--init", "--recursive", "--force", "--depth=1"),
+)
 
 
 def run(
@@ -94,3 +104,40 @@ def _reason(lines: Sequence[str], purpose: str) -> str:
     elif purpose.startswith(("clone ", "fetch ")) and "fatal: " in reason:
         reason += "; see whether its address is right and its server answers"
     return reason
+
+
+def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
+    """Fetch the submodules of a checkout at the commits that it names; one that cannot be fetched is reported.
+
+    Raises:
+        SourceError: git cannot list them.
+        NoAnswerError: it takes too long to.
+    """
+    paths = _submodules(checkout)
+    if paths:
+        attempt(checkout, "submodule", "sync", "--quiet", "--recursive")
+    failures: dict[bytes, str] = {}
+    for path in paths:
+        name = os.fsdecode(path)
+        arguments = (*_UPDATE_SUBMODULES, "--", path)
+        try:
+            run(checkout, *arguments, purpose=f"fetch submodule {name}", transports=_NETWORK)
+        except SourceError as error:
+            failures[path] = " ".join(str(error).split())
+            report(failures[path])
+    with replacing(git_folder(checkout) / _NOTE) as temporary:
+        temporary.write_bytes(b"".join(b"%b\0%b\0" % (path, reason.encode()) for path, reason in failures.items()))
+
+
+def submodule_failures(root: bytes) -> dict[bytes, str]:
+    """Why submodules of a checkout, by path, could not be fetched; empty for other work trees."""
+    try:
+        fields = read_regular(git_folder(Path(os.fsdecode(root))) / _NOTE, _LONGEST_NOTE).split(b"\0")
+    except OSError:
+        return {}
+    return {path: reason.decode("utf-8", "replace") for path, reason in zip(fields[0::2], fields[1::2], strict=False)}
+
+
+def _submodules(checkout: Path) -> list[bytes]:
+    listed = run(checkout, "ls-files", "-z", "--stage", purpose=f"read {checkout}").split(b"\0")
+    return [line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)]

@@ -1,4 +1,4 @@
-"""Why a path is indexed or not, by the same rules that discovery applies."""
+"""Why a path is indexed or not, by the same rules that discovery applies; and what the last run left out."""
 
 import os
 import stat
@@ -6,18 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.compute as pc
+
+from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.printable import command
-from docindex_dagster.sources import git, guard, noise
+from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.discover import judge, list_entries
-from docindex_dagster.sources.entries import Entry
 from docindex_dagster.sources.memory import Memory
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
 from docindex_dagster.sources.secrets import Secret
 from docindex_dagster.sources.text import is_guessed
+from docindex_dagster.sources.walk import Entry
 
 _MOST_SHOWN = 20
+_COLUMNS = ("path", "size", "skipped_reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +123,31 @@ def _unlisted_reason(source: Source, wanted: bytes) -> str:
 
 def _ignoring(root: bytes, path: bytes) -> bytes | None:
     """The rule by which git ignores a path, after the place where it stands."""
-    return git.attempt(root, *guard.options(root), "check-ignore", "--verbose", b"./" + path)
+    return git.attempt(root, *git.safe_options(root), "check-ignore", "--verbose", b"./" + path)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or a folder with all that is in it, that is not indexed."""
+
+    path: str
+    size: int | None  # bytes; None where it was not looked at
+    rule: str  # the name of the rule, such as `gitignored`
+    detail: str  # what of it: a pattern, a size; may be empty
+
+
+def skipped_files(layout: Layout, key: str) -> list[Skipped]:
+    """The files that the last run of a source skipped, by rule and path.
+
+    Raises:
+        SourceError: the source was not indexed yet.
+    """
+    found = tables.read(layout.table("discovered_files", key))
+    if found is None:
+        raise SourceError(f"{key} is not indexed yet: run {command('docindex', 'index', key)}")
+    rows = found.filter(pc.is_valid(found["skipped_reason"])).select(_COLUMNS)
+    skipped = []
+    for path, size, reason in zip(*(rows[name].to_pylist() for name in _COLUMNS), strict=True):
+        rule, _, detail = reason.partition(": ")
+        skipped.append(Skipped(path, size, rule, detail))
+    return sorted(skipped, key=lambda one: one.rule)

@@ -18,8 +18,14 @@ from docindex_dagster.core.installation import DISTRIBUTION, is_clone
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.platforms import processors
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.status import shown_settings
-from docindex_dagster.status.redaction import harmless, is_public, masked
+from docindex_dagster.status.redaction import (
+    changed_settings,
+    declared_sources,
+    harmless,
+    is_public,
+    masked,
+    set_variables,
+)
 from docindex_dagster.status.source_status import RunsOf, SourceState
 
 _Part = TypeVar("_Part")
@@ -81,7 +87,7 @@ def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dic
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _tried(lambda: versions(wanted.version)),
         "system": _tried(_system),
-        "variables": shown_settings.variables(os.environ),
+        "variables": set_variables(os.environ),
     }
     settings = _tried(load)
     if not isinstance(settings, Settings):
@@ -137,8 +143,8 @@ def _project(settings: Settings) -> dict[str, Any]:
     return {
         "has_file": settings.config_file.is_file(),
         "home": "beside docindex.toml" if default_home in {settings.home, settings.home.parent} else "elsewhere",
-        "declared": shown_settings.declared(settings),
-        "settings": shown_settings.changed(settings),
+        "declared": declared_sources(settings),
+        "settings": changed_settings(settings),
     }
 
 
@@ -255,7 +261,7 @@ def _schemas() -> dict[str, str]:
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
     from docindex_dagster.graph.source_graph import GRAPH_VERSION
-    from docindex_dagster.stores.schema_version import SCHEMA_VERSION
+    from docindex_dagster.stores.generation import SCHEMA_VERSION
 
     return {
         "stores": SCHEMA_VERSION,

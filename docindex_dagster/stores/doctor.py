@@ -19,11 +19,17 @@ from docindex_dagster.graph.source_graph import stray_edges
 from docindex_dagster.stores import clean_up, graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
-from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, read_next, write_generation
+from docindex_dagster.stores.generation import (
+    SCHEMA_VERSION,
+    Generation,
+    PublishedSource,
+    read_generation,
+    read_next,
+    write_generation,
+)
 from docindex_dagster.stores.publish import rows_version
 from docindex_dagster.stores.reader import Reader, open_generation, open_reader
 from docindex_dagster.stores.rows import SourceRows
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 _CANDIDATE = "of the index that is to take over"
 

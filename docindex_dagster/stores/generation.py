@@ -10,10 +10,22 @@ import orjson
 
 from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import replacing
+from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.schemas import CHUNKS, NODES, TRIPLES, embeddings_schema
+from docindex_dagster.stores import analysis, tantivy_index
 from docindex_dagster.stores.damage import denied
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
+SCHEMA_VERSION = digest_parts(
+    *(str(schema) for schema in (CHUNKS, NODES, TRIPLES, embeddings_schema(2))),
+    repr(tantivy_index.FIELDS),
+    analysis.TERMS_VERSION,
+    "rows 1",  # the form of the files of rows
+)
+"""A hash of the schemas, so that no change of a column or field is forgotten; also the version of LanceDB's table.
+
+Stores of another version are built anew beside those that are published; see `takeover`.
+"""
 _MOST_PARSED = 4  # `CURRENT`, the one before it, `NEXT`, and what takes the place of one of them
 
 

@@ -26,8 +26,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, difference
+from docindex_dagster.stores.generation import SCHEMA_VERSION
 from docindex_dagster.stores.parts import VECTOR, Chosen
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from lancedb.db import DBConnection

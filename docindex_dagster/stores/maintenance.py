@@ -25,6 +25,7 @@ from docindex_dagster.stores import clean_up, lance_table, packs, row_files, tak
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import (
+    SCHEMA_VERSION,
     Generation,
     PublishedSource,
     read_generation,
@@ -33,7 +34,6 @@ from docindex_dagster.stores.generation import (
 )
 from docindex_dagster.stores.parts import Parts
 from docindex_dagster.stores.reader import open_generation
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable

@@ -22,11 +22,16 @@ from docindex_dagster.graph.extraction import EVERYTHING, GraphPlan
 from docindex_dagster.stores import clean_up, graph_files, lance_table, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
-from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, write_generation
+from docindex_dagster.stores.generation import (
+    SCHEMA_VERSION,
+    Generation,
+    PublishedSource,
+    read_generation,
+    write_generation,
+)
 from docindex_dagster.stores.parts import VECTOR
 from docindex_dagster.stores.reader import check_generation
 from docindex_dagster.stores.rows import AGREE, SourceRows, in_batches, rows_of_others
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 from docindex_dagster.stores.staging import Model, Staged, Start, start_of
 from docindex_dagster.stores.takeover import Takeover
 

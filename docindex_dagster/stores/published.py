@@ -17,10 +17,9 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, COMMIT, COMMITS, NODES, TRIPLES, embeddings_schema
 from docindex_dagster.stores import graph_files, lance_table
 from docindex_dagster.stores.damage import reading_stores
-from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.generation import SCHEMA_VERSION, read_generation
 from docindex_dagster.stores.parts import VECTOR
 from docindex_dagster.stores.reader import Reader
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,8 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import Links, links
 from docindex_dagster.stores import graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
-from docindex_dagster.stores.generation import Generation, read_generation
+from docindex_dagster.stores.generation import SCHEMA_VERSION, Generation, read_generation
 from docindex_dagster.stores.parts import VECTOR, Part, Parts
-from docindex_dagster.stores.schema_version import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from lancedb.table import LanceTable

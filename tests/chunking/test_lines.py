@@ -55,10 +55,6 @@ def test_empty_text_has_no_chunks():
     assert chunk_lines("", 10) == ()
 
 
-def test_chunk_type_is_what_the_caller_says():
-    assert chunk_lines("a", 10, chunk_type="message")[0].chunk_type == "message"
-
-
 LONG = 20_000
 
 

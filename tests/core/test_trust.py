@@ -11,9 +11,8 @@ from docindex_dagster.core import git_folders, trust
 from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.ownership import check_owner
 from docindex_dagster.core.settings import link_privilege, load_settings
-from docindex_dagster.core.trust import Privilege, grant, hidden_name, revoke, trust_in
+from docindex_dagster.core.trust import Privilege, check_owner, grant, hidden_name, revoke, trust_in
 from docindex_dagster.sources import edit
 from docindex_dagster.sources.first_settings import write_first
 

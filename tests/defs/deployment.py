@@ -16,7 +16,7 @@ from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import SOURCES_NAME
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.objects import replica, shared_stores
+from docindex_dagster.objects import shared_stores
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
@@ -67,7 +67,7 @@ class Deployment:
     def found(self, machine: str, query: str) -> list[str]:
         self.at(machine)
         settings = load_settings(self.root)
-        replica.follow(settings, pytest.fail)
+        shared_stores.follow(settings, pytest.fail)
         return [hit.path for hit in search(open_reader(Layout(settings.home)), query, StaticEmbedder, mode=Mode.BM25)]
 
 
@@ -78,8 +78,7 @@ def new_deployment(root: Path, patch: pytest.MonkeyPatch, *, has_files: bool = F
     (root / "notes").mkdir()
     (root / "notes" / "guide.md").write_text(GUIDE)
     shared = Bucket("memory", MemoryStore())
-    for module in (shared_stores, replica):
-        patch.setattr(module, "bucket_of", lambda _: shared)
+    patch.setattr(shared_stores, "bucket_of", lambda _: shared)
     (root / "dagster").mkdir()
     made = dg.DagsterInstance.local_temp(str(root / "dagster")) if has_files else dg.DagsterInstance.ephemeral()
     with made as instance:

@@ -11,10 +11,10 @@ import dagster as dg
 import pytest
 from dagster._utils.error import serializable_error_info_from_exc_info
 
-from docindex_dagster.core import webhook
 from docindex_dagster.core.errors import AlertError, DamagedStoreError
 from docindex_dagster.core.retry import Retry
 from docindex_dagster.definitions import build_definitions
+from docindex_dagster.defs import alerts
 from docindex_dagster.defs.alerts import ALERT_TAG, alert_on_failure
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
@@ -60,7 +60,7 @@ def sensor(project) -> Sensor:
 def hook(monkeypatch, request) -> Iterator[Webhook]:
     """A webhook that the settings name, which answers 200 or as a test asks; nothing waits between two tries."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(webhook, "_RETRY", Retry(2, first_wait_s=0))
+    monkeypatch.setattr(alerts, "_RETRY", Retry(2, first_wait_s=0))
     with listening(getattr(request, "param", ())) as served:
         monkeypatch.setenv("DOCINDEX_ALERTS__WEBHOOK", served.url.get_secret_value())
         yield served
@@ -368,7 +368,7 @@ def test_a_message_that_is_always_refused_holds_back_no_other(project, sensor, h
 
 
 def test_a_webhook_that_is_slow_to_answer_gets_a_message_once(project, sensor, hook, monkeypatch, capfd):
-    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.5))
+    monkeypatch.setattr(alerts, "_TIMEOUT_S", (3, 0.5))
     hook.is_silent = True
     quick_run(project.instance, "broken")
 

@@ -177,7 +177,7 @@ class TestNoWordIsRecorded:
 
         write(project, 4)
         if fails == "raise":
-            monkeypatch.setattr("docindex_dagster.defs.memory_asset.fold", quote)
+            monkeypatch.setattr("docindex_dagster.defs.memory.fold", quote)
         else:
             monkeypatch.setattr("docindex_dagster.graph.build.build_graph", Quoting())
 
@@ -322,7 +322,7 @@ class TestSensor:
         assert left == {OTHER}
 
     def test_in_time_all_domains_are_looked_at(self, project, daemon, monkeypatch):
-        monkeypatch.setattr("docindex_dagster.defs.sensors.memory.MOST_REQUESTS", 1)
+        monkeypatch.setattr("docindex_dagster.defs.memory.MOST_REQUESTS", 1)
         write(project, 3)
         write(project, 3, OTHER)
 
@@ -330,7 +330,7 @@ class TestSensor:
         assert partitions(project) == [DOMAIN, OTHER]
 
     def test_a_tick_ends_with_its_budget(self, project, daemon, monkeypatch):
-        monkeypatch.setattr("docindex_dagster.defs.sensors.memory._BUDGET_S", -1)
+        monkeypatch.setattr("docindex_dagster.defs.memory._BUDGET_S", -1)
         write(project, 3)
 
         assert asked(daemon) == []

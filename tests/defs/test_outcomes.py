@@ -8,7 +8,7 @@ import pytest
 from dagster._core.events import EngineEventData
 from dagster_shared.error import SerializableErrorInfo
 
-from docindex_dagster.defs import failures, outcomes
+from docindex_dagster.defs import outcomes
 from docindex_dagster.defs.tags import PARTITION_TAG
 from docindex_dagster.status.source_status import Runs
 from tests.defs.conftest import KEY
@@ -104,14 +104,14 @@ def test_a_source_is_found_behind_any_number_of_runs_of_others(instance):
 def test_an_error_of_python_is_reported_by_its_first_line(instance):
     run_id = quick_run(instance, ValueError("first line\nsecond line"))
 
-    assert failures.reason(instance, run_id) == "discovered_files: ValueError: first line"
+    assert outcomes.reason(instance, run_id) == "discovered_files: ValueError: first line"
 
 
 def test_a_run_whose_process_is_gone_is_reported_by_its_words(instance):
     run = instance.add_run(dg.DagsterRun("index_source", status=dg.DagsterRunStatus.STARTED))
     instance.report_run_failed(run, "process 7 of this run is gone")
 
-    assert failures.reason(instance, run.run_id) == "process 7 of this run is gone"
+    assert outcomes.reason(instance, run.run_id) == "process 7 of this run is gone"
 
 
 def test_a_run_that_could_not_be_started_is_reported_by_what_kept_it_from_starting(instance):
@@ -120,7 +120,7 @@ def test_a_run_that_could_not_be_started_is_reported_by_what_kept_it_from_starti
     instance.report_engine_event("Caught an error dequeuing a run", run, EngineEventData(error=error))
     instance.report_run_failed(run)
 
-    assert failures.reason(instance, run.run_id) == "OSError: no more processes"
+    assert outcomes.reason(instance, run.run_id) == "OSError: no more processes"
 
 
 def test_an_interrupted_run_is_reported_as_such(instance):
@@ -128,8 +128,8 @@ def test_an_interrupted_run_is_reported_as_such(instance):
 
     run_id = quick_run(instance, DagsterExecutionInterruptedError())
 
-    assert failures.reason(instance, run_id) == failures.INTERRUPTED
+    assert outcomes.reason(instance, run_id) == outcomes.INTERRUPTED
 
 
 def test_a_reason_without_end_is_cut(instance):
-    assert len(failures.reason(instance, quick_run(instance, "x" * 10_000))) <= 501
+    assert len(outcomes.reason(instance, quick_run(instance, "x" * 10_000))) <= 501

@@ -19,7 +19,7 @@ from docindex_dagster.defs.jobs import removal_config
 from docindex_dagster.defs.outcomes import delay_s
 from docindex_dagster.defs.sensors.files import Memory
 from docindex_dagster.defs.tags import PARTITION_TAG, VERIFY_TAG
-from docindex_dagster.sources.fingerprint import fingerprint
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source
 from tests.defs.conftest import CONFIG, KEY, Project
 from tests.defs.daemon import GIT, SENSORS, declare, partitions, published

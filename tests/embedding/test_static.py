@@ -10,7 +10,8 @@ import pytest
 
 from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding import static
-from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, as_bytes, load_weights
+from docindex_dagster.embedding.static import StaticEmbedder, StaticModel, load_weights
+from training.export import as_bytes
 
 VOCABULARY = ["parse", "header", "s", "##s", "##er"]
 ROWS = np.eye(5, dtype=np.float32)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import LogError
-from docindex_dagster.memory.frames import HEADER, Flaw, decode, encode
+from docindex_dagster.memory.segments import HEADER, Flaw, decode, encode
 
 PAYLOADS = st.lists(st.text(max_size=40).map(lambda text: text.encode()), max_size=8)
 

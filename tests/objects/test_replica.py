@@ -10,7 +10,6 @@ from docindex_dagster.core.errors import ObjectStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, check_settings
-from docindex_dagster.objects import replica as replicas
 from docindex_dagster.objects import shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.search.live import Live
@@ -24,7 +23,7 @@ KEY = "library/sample"
 @pytest.fixture
 def settings(tmp_path: Path, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Of a search server whose bucket is the one in memory."""
-    monkeypatch.setattr(replicas, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
     return check_settings(tmp_path, {"storage": {"url": "s3://bucket/prefix"}})
 
 
@@ -42,15 +41,15 @@ def number(settings: Settings) -> int:
 
 def test_a_home_follows_what_is_published(settings: Settings, bucket: Bucket, publisher: Layout) -> None:
     publish(bucket, publisher, "alpha")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 1
     publish(bucket, publisher, "gamma")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 2
 
 
 def test_where_nothing_is_published_nothing_is_there(settings: Settings) -> None:
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 0
 
 
@@ -58,9 +57,9 @@ def test_a_look_at_what_is_here_already_is_one_request(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     publish(bucket, publisher, "alpha")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     monkeypatch.setattr(snapshots, "pull", pytest.fail)
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
 
 
 def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
@@ -71,14 +70,14 @@ def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
 
     monkeypatch.setattr(snapshots, "read", fail)
     with pytest.raises(ObjectStoreError):
-        replicas.follow(settings, pytest.fail)
+        shared_stores.follow(settings, pytest.fail)
     monkeypatch.undo()
-    monkeypatch.setattr(replicas, "bucket_of", lambda _: bucket)
+    monkeypatch.setattr(shared_stores, "bucket_of", lambda _: bucket)
     publish(bucket, publisher, "alpha")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     monkeypatch.setattr(snapshots, "read", fail)
     warnings: list[str] = []
-    replicas.follow(settings, warnings.append)
+    shared_stores.follow(settings, warnings.append)
     assert warnings == ["s3://bucket: nobody answers; answers are of the index that was here before"]
     assert number(settings) == 1
 
@@ -86,7 +85,7 @@ def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
 def test_a_home_in_which_a_publisher_works_is_left_to_it(settings: Settings, bucket: Bucket, publisher: Layout) -> None:
     publish(bucket, publisher, "alpha")
     with exclusive(Layout(settings.home).publication_lock, "a publisher", pytest.fail):
-        replicas.follow(settings, pytest.fail)
+        shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 0
 
 
@@ -99,7 +98,7 @@ def test_a_home_whose_publication_failed_goes_back_to_what_is_published(
         chunks = chunks_of({"a.py": ["gamma reads a file"]}, KEY)
         publish_rows(stores.layout, KEY, chunks, vectors_of(chunks))  # and no push
     assert number(settings) == 2
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 1
 
 
@@ -113,21 +112,21 @@ def test_a_server_that_was_killed_as_it_went_over_to_a_generation_does_so_later(
         raise KilledError
 
     publish(bucket, publisher, "alpha")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     publish(bucket, publisher, "gamma")
     with monkeypatch.context() as patch:
         patch.setattr(snapshots, "write_if_other", kill)
         with pytest.raises(KilledError):
-            replicas.follow(settings, pytest.fail)
+            shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 1
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     assert number(settings) == 2
 
 
 def test_where_nothing_is_new_the_links_of_the_graph_are_made(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    monkeypatch.setattr(shared_stores, "_INTERVAL_S", 0.05)
     publish(bucket, publisher, "alpha")
     replies: list[Exception | None] = [None, ObjectStoreError("nobody answers"), None]
 
@@ -137,9 +136,9 @@ def test_where_nothing_is_new_the_links_of_the_graph_are_made(
             return False
         return really_follow(*arguments)
 
-    really_follow = replicas.follow
-    monkeypatch.setattr(replicas, "follow", follow)
-    end = replicas.replicate(settings)
+    really_follow = shared_stores.follow
+    monkeypatch.setattr(shared_stores, "follow", follow)
+    end = shared_stores.replicate(settings)
     ends_at = time.monotonic() + 30
     layout = Layout(settings.home)
     while not list(layout.links.glob("*.arrow")) and time.monotonic() < ends_at:
@@ -153,7 +152,7 @@ def test_where_nothing_is_new_the_links_of_the_graph_are_made(
 def test_a_failure_of_any_kind_ends_no_replica(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    monkeypatch.setattr(shared_stores, "_INTERVAL_S", 0.05)
     publish(bucket, publisher, "alpha")
     failures = [ValueError("nobody thought of this")]
 
@@ -164,7 +163,7 @@ def test_a_failure_of_any_kind_ends_no_replica(
 
     reading = snapshots.read
     monkeypatch.setattr(snapshots, "read", read)
-    end = replicas.replicate(settings)
+    end = shared_stores.replicate(settings)
     ends_at = time.monotonic() + 30
     while number(settings) < 1 and time.monotonic() < ends_at:
         time.sleep(0.02)
@@ -176,9 +175,9 @@ def test_a_failure_of_any_kind_ends_no_replica(
 def test_who_asks_again_and_again_finds_what_is_published_later(
     settings: Settings, bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replicas, "_INTERVAL_S", 0.05)
+    monkeypatch.setattr(shared_stores, "_INTERVAL_S", 0.05)
     publish(bucket, publisher, "alpha")
-    replicas.follow(settings, pytest.fail)
+    shared_stores.follow(settings, pytest.fail)
     live = Live(settings)
     assert live.reading(lambda reader: reader.generation.number) == 1
     publish(bucket, publisher, "gamma")
@@ -186,4 +185,4 @@ def test_who_asks_again_and_again_finds_what_is_published_later(
     while live.reading(lambda reader: reader.generation.number) < 2 and time.monotonic() < ends_at:
         time.sleep(0.02)
     assert live.reading(lambda reader: reader.generation.number) == 2
-    replicas.replicate(settings)()
+    shared_stores.replicate(settings)()

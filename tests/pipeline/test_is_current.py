@@ -19,8 +19,8 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import Publication, withdraw
 

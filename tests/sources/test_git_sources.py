@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.sources import git, status
+from docindex_dagster.sources import git, worktree
 from docindex_dagster.sources.discover import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import LONG_AGO_NS, rows
@@ -232,10 +232,10 @@ def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repo
     repository.commit()
     repository.write("edited.md", "after\n", mtime_ns=LATER_NS)
     repository.write("new.md", "new\n")
-    read_index, started = status.read_index, git.started
+    read_index, started = worktree.read_index, git.started
     commits: list[str] = []
 
-    def read_and_commit(root: bytes) -> status.TreeStatus:
+    def read_and_commit(root: bytes) -> worktree.TreeStatus:
         index = read_index(root)
         if not commits:
             commits.append(repository.commit())
@@ -249,7 +249,7 @@ def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repo
 
         yield blocks()
 
-    monkeypatch.setattr(status, "read_index", read_and_commit)
+    monkeypatch.setattr(worktree, "read_index", read_and_commit)
     monkeypatch.setattr(git, "started", started_when_it_is_read)
     blobs = {path: row["git_blob"] for path, row in repository.discover().items()}
     assert len(commits) == 1
@@ -258,14 +258,14 @@ def test_a_file_that_is_committed_while_git_is_asked_is_found_with_its_blob(repo
 
 def test_an_index_that_is_written_all_the_time_is_an_error_that_says_so(repository, monkeypatch):
     repository.write_all("a.md")
-    read_index, sizes = status.read_index, itertools.count(1)
+    read_index, sizes = worktree.read_index, itertools.count(1)
 
-    def read_and_write(root: bytes) -> status.TreeStatus:
+    def read_and_write(root: bytes) -> worktree.TreeStatus:
         index = read_index(root)
         repository.write("a.md", "x" * next(sizes))
         repository.git("add", "a.md")
         return index
 
-    monkeypatch.setattr(status, "read_index", read_and_write)
+    monkeypatch.setattr(worktree, "read_index", read_and_write)
     with pytest.raises(SourceError, match="changed 5 times while git read it"):
         repository.discover()

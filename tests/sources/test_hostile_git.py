@@ -15,9 +15,9 @@ import pytest
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits, read_history
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.history import read_figures
 from docindex_dagster.sources.staleness import edits_since
 from docindex_dagster.sources.why import why

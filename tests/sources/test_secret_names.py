@@ -2,8 +2,8 @@ import os
 
 import pytest
 
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.secrets import secret_reason
 
 

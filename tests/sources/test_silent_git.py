@@ -14,11 +14,11 @@ import pytest
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import NoAnswerError
 from docindex_dagster.sources import git
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from docindex_dagster.sources.history import shallow_end, touched_between
-from docindex_dagster.sources.submodules import failures_of
+from docindex_dagster.sources.transfer import submodule_failures
 from tests.sources.conftest import Tree
 from tests.sources.remotes import Followed
 
@@ -165,7 +165,7 @@ def test_what_is_read_without_git_is_no_fifo_either(tree):
     assert git_folders.text_of(tree.root / ".git/HEAD") == ""
     assert git_folders.common_folder(tree.root) == tree.root / ".git"
     assert shallow_end(root) == b""
-    assert failures_of(root) == {}
+    assert submodule_failures(root) == {}
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".docindexignore", "a.md"])

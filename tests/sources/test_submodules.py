@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.fingerprint import fingerprint
 from tests.sources.conftest import LONG_AGO_NS, Tree, rows
 from tests.sources.remotes import Followed, Server, serving
 

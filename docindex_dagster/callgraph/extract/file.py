@@ -35,6 +35,7 @@ from docindex_dagster.callgraph.ir import (
     Statement,
     scope_of,
 )
+from docindex_dagster.callgraph.nesting import with_parents
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
     classes = {scope.rpartition(".")[0] for scope, name in first.items() if name in _SELVES}
 
     def is_this(scope: str, name: str) -> bool:
-        for around in _around(scope):
+        for around in with_parents(scope):
             if (around, name) in others:
                 return around in classes and others[around, name] is UNKNOWN  # of a function without a name in it
             if first.get(around) == name:
@@ -162,12 +163,6 @@ def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[
             case Assignment(_, scope, Name(name), value) if name in _SELVES:
                 others[scope, name] = value
     return first, others
-
-
-def _around(scope: str) -> Iterable[str]:
-    while scope:
-        yield scope
-        scope = scope.rpartition(".")[0]
 
 
 def definitions_of_chunks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Definition]:

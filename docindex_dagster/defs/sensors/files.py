@@ -22,7 +22,7 @@ from docindex_dagster.defs.stage_assets import REMOTES_ANSWER, source_evaluation
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME
 from docindex_dagster.pipeline.current import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
-from docindex_dagster.sources.fingerprint import fingerprint, of_commit
+from docindex_dagster.sources.changes import fingerprint, fingerprint_of_commit
 from docindex_dagster.sources.mirror import checked_out, remote_heads
 from docindex_dagster.sources.model import Remote, Source
 
@@ -292,7 +292,7 @@ class _Look:
         pointer = prepared.read(shared_stores.bucket_of(settings), prepared.object_of(self.source.key))
         if pointer is None or pointer.is_withdrawn:
             return False
-        seen = of_commit(self.source, self.commit) if self.commit is not None else self.files
+        seen = fingerprint_of_commit(self.source, self.commit) if self.commit is not None else self.files
         return pointer.state == state_of(settings, self.source, seen)
 
     def observation(self) -> dg.AssetObservation:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from docindex_dagster.documents.words import words as words_of
+from docindex_dagster.documents.model import words as words_of
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.documents import is_plain
 from docindex_dagster.graph.prose import Paragraph

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.core.installation import needs_extra
-from docindex_dagster.documents.words import words
+from docindex_dagster.documents.model import words
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.patterns import is_term
 from docindex_dagster.graph.prose import Paragraph

@@ -17,9 +17,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted
 from docindex_dagster.pipeline.current import settled
 from docindex_dagster.runner.watching.commands import Command, Commands
-from docindex_dagster.runner.watching.folders import Watched
+from docindex_dagster.runner.watching.folders import Notifier, PathEvent, Watched
 from docindex_dagster.runner.watching.messages import state_of
-from docindex_dagster.runner.watching.notifier import Notifier, PathEvent
 from docindex_dagster.sources import noise, registry, withdrawn
 from docindex_dagster.status.summary import summary_of_settled
 from docindex_dagster.stores import link_files, maintenance

@@ -18,8 +18,8 @@ from docindex_dagster.serving.http.served import Project, Served
 from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.web import files
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.why import Skipped, skipped_files
 from docindex_dagster.status import catalog
-from docindex_dagster.status.skipped import Skipped, skipped_files
 
 router = APIRouter()
 _COMMITS = 8

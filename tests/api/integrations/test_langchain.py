@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from docindex_dagster import QueryError, open_index
-from docindex_dagster.integrations.options import Options
+from docindex_dagster.integrations import Options
 
 pytestmark = pytest.mark.integrations
 

@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster import open_index
 from docindex_dagster.api import Index
-from docindex_dagster.integrations.options import Options, metadata_of
+from docindex_dagster.integrations import Options, metadata_of
 
 FRAMEWORKS = {"dspy": "dspy", "langchain": "langchain_core", "llama_index": "llama_index"}
 

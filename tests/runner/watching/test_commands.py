@@ -26,6 +26,7 @@ from docindex_dagster.runner import journal
 from docindex_dagster.runner import run as pipeline
 from docindex_dagster.runner.entries import State
 from docindex_dagster.runner.watching.commands import Command, Commands, Listener
+from docindex_dagster.runner.watching.folders import Notifier
 from docindex_dagster.runner.watching.loop import Watch
 from docindex_dagster.runner.watching.messages import (
     Answer,
@@ -37,7 +38,6 @@ from docindex_dagster.runner.watching.messages import (
     line_of,
     state_of,
 )
-from docindex_dagster.runner.watching.notifier import Notifier
 from docindex_dagster.sources import registry, withdrawn
 
 KEY = "library/notes"

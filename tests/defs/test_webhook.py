@@ -8,9 +8,9 @@ import pytest
 import requests
 from pydantic import SecretStr
 
-from docindex_dagster.core import webhook
 from docindex_dagster.core.errors import AlertError
-from docindex_dagster.core.webhook import as_text, post
+from docindex_dagster.defs import alerts
+from docindex_dagster.defs.alerts import as_text, post
 from tests.webhooks import SECRET, listening
 
 PAYLOAD = {"text": "library/notes failed", "source": "library/notes"}
@@ -37,7 +37,7 @@ def test_a_message_is_posted_once_as_json():
 
 
 def test_a_server_that_has_the_message_and_does_not_answer_is_not_asked_again(monkeypatch):
-    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.1))
+    monkeypatch.setattr(alerts, "_TIMEOUT_S", (3, 0.1))
     with listening() as hook:
         hook.is_silent = True
 
@@ -113,7 +113,7 @@ def test_a_connection_that_takes_too_long_is_tried_three_times(monkeypatch):
 
 
 def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(monkeypatch):
-    monkeypatch.setattr(webhook, "_TIMEOUT_S", (0.1, 0.1))
+    monkeypatch.setattr(alerts, "_TIMEOUT_S", (0.1, 0.1))
     waits: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = SecretStr(f"https://127.0.0.1:{mute.getsockname()[1]}/services/{SECRET}")
@@ -126,7 +126,7 @@ def test_a_handshake_that_takes_too_long_is_tried_again_as_nothing_was_sent_yet(
 
 @pytest.mark.parametrize("case", ["taken", "silent", "refused", "unable", "unreachable", "no URL"])
 def test_the_url_is_in_no_log_and_no_error(case, caplog, capfd, monkeypatch):
-    monkeypatch.setattr(webhook, "_TIMEOUT_S", (3, 0.1 if case == "silent" else 7))
+    monkeypatch.setattr(alerts, "_TIMEOUT_S", (3, 0.1 if case == "silent" else 7))
     caplog.set_level(logging.DEBUG)
     reported = ""
     statuses = {"refused": [404], "unable": [500] * 3}.get(case, [])
