@@ -24,7 +24,7 @@ from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.llm.chat import Delta, Usage
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.stores import link_files
 from tests.llm.chats import MODEL, OPENAI, serving
 from tests.terminals import Terminal

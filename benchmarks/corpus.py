@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from docindex_dagster.code.languages import grammar_for
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 

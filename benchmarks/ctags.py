@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.corpus import CodeFile, code_files, revision
-from docindex_dagster.code.extract import TYPE_KINDS, extract
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import TYPE_KINDS, extract
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:

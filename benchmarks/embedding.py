@@ -15,11 +15,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from docindex_dagster.chunking.build import build_chunks
-from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core.settings import ChunkingSettings, EmbeddingSettings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 
 _BATCH = 256

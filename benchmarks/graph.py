@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.resolver import calls
 from docindex_dagster.callgraph.table import as_table
-from docindex_dagster.graph import ask
+from docindex_dagster.graph import queries
 from docindex_dagster.graph.analysis import statistics as statistics_of
 from docindex_dagster.graph.build import build_graph, update_graph
-from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from tests.graph.calls import chunks_of, cut
 
 _EDITS = 10
@@ -60,9 +60,9 @@ def main() -> None:
     opened = open_graphs({"library/program": graph})
     _ask(opened)
     hubs = [name for name, _ in statistics_of(opened).hubs]
-    times = [_seconds(partial(ask.callers, opened, hub, 2)) for hub in hubs for _ in range(3)][:_QUESTIONS]
+    times = [_seconds(partial(queries.callers, opened, hub, 2)) for hub in hubs for _ in range(3)][:_QUESTIONS]
     print(f"callers of callers of the most called: {_milliseconds(times)}")
-    times = [_seconds(partial(ask.impact, opened, hub, 3)) for hub in hubs]
+    times = [_seconds(partial(queries.impact, opened, hub, 3)) for hub in hubs]
     print(f"impact, three edges far: {_milliseconds(times)}")
 
 

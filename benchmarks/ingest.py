@@ -34,7 +34,7 @@ from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.memory.message import Message, as_payload, compose
 from docindex_dagster.memory.segments import encode, sync_data
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.stores.reader import open_reader
 from tests.memory.logs import DOMAIN
 from tests.memory.processes import start

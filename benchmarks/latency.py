@@ -36,11 +36,11 @@ from docindex_dagster.core.settings import CONFIG_NAME, ChunkingSettings, load_s
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import EVERYTHING, extract
-from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
+from docindex_dagster.search.service import Request, context_of
 from docindex_dagster.search.weights import WEIGHTS, Weights
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import open_reader

@@ -13,13 +13,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.search.ask import Request, matches_of
 from docindex_dagster.search.model import Mode
-from docindex_dagster.sources import edit
+from docindex_dagster.search.service import Request, matches_of
+from docindex_dagster.sources import config_edits
 from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.stores.reader import open_reader
 
@@ -49,9 +49,9 @@ def main() -> None:
 
 
 def _compared(folder: Path) -> tuple[str, list[str]]:
-    key = edit.declare(Path.cwd(), str(folder))[0]
+    key = config_edits.declare(Path.cwd(), str(folder))[0]
     settings = load_settings(Path.cwd())
-    launch.index(settings, key)
+    dagster_runs.index(settings, key)
     reader = open_reader(Layout(settings.home))
     chunks = tables.read(Layout(settings.home).table("chunks", key))
     names = set(chunks["path"].to_pylist()) if chunks is not None else set()

@@ -20,14 +20,14 @@ from statistics import quantiles
 from benchmarks.corpus import CodeFile, code_files, revision
 from docindex_dagster.chunking.chunker import ChunkOptions, Draft, Sizes
 from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.chunking.names import code_of, file_ir
 from docindex_dagster.chunking.packing import chunk_lines
+from docindex_dagster.chunking.references import code_of, file_ir
 from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
-from docindex_dagster.code.extract import is_rubble
+from docindex_dagster.code.extraction import is_rubble
 from docindex_dagster.code.languages import has_symbols, holds_symbols
-from docindex_dagster.code.parse import broken_spans, parse
-from docindex_dagster.core.garbage import gc_disabled
+from docindex_dagster.code.parsers import broken_spans, parse
+from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.settings import ChunkingSettings
 
 _SETTINGS = ChunkingSettings()

@@ -14,7 +14,7 @@ from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.extraction import EVERYTHING, extract
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import publish
 from docindex_dagster.stores.reader import Reader, open_reader

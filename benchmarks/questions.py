@@ -28,11 +28,11 @@ from benchmarks.pipeline import index
 from benchmarks.quality.evaluate import NEUTRAL, SAMPLES
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.context import Context, ContextPassage, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
 from docindex_dagster.search.reranking.providers import MarginalRelevance
+from docindex_dagster.search.service import Request, context_of
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.reader import Reader
 

@@ -20,7 +20,7 @@ from docindex_dagster.embedding.cache import embed
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.commits import read_history
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 
 _PYTHON = '''"""Part {number} of the service."""

@@ -18,7 +18,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
-from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, holding
 from docindex_dagster.stores.reader import Reader, open_reader
 
 _CHUNKS, _MATCHES = 500, 100

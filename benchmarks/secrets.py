@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.secrets import find_secrets
 from docindex_dagster.sources.text import read_document

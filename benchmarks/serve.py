@@ -34,8 +34,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.ask import Request, hits_of
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.sources import registry
 
 CLIENTS = 8

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.repositories import proportional_kib, tree
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import events, tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.pipeline.stages import OURS
-from docindex_dagster.sources import edit
+from docindex_dagster.sources import config_edits
 from docindex_dagster.stores.generation import read_generation
 
 _REST = "rest"
@@ -93,11 +93,11 @@ def _measured(folder: Path, limit: int) -> tuple[str, list[str]]:
 
 def _index(folder: Path, clock: _Clock) -> list[str]:
     """Index a folder as the command line does; what failed, or was warned of."""
-    key = edit.declare(Path.cwd(), str(folder))[0]
+    key = config_edits.declare(Path.cwd(), str(folder))[0]
     settings = load_settings()
     try:
         with events.listening(clock.on_event):
-            outcome = launch.index(settings, key)
+            outcome = dagster_runs.index(settings, key)
     except KeyboardInterrupt:
         return ["not done within the limit"]
     return [*outcome.failures, *outcome.warnings]

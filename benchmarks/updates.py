@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, load_settings
@@ -111,7 +111,7 @@ def dagster(project: Path) -> Iterator[Callable[[], None]]:
     settings = load_settings(project)
     (key,) = registry.sources(settings)
     job = build_definitions(project).resolve_job_def("index_source")
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         yield lambda: void(job.execute_in_process(instance=instance, partition_key=key))
 
 

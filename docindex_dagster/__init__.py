@@ -21,12 +21,12 @@ if TYPE_CHECKING:
         StoreError,
     )
     from docindex_dagster.graph.analysis import Statistics
-    from docindex_dagster.graph.ask import Step
+    from docindex_dagster.graph.queries import Step
     from docindex_dagster.operations.status import SourceStatus
     from docindex_dagster.search.context import Context, ContextPassage
     from docindex_dagster.search.matches import Match, Matches
     from docindex_dagster.search.model import Granularity, Hit, Mode, Signal, Snippet
-    from docindex_dagster.stores.published import PublishedTable, Tables
+    from docindex_dagster.stores.published_tables import PublishedTable, Tables
 
 __version__ = "0.1.0"
 __all__ = [

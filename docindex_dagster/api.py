@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
 from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexWarning, QueryError, SourceError
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.settings import Settings, own_home, untrusted
 from docindex_dagster.core.signatures import of_keys, with_parameters
 from docindex_dagster.core.trust import trust_in
@@ -17,7 +17,7 @@ from docindex_dagster.operations.search import MatchesRequest, SearchRequest
 from docindex_dagster.operations.similar import SimilarRequest
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import Context
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.matches import Matches
 from docindex_dagster.search.model import Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 from docindex_dagster.search.scope import keys_of
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
     from docindex_dagster.graph.analysis import Statistics
-    from docindex_dagster.graph.ask import Step
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
+    from docindex_dagster.graph.queries import Step
     from docindex_dagster.operations.graph import Question
     from docindex_dagster.operations.status import SourceStatus
-    from docindex_dagster.stores.published import Tables
+    from docindex_dagster.stores.published_tables import Tables
 
 _Answer = TypeVar("_Answer")
 _Request = TypeVar("_Request", bound=Request)
@@ -333,7 +333,7 @@ class Index:
             >>> tables.chunks.to_pandas(["path", "language", "token_count"]).groupby("language").sum("token_count")
             >>> tables.vectors().shape
         """
-        from docindex_dagster.stores.published import open_tables
+        from docindex_dagster.stores.published_tables import open_tables
 
         names = _names(sources)
 

@@ -19,7 +19,7 @@ from docindex_dagster.callgraph.extract.file import definitions_of_chunks
 from docindex_dagster.callgraph.table import Extracted, as_table, reference_rows, referring
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
 from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
-from docindex_dagster.cli import project
+from docindex_dagster.cli import selected_project
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.layout import Layout
@@ -93,7 +93,7 @@ def _migrations_are_read_once() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _no_project_of_an_earlier_command() -> None:
     """A command keeps the project that it chose until the next one begins; tests call some functions without one."""
-    project.begin(None)
+    selected_project.begin(None)
 
 
 def chunks_of(files: Mapping[str, Sequence[str]], source: str = "library/sample", language: str = "python") -> pa.Table:

@@ -9,7 +9,7 @@ import numpy as np
 from docindex_dagster.embedding import providers
 from docindex_dagster.embedding.protocol import Embedder, Vectors
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search import ask
+from docindex_dagster.search import service
 
 
 @dataclass
@@ -37,4 +37,4 @@ def offer(monkeypatch, model: Embedder, *, with_default: bool = False) -> None:
     """Let the settings name this model, and no provider have the default one, unless `with_default`."""
     offered = {"static": lambda _: model, **({"former": lambda _: StaticEmbedder()} if with_default else {})}
     monkeypatch.setattr(providers, "PROVIDERS", replace(providers.PROVIDERS, ours=offered))
-    ask._former.cache_clear()
+    service._former.cache_clear()

@@ -4,7 +4,7 @@ from functools import partial
 
 import dagster as dg
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.recorder import record
@@ -22,7 +22,7 @@ def index_and_record(
     launched_by: Launcher = "command line",
 ) -> RunOutcome:
     """Index a source, and record its run and all before it."""
-    outcome = launch.index(settings, key, mode=mode, only=only, launched_by=launched_by)
+    outcome = dagster_runs.index(settings, key, mode=mode, only=only, launched_by=launched_by)
     record_all(settings, instance)
     return outcome
 

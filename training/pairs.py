@@ -21,12 +21,12 @@ from docindex_dagster.chunking.chunker import Sizes
 from docindex_dagster.chunking.code import DEFAULT_BUDGET, chunk_code
 from docindex_dagster.chunking.documents import chunk_document
 from docindex_dagster.code.captures import run_query
-from docindex_dagster.code.extract import extract
+from docindex_dagster.code.extraction import extract
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol, comment_text
 from docindex_dagster.core.tokenizer import count_tokens, words
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 

@@ -17,7 +17,7 @@ from benchmarks.growth.project import Project
 from benchmarks.latency import COLD_RUNS, WARM_UP
 from benchmarks.repositories import tree
 from benchmarks.stages import cpu_seconds
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.static import StaticEmbedder
@@ -107,7 +107,7 @@ def _updating(project: Project, way: Way) -> Iterator[Callable[[], None]]:
         yield lambda: void(index(settings, source, embedder))
         return
     job = build_definitions(settings.root).resolve_job_def("index_source")
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         yield lambda: void(job.execute_in_process(instance=instance, partition_key=source.key))
 
 

@@ -24,7 +24,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import stages
 from docindex_dagster.runner.run import index, run_stages
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.generation import Generation, read_generation

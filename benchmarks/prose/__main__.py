@@ -21,7 +21,7 @@ from benchmarks.prose.pages import read_html, read_notebook
 from benchmarks.prose.rst import read_rst
 from docindex_dagster.documents.load import load_document
 from docindex_dagster.documents.model import Block
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.text import read_document
 

@@ -26,9 +26,9 @@ from benchmarks.quality.questions import read_questions
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search import candidates
-from docindex_dagster.search.closeness import nowhere
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Wording, understand
+from docindex_dagster.search.relevance import nowhere
 from docindex_dagster.search.weights import Closeness, closeness_of
 from docindex_dagster.stores.reader import Reader, open_reader
 

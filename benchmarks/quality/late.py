@@ -28,7 +28,7 @@ from benchmarks.files import TOP
 from benchmarks.pipeline import index
 from benchmarks.quality.evaluate import interval
 from benchmarks.quality.questions import SETS, Question, read_questions
-from docindex_dagster.chunking.embed_text import COLUMNS, embed_texts
+from docindex_dagster.chunking.embedding_text import COLUMNS, embed_texts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import words
@@ -37,8 +37,8 @@ from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import rows_of
 from docindex_dagster.search.model import Scored
-from docindex_dagster.search.naming import one_of_each
 from docindex_dagster.search.query import Query, Wording, understand
+from docindex_dagster.search.query_hints import one_of_each
 from docindex_dagster.search.ranking import fuse, rank
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader

@@ -14,11 +14,11 @@ from docindex_dagster.answering import prompt
 from docindex_dagster.answering.conversation import Read, Reading
 from docindex_dagster.answering.events import Step
 from docindex_dagster.core.errors import DocindexError, QueryError
-from docindex_dagster.core.printable import in_line, shortened, well_formed
+from docindex_dagster.core.safe_text import in_line, shortened, well_formed
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
-from docindex_dagster.search import patience
+from docindex_dagster.search import cancellation
 from docindex_dagster.search.context import Context
 
 _LEAST_TOKENS = 200  # for what a tool gives; with less, none is called
@@ -162,7 +162,7 @@ class _Tools:
         arguments, is_given_up = _arguments(call), Event()
         try:
             async with asyncio.timeout(self.ends_at - time.monotonic()):
-                with patience.until(is_given_up.is_set):
+                with cancellation.until(is_given_up.is_set):
                     return await asyncio.to_thread(self.toolbox.call, call.name, arguments, self._room)
         finally:
             is_given_up.set()

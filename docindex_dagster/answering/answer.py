@@ -18,11 +18,11 @@ from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, prompt, room
 from docindex_dagster.answering.question import Question, Retrieved, retrieve
 from docindex_dagster.answering.rendering import extractive
 from docindex_dagster.core.errors import LLMError, LLMNonsenseError, QueryError, SourceError
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, Usage
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, read_beneath

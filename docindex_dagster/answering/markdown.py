@@ -18,7 +18,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from docindex_dagster.search.patience import check_waiting
+from docindex_dagster.search.cancellation import check_waiting
 
 CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.*?)(?<!`)\1(?!`)", re.DOTALL)  # of one block: its second group is the code
 CITATION = "citation"  # the type of a mark's token

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TypeAlias
 
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from docindex_dagster.search.context import Context, ContextPassage
 
 _Key: TypeAlias = tuple[str, str, int, int, str]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import Message, Tool
 from docindex_dagster.search.model import CHANGED

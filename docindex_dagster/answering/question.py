@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from docindex_dagster.answering import DEFAULT_TOKENS
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import spanned
-from docindex_dagster.search.ask import Request, context_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.log import CommitFilters, newest
+from docindex_dagster.search.service import Request, context_of
 from docindex_dagster.stores.reader import Reader
 
 _COMMITS = 5

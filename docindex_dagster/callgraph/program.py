@@ -16,10 +16,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from docindex_dagster.callgraph.exported_symbols import Offers, Taker, key_of, keys_of, stem
 from docindex_dagster.callgraph.ir import Assignment, CallSite, Decorator, Definition, Fill
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.nesting import TYPES
-from docindex_dagster.callgraph.offers import Offers, Taker, key_of, keys_of, stem
 from docindex_dagster.callgraph.tabling import Memo, Table
 from docindex_dagster.callgraph.units import Unit
 

@@ -37,7 +37,7 @@ from docindex_dagster.chunking.inputs import (
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import ChunkedFiles, FileJob, with_row_hashes
 from docindex_dagster.chunking.summaries import Summariser, SummaryCounts, summarise
-from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.chunking.table_rules import verify_chunks
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import CHUNKS

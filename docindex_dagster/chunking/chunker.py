@@ -12,7 +12,7 @@ from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.documents.model import Mark, tile
 
 if TYPE_CHECKING:
-    from docindex_dagster.code.embedded import Code
+    from docindex_dagster.code.embedded_code import Code
 
 __all__ = ["ChunkOptions", "Chunker", "Draft", "FileDrafts", "Sizes", "SourceFile", "Symbol", "cut_at"]
 

@@ -17,11 +17,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
-from docindex_dagster.chunking.names import code_of
 from docindex_dagster.chunking.packing import Cut, MeasuredText, Rank, measure, pack
-from docindex_dagster.code.embedded import read_code, script_spans
-from docindex_dagster.code.extract import TYPE_KINDS, Call, Outline
-from docindex_dagster.code.parse import parse
+from docindex_dagster.chunking.references import code_of
+from docindex_dagster.code.embedded_code import read_code, script_spans
+from docindex_dagster.code.extraction import TYPE_KINDS, Call, Outline
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:

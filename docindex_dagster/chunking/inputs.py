@@ -14,7 +14,7 @@ from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.core.tables import column_version, data_version
 from docindex_dagster.core.tokenizer import TOKENS_VERSION
-from docindex_dagster.sources.memory import RULES, STATE
+from docindex_dagster.sources.previous_listing import RULES, STATE
 
 # The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"

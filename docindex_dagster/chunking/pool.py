@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster.chunking.chunker import ChunkOptions
 from docindex_dagster.chunking.rows import ChunkedFiles, FileJob
-from docindex_dagster.core.child import out_of_reach
+from docindex_dagster.core.child_process import out_of_reach
 from docindex_dagster.core.errors import WorkerError
 from docindex_dagster.core.platforms import processors
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.table import REFERENCES
 from docindex_dagster.chunking.chunker import Draft, FileDrafts
-from docindex_dagster.chunking.embed_text import embed_text_hashes
+from docindex_dagster.chunking.embedding_text import embed_text_hashes
 from docindex_dagster.code.languages import holds_symbols
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.hashing import digest, digest_parts

@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.rows import with_hashes
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.files import replacing
@@ -28,7 +28,7 @@ from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings, SummarySettings
-from docindex_dagster.llm.inquiry import Inquiry, Question
+from docindex_dagster.llm.batch_requests import Inquiry, Question
 from docindex_dagster.llm.protocol import LLM
 from docindex_dagster.llm.providers import load_llm
 

@@ -12,11 +12,11 @@ from pathlib import PurePosixPath
 from docindex_dagster.callgraph.table import Extracted, reference_rows
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.names import extracted
 from docindex_dagster.chunking.packing import chunk_lines, without_long_ends
+from docindex_dagster.chunking.references import extracted
 from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
-from docindex_dagster.core.garbage import gc_disabled
+from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.tokenizer import count_tokens

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from docindex_dagster.core.platforms import refusal
-from docindex_dagster.core.printable import in_line, shortened
+from docindex_dagster.core.safe_text import in_line, shortened
 from docindex_dagster.core.urls import is_url
 
 INTERRUPTED = 130  # what shells give a command that Ctrl-C ended

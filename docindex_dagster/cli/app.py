@@ -18,9 +18,9 @@ import typer
 from typer.core import TyperGroup
 
 from docindex_dagster import __version__
-from docindex_dagster.cli import completion, project
+from docindex_dagster.cli import completion, selected_project
 from docindex_dagster.core.errors import DocindexError, QueryError, is_debugging, start_debugging
-from docindex_dagster.core.printable import shortened, visible
+from docindex_dagster.core.safe_text import shortened, visible
 from docindex_dagster.core.trust import VARIABLE
 from docindex_dagster.render import console
 
@@ -204,7 +204,7 @@ def _options(
     """One fresh, searchable index of the code and documentation that a team works with."""
     if trust:
         os.environ[VARIABLE] = "1"
-    project.begin(project_)
+    selected_project.begin(project_)
     if version:
         console.out.print(__version__)
         raise typer.Exit

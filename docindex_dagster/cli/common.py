@@ -16,7 +16,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.render import console
 from docindex_dagster.sources.paths import check_way, normal
@@ -123,17 +123,17 @@ def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
         SourceError: the home folder, or one around it, without `yes` and a terminal to ask on.
         Exit: the user does not want it.
     """
-    from docindex_dagster.sources import precautions
+    from docindex_dagster.sources import folder_checks
 
     folder = normal(place)
     if not folder.is_dir():
         return
     check_size(folder, yes=yes)
-    if shared := precautions.overlapping(settings, folder):
+    if shared := folder_checks.overlapping(settings, folder):
         sources = " and ".join(f"{source.key} ({source.path})" for source in shared)
         _ask(f"{folder} overlaps {sources}: what lies in both is found twice", yes=yes)
-    if precautions.is_without_files(settings, folder):
-        _ask(f"nothing in {folder} would be indexed: {precautions.WHAT_COUNTS}", yes=yes)
+    if folder_checks.is_without_files(settings, folder):
+        _ask(f"nothing in {folder} would be indexed: {folder_checks.WHAT_COUNTS}", yes=yes)
 
 
 def check_size(folder: Path, *, yes: bool) -> None:
@@ -143,9 +143,9 @@ def check_size(folder: Path, *, yes: bool) -> None:
         SourceError: without `yes` and a terminal to ask on.
         Exit: the user does not want it.
     """
-    from docindex_dagster.sources import precautions
+    from docindex_dagster.sources import folder_checks
 
-    if yes or not precautions.holds_home(folder):
+    if yes or not folder_checks.holds_home(folder):
         return
     what = "is your home folder" if folder.resolve() == Path.home().resolve() else "holds your home folder"
     if not _is_terminal():

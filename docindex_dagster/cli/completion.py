@@ -12,7 +12,7 @@ _PLAIN = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)
 
 def sources(incomplete: str) -> list[str]:
     """The keys of declared sources, or their names, that begin so."""
-    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.sources import registry
 
     with suppress(DocindexError, OSError):  # a shell shows no errors
@@ -24,7 +24,7 @@ def sources(incomplete: str) -> list[str]:
 
 def languages(incomplete: str) -> list[str]:
     """The languages of files that are indexed."""
-    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.core.layout import Layout
     from docindex_dagster.stores.generation import read_generation
 
@@ -53,7 +53,7 @@ def projects(incomplete: str) -> list[str]:
 
 def domains(incomplete: str) -> list[str]:
     """The keys of the domains of memory that there are."""
-    from docindex_dagster.cli.project import load_project
+    from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.core.layout import Layout
     from docindex_dagster.memory import domains as known
 

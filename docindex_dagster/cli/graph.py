@@ -18,19 +18,19 @@ from docindex_dagster import __version__
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, Sources, output_file, utf8, view_of
 from docindex_dagster.cli.options import request_options
-from docindex_dagster.cli.project import load_project
+from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ScipError, SettingsError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import command, in_line
+from docindex_dagster.core.safe_text import command, in_line
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph import analysis
-from docindex_dagster.graph.ask import Step, without_repeats
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import SYMBOL_MARK, one
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
+from docindex_dagster.graph.queries import Step, without_repeats
 from docindex_dagster.operations.graph import GraphRequest, Question, resolve_node
 from docindex_dagster.operations.graph import graph as ask
 from docindex_dagster.operations.view import View

@@ -54,12 +54,12 @@ def main() -> None:
 
 
 def _indexed(settings: Settings, writer: Writer) -> dict[str, Any]:
-    from docindex_dagster.cli import launch
+    from docindex_dagster.cli import dagster_runs
     from docindex_dagster.status.summary import summary_of
     from docindex_dagster.stores import link_files, maintenance
 
     run, started = writer.run, time.monotonic()
-    outcome = launch.index(settings, run.source, mode=run.mode, only=run.only, launched_by="serve", begun=writer)
+    outcome = dagster_runs.index(settings, run.source, mode=run.mode, only=run.only, launched_by="serve", begun=writer)
     if settings.storage.url is None:
         try:
             link_files.bring_up_to_date(Layout(settings.home))
@@ -71,15 +71,15 @@ def _indexed(settings: Settings, writer: Writer) -> dict[str, Any]:
 
 def _removed(settings: Settings, run: Run) -> dict[str, Any]:
     """Take the source out of the index, Dagster and docindex.toml, as `docindex source remove` does."""
-    from docindex_dagster.cli import launch
+    from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.sources import undeclare
     from docindex_dagster.runner.runs import RunOutcome
-    from docindex_dagster.sources import edit
+    from docindex_dagster.sources import config_edits
     from docindex_dagster.status.summary import end_of
 
     started = time.monotonic()
-    edit.check_removable(settings.root, run.source)
-    failures = launch.remove(settings, run.source, launched_by="serve")
+    config_edits.check_removable(settings.root, run.source)
+    failures = dagster_runs.remove(settings, run.source, launched_by="serve")
     was_declared = not failures and undeclare(settings, run.source)
     return {
         **end_of(run.source, RunOutcome(run.run_id, not failures, failures=failures)),

@@ -11,9 +11,9 @@ from rich.text import Text
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, output_file, utf8
 from docindex_dagster.cli.options import request_options
-from docindex_dagster.cli.project import load_project
+from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.operations.memory import RecallRequest
 from docindex_dagster.render import console
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from docindex_dagster.memory.anchors import Anchored
     from docindex_dagster.memory.memory import Memory
     from docindex_dagster.memory.results import DomainStatus, Folding, Ingested, Recalled, Receipt, Remembered
-    from docindex_dagster.search.live import Live
+    from docindex_dagster.search.live_index import Live
 
 
 app = typer.Typer(
@@ -51,7 +51,7 @@ def _opened(domain: str | None, *others: str, is_new: bool = False) -> "Memory":
         DomainError: it is none, or is not there.
     """
     from docindex_dagster.memory.memory import Memory
-    from docindex_dagster.search.live import Live
+    from docindex_dagster.search.live_index import Live
 
     settings = load_project()
     if not is_new:

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json, TopK, view_of
-from docindex_dagster.cli.project import load_project
+from docindex_dagster.cli.selected_project import load_project
 from docindex_dagster.core.signatures import of_fields, with_parameters
 from docindex_dagster.operations.listing import Listing
 from docindex_dagster.render import console

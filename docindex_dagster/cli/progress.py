@@ -16,7 +16,7 @@ from rich.table import Column
 from docindex_dagster.cli import INTERRUPTED, READY
 from docindex_dagster.core import events
 from docindex_dagster.core.locks import Step
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.render.console import count, err, warning
 
 _INTERVAL_S = 5.0  # between two lines of a log that say how far a stage is

@@ -5,15 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from docindex_dagster.cli import completion, pruning
+from docindex_dagster.cli import completion, prune
 from docindex_dagster.cli.common import Json
-from docindex_dagster.cli.project import chosen, load_settings
+from docindex_dagster.cli.selected_project import chosen, load_settings
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings, is_parent_of_libraries
 from docindex_dagster.render import console
-from docindex_dagster.sources import edit, registry, withdrawn
+from docindex_dagster.sources import config_edits, registry, removed_sources
 
 app = typer.Typer(help="Which folders and repositories are indexed.", no_args_is_help=True)
 
@@ -39,7 +39,7 @@ def source_add(
 ) -> None:
     """Declare a source in docindex.toml (made where there is none)."""
     values = {"name": name, "submodules": submodules or None, "include": include, "exclude": exclude}
-    for key in edit.declare(chosen(by_url=False).root, path, kind, branch, **values):
+    for key in config_edits.declare(chosen(by_url=False).root, path, kind, branch, **values):
         console.out.print(f"added {key}; index it with {command('docindex', 'index', key)}")
 
 
@@ -70,7 +70,7 @@ def source_remove(
         was_declared = remove(settings, key)
         console.out.print(f"removed {key}" + ("" if was_declared else " (it was not in docindex.toml)"))
     if erase:
-        pruning.erase(settings)
+        prune.erase(settings)
     else:
         console.err.print(_TRACES)
 
@@ -81,15 +81,15 @@ def remove(settings: Settings, key: str) -> bool:
     Raises:
         SourceError: it is declared together with others.
     """
-    edit.check_removable(settings.root, key)
+    config_edits.check_removable(settings.root, key)
     _withdraw(settings, [key])
     return undeclare(settings, key)
 
 
 def undeclare(settings: Settings, key: str) -> bool:
     """Take a source that has left the index out of docindex.toml; False where that did not declare it."""
-    was_declared = edit.remove(settings.root, key)
-    withdrawn.forget(Layout(settings.home), key)  # the removal noted it, since the source was declared then
+    was_declared = config_edits.remove(settings.root, key)
+    removed_sources.forget(Layout(settings.home), key)  # the removal noted it, since the source was declared then
     return was_declared
 
 
@@ -101,17 +101,17 @@ def _remove_children(settings: Settings, path: str) -> None:
         raise SourceError(f"docindex.toml declares no path = {path!r}; `docindex source list` shows the sources")
     keys = [child.key for child in registry.children(settings, parent) or ()]
     _withdraw(settings, keys)
-    edit.remove_children(settings.root, parent)
+    config_edits.remove_children(settings.root, parent)
     for key in keys:
-        withdrawn.forget(Layout(settings.home), key)
+        removed_sources.forget(Layout(settings.home), key)
     console.out.print(f"removed {path}: {', '.join(keys) or 'there was no folder in it'}")
 
 
 def _withdraw(settings: Settings, keys: list[str]) -> None:
-    from docindex_dagster.cli import launch
+    from docindex_dagster.cli import dagster_runs
 
     for key in keys:
-        failures = launch.remove(settings, key)
+        failures = dagster_runs.remove(settings, key)
         for reason in failures:
             console.failure(f"{key}: {reason}")
         if failures:
@@ -144,5 +144,5 @@ def source_use(
         raise typer.BadParameter("give a source, or --all")
     settings = load_settings()
     key = registry.find(settings, source).key if source else None
-    edit.use(settings.root, key)
+    config_edits.use(settings.root, key)
     console.out.print(f"searches look at {key or 'all sources'} by default")

@@ -8,11 +8,11 @@ from rich.text import Text
 
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json
-from docindex_dagster.cli.project import load_settings, up_to_date
+from docindex_dagster.cli.selected_project import load_settings, up_to_date
 from docindex_dagster.core import locks
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Holder
-from docindex_dagster.core.printable import command, in_line
+from docindex_dagster.core.safe_text import command, in_line
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
 from docindex_dagster.sources import registry
@@ -44,7 +44,7 @@ def status(
 
     Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
     """
-    from docindex_dagster.cli import launch
+    from docindex_dagster.cli import dagster_runs
     from docindex_dagster.operations import status as operation
     from docindex_dagster.status import overview
 
@@ -54,7 +54,7 @@ def status(
         _show_skipped(layout, registry.find(settings, skipped).key, json=json)
         return
     request = operation.StatusRequest(look_s=None if check else operation.LOOK_S)
-    found = operation.status(settings, request, launch.outcomes, console.warning)
+    found = operation.status(settings, request, dagster_runs.outcomes, console.warning)
     if json:
         console.as_json(found.rows())
     elif not found.sources:
@@ -75,7 +75,7 @@ def status(
 
 def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
     """The files that a source left out: for each rule how many, and the first of them."""
-    from docindex_dagster.sources.why import skipped_files
+    from docindex_dagster.sources.explanation import skipped_files
 
     found = skipped_files(layout, key)
     if json:

@@ -10,11 +10,10 @@ import typer
 from rich.text import Text
 
 from docindex_dagster.cli.common import Json
-from docindex_dagster.cli.project import chosen
+from docindex_dagster.cli.selected_project import chosen
 from docindex_dagster.core import trust as trusted
 from docindex_dagster.core.errors import OwnershipError, SettingsError, SourceError, first_line
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import in_line, visible
 from docindex_dagster.core.privileges import (
     ENVIRONMENT_FILE,
     INSTANCE_FILE,
@@ -22,6 +21,7 @@ from docindex_dagster.core.privileges import (
     privileges_of,
     read_limited,
 )
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.core.settings import (
     CONFIG_NAME,
     HOME_NAME,

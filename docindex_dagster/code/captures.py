@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from docindex_dagster.code.parse import query_for
+from docindex_dagster.code.parsers import query_for
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree

@@ -34,7 +34,6 @@ from docindex_dagster.core import confinement, plugins, trust
 from docindex_dagster.core.errors import LinkError, OwnershipError, SettingsError, first_line
 from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import (
     LIBRARY_PLACEHOLDER,
     Privileged,
@@ -43,6 +42,7 @@ from docindex_dagster.core.privileges import (
     read_limited,
     without,
 )
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.trust import Privilege, Trust, check_owner, trust_in
 from docindex_dagster.core.urls import check_url, scrub
 

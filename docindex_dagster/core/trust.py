@@ -25,7 +25,7 @@ from docindex_dagster.core.errors import OwnershipError, SettingsError
 from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 
 VARIABLE = "DOCINDEX_TRUST"
 """Trusts every project if it is 1, or those in the folders that it names, without asking or storing anything."""

@@ -24,8 +24,8 @@ import dagster as dg
 from pydantic import SecretStr
 
 from docindex_dagster.core.errors import AlertError, ObjectStoreError, StoreError
-from docindex_dagster.core.printable import command
 from docindex_dagster.core.retry import Retry
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.defs import catalog_asset, outcomes, shared

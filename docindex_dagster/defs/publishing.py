@@ -36,9 +36,9 @@ from docindex_dagster.objects import prepared, shared_stores
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.shared_stores import SharedStores
-from docindex_dagster.pipeline.current import state_of_tables
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stages import stages
+from docindex_dagster.pipeline.up_to_date import state_of_tables
 from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.sources import registry

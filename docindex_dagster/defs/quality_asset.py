@@ -16,7 +16,7 @@ from docindex_dagster.defs.outcomes import as_dagster_failure
 from docindex_dagster.defs.resources import Project
 
 if TYPE_CHECKING:
-    from docindex_dagster.evaluation.nights import Change, Night
+    from docindex_dagster.evaluation.nightly_results import Change, Night
     from docindex_dagster.evaluation.report import Figures, Report
 
 QUALITY = dg.AssetKey("retrieval_quality")
@@ -52,7 +52,7 @@ def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> It
 
     The job `evaluate_retrieval` makes it each night. See docs/evaluation.md, “Each night”.
     """
-    from docindex_dagster.evaluation.nights import evaluate_night
+    from docindex_dagster.evaluation.nightly_results import evaluate_night
 
     started = time.perf_counter()
     settings = project.read_settings()
@@ -67,9 +67,9 @@ def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> It
 
 
 def _version(night: "Night") -> str:
-    from docindex_dagster.evaluation import nights
+    from docindex_dagster.evaluation import nightly_results
 
-    scores = ((nights.identity(answer.question), repr(answer.scores)) for answer in night.answers)
+    scores = ((nightly_results.identity(answer.question), repr(answer.scores)) for answer in night.answers)
     return digest_parts(*(part for pair in scores for part in pair))
 
 

@@ -9,7 +9,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import Locks
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.defs.tags import WITHDRAWN_NAME
-from docindex_dagster.sources import withdrawn
+from docindex_dagster.sources import removed_sources
 
 
 def locks_of(instance: dg.DagsterInstance | None, settings: Settings) -> Locks | None:
@@ -34,24 +34,24 @@ def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
 
     found = shared_stores.known_published(settings)
     layout, taken_out = Layout(found.home), taken_out_of(instance, settings)
-    for key in taken_out - withdrawn.all_of(layout):
-        withdrawn.note(layout, key)
-    for key in withdrawn.all_of(layout) - taken_out:
-        withdrawn.forget(layout, key)
+    for key in taken_out - removed_sources.all_of(layout):
+        removed_sources.note(layout, key)
+    for key in removed_sources.all_of(layout) - taken_out:
+        removed_sources.forget(layout, key)
     return found
 
 
 def taken_out_of(instance: dg.DagsterInstance, settings: Settings) -> set[str]:
     """The keys of the sources that were taken out of the index while they are declared."""
     if settings.storage.url is None:
-        return withdrawn.all_of(Layout(settings.home))
+        return removed_sources.all_of(Layout(settings.home))
     return set(instance.get_dynamic_partitions(WITHDRAWN_NAME))
 
 
 def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Remember that a source was taken out."""
     if settings.storage.url is None:
-        withdrawn.note(Layout(settings.home), key)
+        removed_sources.note(Layout(settings.home), key)
     else:
         instance.add_dynamic_partitions(WITHDRAWN_NAME, [key])
 
@@ -59,6 +59,6 @@ def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -
 def forget_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
     """Treat a source like any other again."""
     if settings.storage.url is None:
-        withdrawn.forget(Layout(settings.home), key)
+        removed_sources.forget(Layout(settings.home), key)
     else:
         instance.delete_dynamic_partition(WITHDRAWN_NAME, key)

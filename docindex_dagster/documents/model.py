@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple
 
-from docindex_dagster.core.printable import fence_around
+from docindex_dagster.core.safe_text import fence_around
 
 BlockKind = Literal["front_matter", "heading", "term", "prose", "item", "code", "table"]
 PointerKind = Literal["link", "ref", "anchor", "label"]

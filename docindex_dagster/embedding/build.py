@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from docindex_dagster.chunking.embed_text import COLUMNS as TEXT_COLUMNS
-from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.embedding_text import COLUMNS as TEXT_COLUMNS
+from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.core.errors import EmbeddingError, PartialEmbeddingError, VerificationError
 from docindex_dagster.core.events import Progress, emit
 from docindex_dagster.core.schemas import embeddings_schema

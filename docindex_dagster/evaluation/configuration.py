@@ -29,8 +29,8 @@ from pydantic import BaseModel, ValidationError
 
 from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import command
 from docindex_dagster.core.privileges import privileged_paths
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings, is_inside, own_home
 from docindex_dagster.core.trust import trust_in
 from docindex_dagster.search.model import RETRIEVING, Mode

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from docindex_dagster.core.errors import QuestionError
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation.questions import IndexedFile, Origin, Question, Target, most_common
 from docindex_dagster.sources import registry

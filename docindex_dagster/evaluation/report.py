@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from docindex_dagster.evaluation.asking import Answer
 from docindex_dagster.evaluation.metrics import NAMES, Interval, intervals
 from docindex_dagster.evaluation.questions import random_number
+from docindex_dagster.evaluation.retrieval_runs import Answer
 
 ALL = "all"
 

@@ -10,11 +10,11 @@ from docindex_dagster.core.errors import QuestionError, SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.evaluation import COMMITS, QUESTIONS, history
-from docindex_dagster.evaluation.asking import ask
 from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.question_file import read_questions
 from docindex_dagster.evaluation.questions import Question, indexed_files, sample
 from docindex_dagster.evaluation.report import Comparison, Report, compare, report
+from docindex_dagster.evaluation.retrieval_runs import ask
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.graph.links import Numbers
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
 from docindex_dagster.graph.source_graph import EXTERNAL, UNRESOLVED
 
 if TYPE_CHECKING:

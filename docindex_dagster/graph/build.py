@@ -33,16 +33,16 @@ from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.code.languages import HOSTS, holds_symbols
 from docindex_dagster.core.errors import first_line
 from docindex_dagster.core.events import ignore, reporter
-from docindex_dagster.core.garbage import gc_disabled
+from docindex_dagster.core.garbage_collection import gc_disabled
 from docindex_dagster.core.schemas import COMMIT
 from docindex_dagster.core.tables import joined_by_path, replaced
 from docindex_dagster.graph.concepts.extractor import Found
 from docindex_dagster.graph.concepts.findings import NOTHING, Findings, concept_edges
+from docindex_dagster.graph.document_text import anchors, read_document, section_edges
 from docindex_dagster.graph.documents import DOCUMENT, document_edges
 from docindex_dagster.graph.failures import CUT_AS_TEXT, OTHER_LANGUAGE
 from docindex_dagster.graph.file_edges import FileEdges
-from docindex_dagster.graph.known_files import KnownFiles, Offered, RecentUnits, news_of
-from docindex_dagster.graph.prose import anchors, read_document, section_edges
+from docindex_dagster.graph.reuse import KnownFiles, Offered, RecentUnits, news_of
 from docindex_dagster.graph.source_graph import (
     UNREADABLE,
     Graph,

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.urls import scrub
 from docindex_dagster.documents.model import PlacedPointer, words
-from docindex_dagster.graph.prose import ReadChunk
+from docindex_dagster.graph.document_text import ReadChunk
 from docindex_dagster.graph.source_graph import EXTERNAL, LINK, MENTION, Triple
 
 DOCUMENT = "doc"

@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.core.printable import escaped, escaped_in_xml, in_line
+from docindex_dagster.core.safe_text import escaped, escaped_in_xml, in_line
 from docindex_dagster.graph.analysis import as_networkx
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
 
 _MOST_IN_A_PICTURE = 400  # edges: Mermaid draws no more
 

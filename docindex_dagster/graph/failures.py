@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from docindex_dagster.core.printable import with_reasons
+from docindex_dagster.core.safe_text import with_reasons
 
 OTHER_LANGUAGE, CUT_AS_TEXT = "in languages whose calls are not read", "cut as text"
 """Why the calls in a file are not known."""

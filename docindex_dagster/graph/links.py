@@ -18,7 +18,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.graph.source_graph import CONCEPT
 
 if TYPE_CHECKING:
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
 
 # How much each edge binds. Where something stands, and what a file imports, is in none: as benchmarks/quality shows,
 # what is in one file is better known from the file, and these edges drown the others.

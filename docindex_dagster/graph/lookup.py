@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.references import without_arguments
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
 
 SYMBOL_MARK = "::"
 LAST = re.compile(r"[.:/\\]")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from docindex_dagster.core.errors import LLMError, LLMKeyError
-from docindex_dagster.core.printable import well_formed_json
+from docindex_dagster.core.safe_text import well_formed_json
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Message, Stream, Tool
 from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint, checked, streamed, unset

@@ -18,16 +18,16 @@ from docindex_dagster.core.errors import AccessError, DamagedStoreError, SourceE
 from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.graph.ask import Step, without_repeats
-from docindex_dagster.graph.ask import impact as impact_of
 from docindex_dagster.graph.documents import is_plain, may_be_name
 from docindex_dagster.graph.lookup import SYMBOL_MARK
+from docindex_dagster.graph.queries import Step, without_repeats
+from docindex_dagster.graph.queries import impact as impact_of
 from docindex_dagster.memory import indexed_code
 from docindex_dagster.memory.indexed_code import Definition, File, without_branches
 from docindex_dagster.memory.message import Anchor
-from docindex_dagster.search.ask import Request, hits_of
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.model import Hit
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.classify import classify_name
 from docindex_dagster.sources.model import Source

@@ -16,9 +16,9 @@ from docindex_dagster.chunking.documents import chunk_messages
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.graph.concepts.extractor import Extractor, Found, Passage
 from docindex_dagster.graph.concepts.findings import concept_edges, find_concepts
+from docindex_dagster.graph.document_text import ReadChunk, read_prose
 from docindex_dagster.graph.documents import document_edges
 from docindex_dagster.graph.extraction import GraphPlan
-from docindex_dagster.graph.prose import ReadChunk, read_prose
 from docindex_dagster.graph.source_graph import CONCEPT, Graph, Triple, triple_table
 from docindex_dagster.memory.chunks import chunk_rows, path_of
 from docindex_dagster.memory.message import Message, compose

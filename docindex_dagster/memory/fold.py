@@ -34,8 +34,8 @@ from docindex_dagster.core.files import replacing, stamp, sync
 from docindex_dagster.core.hashing import digest, digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import command
 from docindex_dagster.core.residue import Erased, batches_of, strings
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.build import build_embeddings
@@ -47,7 +47,14 @@ from docindex_dagster.graph.source_graph import CONCEPT
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.chunks import all_rows, keep_rows
 from docindex_dagster.memory.concepts import with_fallback, with_follows
-from docindex_dagster.memory.folded import Folded, offsets_of, oldest_of, read_folded, remove_unused, write_folded
+from docindex_dagster.memory.folded_messages import (
+    Folded,
+    offsets_of,
+    oldest_of,
+    read_folded,
+    remove_unused,
+    write_folded,
+)
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Entry, Message, Offsets, Tombstone, Written, contents, oldest
 from docindex_dagster.memory.results import Folding, Receipt

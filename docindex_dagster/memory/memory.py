@@ -28,10 +28,10 @@ from docindex_dagster.memory.chunks import drafts_of
 from docindex_dagster.memory.concepts import FirstStage
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import Anchor, Forgettable, Message, Tombstone, Written, compose
+from docindex_dagster.memory.message_index import Overlay, Searcher, asking
 from docindex_dagster.memory.ranking import Utterance
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered
-from docindex_dagster.memory.searching import Overlay, Searcher, asking
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.model import Scored
 
 _MICROSECONDS = 1_000_000  # of a second

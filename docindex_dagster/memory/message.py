@@ -11,7 +11,7 @@ import orjson
 
 from docindex_dagster.core.errors import MessageError
 from docindex_dagster.core.hashing import digest_parts
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 
 Role = Literal["user", "assistant", "system", "tool", "unknown"]
 Forgettable = Literal["message", "session", "domain"]

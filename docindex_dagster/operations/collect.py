@@ -3,12 +3,12 @@
 from pydantic import Field
 
 from docindex_dagster.core.errors import CollectingOffError
-from docindex_dagster.core.printable import well_formed
-from docindex_dagster.evaluation.collected import Noted, collect, take_back, target_named
+from docindex_dagster.core.safe_text import well_formed
+from docindex_dagster.evaluation.collected_questions import Noted, collect, take_back, target_named
 from docindex_dagster.evaluation.question_file import LONGEST
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.operations.fields import Name, Place, Request, Text
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.lookup import readings_of
 from docindex_dagster.search.scope import keys_of
 from docindex_dagster.stores.reader import Reader

@@ -17,8 +17,8 @@ def context(view: View, request: ContextRequest) -> Context:
     """Return passages in reading order, without duplicates.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.ask.context_of`.
+        DocindexError: as `Where.filters` and `search.service.context_of`.
     """
-    from docindex_dagster.search import ask
+    from docindex_dagster.search import service
 
-    return ask.context_of(view.settings, view.reader, request.resolve(view, 0), request.tokens, view.warn)
+    return service.context_of(view.settings, view.reader, request.resolve(view, 0), request.tokens, view.warn)

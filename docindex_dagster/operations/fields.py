@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WrapValidator
 
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.core.printable import in_line, shortened, well_formed
+from docindex_dagster.core.safe_text import in_line, shortened, well_formed
 
 LONGEST_QUERY = 20_000  # characters
 LONGEST_NAME = 4096  # characters: no path is longer

@@ -5,10 +5,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from docindex_dagster.core.printable import well_formed
-from docindex_dagster.graph import ask
-from docindex_dagster.graph.ask import Step
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.core.safe_text import well_formed
+from docindex_dagster.graph import queries
+from docindex_dagster.graph.open_graph import OpenGraph
+from docindex_dagster.graph.queries import Step
 from docindex_dagster.operations.fields import Names, RawText, Request, Sources
 from docindex_dagster.operations.view import View
 from docindex_dagster.search.lookup import node_name
@@ -62,8 +62,8 @@ def graph(view: View, question: Question, request: GraphRequest) -> GraphAnswer:
     """
     opened = view.graph(request.sources)
     symbol, to = (resolve_node(view, opened, end) if end else "" for end in (request.symbol, request.to))
-    steps = ask.answer(opened, question, symbol, to, request.depth, predicates=request.edges or None)
-    return GraphAnswer(steps, ask.unanswered(opened, question, symbol, to, steps), opened.unlinked_files, opened)
+    steps = queries.answer(opened, question, symbol, to, request.depth, predicates=request.edges or None)
+    return GraphAnswer(steps, queries.unanswered(opened, question, symbol, to, steps), opened.unlinked_files, opened)
 
 
 def resolve_node(view: View, opened: OpenGraph, typed: str) -> str:

@@ -10,7 +10,7 @@ from docindex_dagster.operations.view import View
 from docindex_dagster.search.model import RETRIEVING, Granularity, GranularityName, Hit, Mode, ModeName, SourceType
 
 if TYPE_CHECKING:
-    from docindex_dagster.search import ask
+    from docindex_dagster.search import service
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.search.matches import Matches
 
@@ -71,16 +71,16 @@ class SearchRequest(Where):
         """Whether matches are listed instead of ranked results."""
         return Mode(self.mode) not in RETRIEVING and self.granularity == "chunk" and not self.rerank
 
-    def resolve(self, view: View, top_k: int) -> "ask.Request":
+    def resolve(self, view: View, top_k: int) -> "service.Request":
         """Return the request with filters for the stores.
 
         Raises:
             DocindexError: as `Where.filters`.
         """
-        from docindex_dagster.search import ask
+        from docindex_dagster.search import service
 
         mode, granularity = Mode(self.mode), Granularity(self.granularity)
-        return ask.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank)
+        return service.Request(self.query, mode, granularity, top_k, self.filters(view), self.rerank)
 
 
 class MatchesRequest(Where):
@@ -96,20 +96,20 @@ def search(view: View, request: SearchRequest, top_k: int) -> list[Hit]:
     """Return hits, best first.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.ask.hits_of`.
+        DocindexError: as `Where.filters` and `search.service.hits_of`.
     """
-    from docindex_dagster.search import ask
+    from docindex_dagster.search import service
 
-    return ask.hits_of(view.settings, view.reader, request.resolve(view, top_k), view.warn)
+    return service.hits_of(view.settings, view.reader, request.resolve(view, top_k), view.warn)
 
 
 def matches(view: View, request: MatchesRequest | SearchRequest, limit: int) -> "Matches":
     """Return the first `limit` matches in order of source, path and line, and their total; 0 for all.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.ask.matches_of`.
+        DocindexError: as `Where.filters` and `search.service.matches_of`.
     """
-    from docindex_dagster.search import ask
+    from docindex_dagster.search import service
 
-    wanted = ask.Request(request.query, Mode(request.mode), top_k=limit, filters=request.filters(view))
-    return ask.matches_of(view.settings, view.reader, wanted, view.warn)
+    wanted = service.Request(request.query, Mode(request.mode), top_k=limit, filters=request.filters(view))
+    return service.matches_of(view.settings, view.reader, wanted, view.warn)

@@ -20,12 +20,12 @@ def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
     """Return hits, nearest first; scores are cosines, -1 to 1.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.ask.similar_to`.
+        DocindexError: as `Where.filters` and `search.service.similar_to`.
     """
-    from docindex_dagster.search import ask
+    from docindex_dagster.search import service
 
-    wanted = ask.Request(request.place, top_k=top_k, filters=request.filters(view))
-    return ask.similar_to(
+    wanted = service.Request(request.place, top_k=top_k, filters=request.filters(view))
+    return service.similar_to(
         view.settings, view.reader, view.readings(request.place), wanted, view.warn, same_file=request.same_file
     )
 

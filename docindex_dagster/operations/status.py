@@ -137,7 +137,7 @@ def _on_disk(declared: Mapping[str, Source], statuses: Iterable[SourceState]) ->
 
 def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
     """Whether the files of sources are those of the index, for as many as the budget allows; None: unknown."""
-    from docindex_dagster.pipeline.current import is_current  # it loads what runs need
+    from docindex_dagster.pipeline.up_to_date import is_current  # it loads what runs need
 
     started = time.monotonic()
     found: dict[str, bool | None] = {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from docindex_dagster.core.references import Reference
     from docindex_dagster.core.settings import Settings
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
     from docindex_dagster.sources.model import Source
     from docindex_dagster.stores.reader import Reader
 

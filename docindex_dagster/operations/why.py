@@ -18,9 +18,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.operations.fields import RawText, Request
 from docindex_dagster.search.lookup import look_up, readings_of
 from docindex_dagster.sources import registry
+from docindex_dagster.sources.explanation import Explanation
+from docindex_dagster.sources.explanation import why as explanation_of
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.why import Explanation
-from docindex_dagster.sources.why import why as explanation_of
 from docindex_dagster.stores.reader import Reader, open_reader
 
 

@@ -14,7 +14,7 @@ from docindex_dagster.callgraph.table import REFERENCES, REFERENCES_VERSION, as_
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION, ChunkInputs, gather, references_fingerprint
 from docindex_dagster.chunking.summaries import SummaryCounts
-from docindex_dagster.chunking.verify import CHUNK_RULES, are_many, fallbacks, left_out_warning, phrase, warning
+from docindex_dagster.chunking.table_rules import CHUNK_RULES, are_many, fallbacks, left_out_warning, phrase, warning
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT

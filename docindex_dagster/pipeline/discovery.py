@@ -18,9 +18,9 @@ from docindex_dagster.pipeline.stage import (
 )
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.commits import HISTORY_VERSION, read_history
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.history import RepositoryFigures
-from docindex_dagster.sources.memory import head_of
+from docindex_dagster.sources.previous_listing import head_of
 
 _NAME = "discovered_files"
 _STORAGE = table_storage(_NAME)

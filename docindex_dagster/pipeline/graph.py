@@ -7,11 +7,11 @@ from operator import attrgetter
 
 import pyarrow as pa
 
-from docindex_dagster.core import child
+from docindex_dagster.core import child_process
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.analysis import Statistics, statistics
 from docindex_dagster.graph.extraction import Extraction
-from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.open_graph import open_graphs
 from docindex_dagster.graph.scip import table
 from docindex_dagster.graph.source_graph import GRAPH_RULES, GRAPH_VERSION, NODES_TABLE, TRIPLES_TABLE, Graph
 from docindex_dagster.pipeline.source_run import SourceRun
@@ -66,7 +66,9 @@ def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table,
     sent = chunks if plan.precise else without_code(chunks)
     work = partial(extraction.extract, run.layout, run.key, sent, references, plan=plan, previous=before)
     try:
-        return _Counted.of(child.result_of(work))  # counted here: it takes memory, and the other process has ended
+        return _Counted.of(
+            child_process.result_of(work)
+        )  # counted here: it takes memory, and the other process has ended
     except ChildProcessError as error:
         run.notice(f"the graph is extracted once more: {error}")
         return _extracted(run, chunks, references, before)

@@ -15,7 +15,7 @@ from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import provisional
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import CheckResult, Inputs, Outcome, Product, Report, Stage, well_known
-from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.sources.previous_listing import HEAD
 from docindex_dagster.stores import tantivy_index
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import SCHEMA_VERSION

@@ -18,7 +18,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from docindex_dagster.core.printable import escaped, in_line, shortened, visible
+from docindex_dagster.core.safe_text import escaped, in_line, shortened, visible
 from docindex_dagster.documents.model import page_anchor, page_at, page_range
 from docindex_dagster.search.model import CHANGED, Hit, Signal, Snippet, title
 

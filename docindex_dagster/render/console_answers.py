@@ -12,7 +12,7 @@ from docindex_dagster.answering.citations import CheckedCitation, Citation, Stat
 from docindex_dagster.answering.events import Answer, Event, Found, Spent, Step
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.answering.rendering import as_text
-from docindex_dagster.core.printable import in_line, shortened, visible
+from docindex_dagster.core.safe_text import in_line, shortened, visible
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED

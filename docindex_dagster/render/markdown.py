@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Any
 
-from docindex_dagster.core.printable import fence_around, in_line, visible
+from docindex_dagster.core.safe_text import fence_around, in_line, visible
 from docindex_dagster.documents.model import page_range
 from docindex_dagster.graph.analysis import statistics
-from docindex_dagster.graph.ask import Step, without_repeats
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
+from docindex_dagster.graph.queries import Step, without_repeats
 from docindex_dagster.operations.show import ShownChunk
 from docindex_dagster.render import budget
 from docindex_dagster.search.context import Context, nothing_in

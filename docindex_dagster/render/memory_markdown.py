@@ -7,7 +7,7 @@ of each line.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.memory.anchors import Anchored
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, Recalled, Remembered

@@ -14,7 +14,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
-from docindex_dagster.objects import garbage, prepared
+from docindex_dagster.objects import garbage_collection, prepared
 from docindex_dagster.objects.prepared import Prepared
 from docindex_dagster.objects.shared_stores import SharedStores
 from docindex_dagster.pipeline.publication import STORES
@@ -85,7 +85,7 @@ def publish_prepared(
         yield from pending()
     if maintenance.maintain(stores.layout, publishing=nullcontext()):  # the lock is held
         stores.push()
-    garbage.collect_if_due(stores.bucket)
+    garbage_collection.collect_if_due(stores.bucket)
 
 
 def _publish_pending(

@@ -22,15 +22,15 @@ from docindex_dagster.core.errors import DocindexError, SettingsError, Verificat
 from docindex_dagster.core.events import Searchable, Waiting, emit
 from docindex_dagster.core.events import stage as timed
 from docindex_dagster.core.files import reporting_full_disk
-from docindex_dagster.core.garbage import give_back
+from docindex_dagster.core.garbage_collection import give_back
 from docindex_dagster.core.locks import exclusive, step_noted
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder, load_model
-from docindex_dagster.pipeline.current import unchanged
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Outcome, Stage
 from docindex_dagster.pipeline.stages import by_name, stages
+from docindex_dagster.pipeline.up_to_date import unchanged
 from docindex_dagster.runner.entries import StageEntry
 from docindex_dagster.runner.journal import Report
 from docindex_dagster.sources.model import Source

@@ -21,7 +21,7 @@ from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Launcher, Mode, Run, StageEntry, State
 from docindex_dagster.runner.journal import Report, Writer
 from docindex_dagster.runner.run import check_local, holding, reason_of, run_stages
-from docindex_dagster.sources import clone, registry, withdrawn
+from docindex_dagster.sources import clone, registry, removed_sources
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.publish import withdraw
@@ -78,7 +78,7 @@ def index(
         writing(settings) as layout,
         nullcontext(begun) if begun else journal.writing(layout, run) as writer,
     ):
-        withdrawn.forget(layout, key)
+        removed_sources.forget(layout, key)
 
         def report(entry: StageEntry) -> None:
             found.append(entry)
@@ -172,7 +172,7 @@ def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Ite
         drop_caches(layout, key, report)
         journal.forget(layout, key)
         if key in registry.sources(settings):
-            withdrawn.note(layout, key)  # or a sensor would add it again
+            removed_sources.note(layout, key)  # or a sensor would add it again
         yield
 
 

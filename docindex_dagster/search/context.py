@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from docindex_dagster.core.errors import DamagedStoreError
-from docindex_dagster.core.printable import fence_around, in_line
+from docindex_dagster.core.safe_text import fence_around, in_line
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.graph.links import walk

@@ -7,12 +7,12 @@ from typing import Any
 
 from docindex_dagster.core.background import beside
 from docindex_dagster.core.errors import EmbeddingError, QueryError
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.traces import span
 from docindex_dagster.embedding.protocol import Embedder, Vectors, endpoint_of
 from docindex_dagster.embedding.providers import embedder_named
 from docindex_dagster.graph.failures import sentence_unlinked
-from docindex_dagster.search import candidates, closeness, naming, scan, snippets
+from docindex_dagster.search import candidates, query_hints, relevance, snippets, text_scan
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import hit_of, rows_of
 from docindex_dagster.search.lookup import meets_any
@@ -83,7 +83,7 @@ def search(
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
         filters.check(reader.index.schema)
-        choice = naming.named(reader, query, filters) if mode in RETRIEVING else naming.Named((), query)
+        choice = query_hints.named(reader, query, filters) if mode in RETRIEVING else query_hints.Named((), query)
         vector = None
         if mode in _BY_MEANING:
             words_alone = warn if mode is Mode.HYBRID else None
@@ -104,7 +104,7 @@ def search(
                 rows = rows_of(reader, asked.found)
             found = asked.found
             if mode in RETRIEVING:
-                found = naming.one_of_each(query, asked.query.kind, found, rows)
+                found = query_hints.one_of_each(query, asked.query.kind, found, rows)
             kept = {item.chunk_id: rows[item.chunk_id] for item in found}
             best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
             is_crowded = is_by_file or len(found) < len(asked.found)
@@ -139,8 +139,8 @@ class _Asked:
 
 
 def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
-    pattern = scan.Pattern(text, is_regex=mode is Mode.REGEX)
-    matches = scan.holding(replace(pool, limit=max(pool.limit, _SCANNED)), pattern)
+    pattern = text_scan.Pattern(text, is_regex=mode is Mode.REGEX)
+    matches = text_scan.holding(replace(pool, limit=max(pool.limit, _SCANNED)), pattern)
     signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
     found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
     query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
@@ -153,7 +153,7 @@ def _has_ending(reader: Reader, ending: str) -> bool:
 
 def _retrieved(
     pool: candidates.Pool,
-    choice: naming.Named,
+    choice: query_hints.Named,
     mode: Mode,
     vector: Vectors | None,
     weights: Weights,
@@ -172,12 +172,12 @@ def _retrieved(
         shares = {"vector": 1 - weights.reached, candidates.GRAPH: weights.reached}
     fused = fuse(rankings, shares, pool.limit, weights, None if own else most)
     if own:
-        fused = naming.lifted(fused, own.values(), weights.source)[:most]
+        fused = query_hints.lifted(fused, own.values(), weights.source)[:most]
     if weights.graph and mode is not Mode.GRAPH:
         fused = candidates.lifted(pool.reader, fused, weights.graph)
     wording = Wording.of(query, pool.reader)
     cosine = rankings["vector"][0][1] if rankings.get("vector") else None
-    doubt = closeness.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
+    doubt = relevance.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
     return _Asked(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from docindex_dagster.chunking.embed_text import readable
+from docindex_dagster.chunking.embedding_text import readable
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.traces import spanned
 from docindex_dagster.documents.model import page_at

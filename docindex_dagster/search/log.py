@@ -17,7 +17,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, glob_to_regex
 from docindex_dagster.search.model import Hit
 from docindex_dagster.search.reranking.protocol import ignore_warning
-from docindex_dagster.stores.published import read_commits
+from docindex_dagster.stores.published_tables import read_commits
 from docindex_dagster.stores.reader import Reader
 
 

@@ -24,7 +24,7 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 if TYPE_CHECKING:
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
 
 _MOST_CHUNKS_A_FILE = 100_000
 _MOST_COMMITS = 10

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from docindex_dagster.documents.model import page_at
+from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
-from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.scan import LONGEST_S, Pattern, holds, pieces
+from docindex_dagster.search.text_scan import LONGEST_S, Pattern, holds, pieces
 from docindex_dagster.stores.parts import File
 
 # The text of a file of a source, by its path and the hash of its content; None where the file is not that one any more.

@@ -8,7 +8,7 @@ from pathlib import Path
 from docindex_dagster.code.symbols import SYMBOL_KINDS
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.layout import is_branch
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.documents.human_language import of_tag
 from docindex_dagster.search.filters import SPECIAL, escape_glob

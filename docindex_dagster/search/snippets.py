@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from docindex_dagster.search.model import Snippet
-from docindex_dagster.search.scan import Pattern
+from docindex_dagster.search.text_scan import Pattern
 from docindex_dagster.stores.analysis import located, stems_of
 
 _LINES = 4

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.printable import shortened, well_formed_json
+from docindex_dagster.core.safe_text import shortened, well_formed_json
 from docindex_dagster.core.traces import span
 from docindex_dagster.serving.arguments import Offer, offers_of
 from docindex_dagster.serving.memory_tools import MemoryTools

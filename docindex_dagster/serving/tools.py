@@ -9,10 +9,10 @@ from pydantic import Field
 
 from docindex_dagster import operations
 from docindex_dagster.core.errors import DocindexError
-from docindex_dagster.core.printable import in_line, shortened
+from docindex_dagster.core.safe_text import in_line, shortened
 from docindex_dagster.core.settings import untrusted
 from docindex_dagster.core.signatures import of_fields, with_parameters
-from docindex_dagster.graph.ask import BACKWARD
+from docindex_dagster.graph.queries import BACKWARD
 from docindex_dagster.operations.collect import NoteRequest, note
 from docindex_dagster.operations.context import ContextRequest
 from docindex_dagster.operations.graph import GraphRequest, Question
@@ -24,9 +24,9 @@ from docindex_dagster.operations.similar import SIMILAR
 from docindex_dagster.operations.view import View
 from docindex_dagster.operations.why import WhyRequest
 from docindex_dagster.render import budget, markdown
-from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.freshness import folders_of, notes_of_edits
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.serving.arguments import offered
 from docindex_dagster.stores.reader import Reader
 

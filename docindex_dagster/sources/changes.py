@@ -18,10 +18,10 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources import git, history
 from docindex_dagster.sources.content import Content
 from docindex_dagster.sources.history import shallow_end
-from docindex_dagster.sources.memory import FINGERPRINT, HEAD, RULES, STATE, rules_version
 from docindex_dagster.sources.mirror import checked_out
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join, name_to_path, path_to_name
+from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, STATE, rules_version
 from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, WorkTree, read_work_trees

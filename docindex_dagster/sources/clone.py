@@ -15,7 +15,7 @@ from docindex_dagster.core.files import replacing
 from docindex_dagster.core.git_folders import git_folder
 from docindex_dagster.core.layout import Layout, file_name
 from docindex_dagster.core.locks import Note, exclusive
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import git, mirror, transfer
 from docindex_dagster.sources.mirror import dispose, dispose_locks

@@ -18,9 +18,9 @@ from docindex_dagster.core.schemas import COMMITS
 from docindex_dagster.core.tables import column_version, stamp
 from docindex_dagster.sources import git, history, noise
 from docindex_dagster.sources.classify import classify_name
-from docindex_dagster.sources.memory import rules_version
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import path_to_name
+from docindex_dagster.sources.previous_listing import rules_version
 from docindex_dagster.sources.secrets import find_secrets, mask, secret_reason
 from docindex_dagster.sources.text import decode
 

@@ -20,7 +20,7 @@ from typing import IO
 
 from docindex_dagster.core.errors import NoAnswerError, NoRootError, SourceError
 from docindex_dagster.core.git_folders import OPTIONS, SETTINGS, common_folder, environment, git_folder, text_of
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import scrub
 
 _READ = 1 << 16  # bytes

@@ -17,7 +17,7 @@ from platformdirs import user_config_path
 from docindex_dagster.core.errors import OwnershipError, SourceError
 from docindex_dagster.core.files import replacing
 from docindex_dagster.core.locks import exclusive
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, find_root, load_settings
 from docindex_dagster.core.trust import Privilege, trust_in
 from docindex_dagster.core.urls import place_of

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.git_folders import common_folder, earlier_work_tree
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings, SourceSettings
 from docindex_dagster.core.urls import local_path, repository_name
 from docindex_dagster.sources import noise

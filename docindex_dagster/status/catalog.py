@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from docindex_dagster.chunking.verify import are_many, phrase
+from docindex_dagster.chunking.table_rules import are_many, phrase
 from docindex_dagster.core import tables
 from docindex_dagster.core.files import replacing, stamp
 from docindex_dagster.core.hashing import digest

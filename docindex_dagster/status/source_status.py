@@ -10,10 +10,10 @@ from enum import StrEnum
 from typing import Literal
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.providers import load_embedder
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status.catalog import CatalogEntry, is_degraded, lacks
 from docindex_dagster.stores import takeover
@@ -124,7 +124,7 @@ def of_all(
     """
     oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
     declared = registry.sources(settings) if declared is None else declared
-    taken_out = withdrawn.all_of(Layout(settings.home))
+    taken_out = removed_sources.all_of(Layout(settings.home))
     waiting = waiting_for_takeover(Layout(settings.home))
     indexed = {entry.source: entry for entry in entries}
     found = []

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from docindex_dagster.pipeline.current import Settled
+    from docindex_dagster.pipeline.up_to_date import Settled
 
 
 def end_of(key: str, outcome: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.graph.extraction import Extraction
 from docindex_dagster.graph.links import links
 from docindex_dagster.graph.source_graph import stray_edges
-from docindex_dagster.stores import clean_up, graph_files, lance_table, link_files, row_files, takeover, tantivy_index
+from docindex_dagster.stores import cleanup, graph_files, lance_table, link_files, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import (
@@ -200,5 +200,5 @@ def roll_back(layout: Layout) -> Generation:
     write_generation(layout, previous)
     if takeover.pending(layout) is None:
         takeover.drop(layout)  # it was to bring back the model that searches use again
-    clean_up.remove_old_generations(layout)
+    cleanup.remove_old_generations(layout)
     return previous

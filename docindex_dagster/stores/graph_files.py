@@ -21,7 +21,7 @@ from docindex_dagster.stores.damage import damaged
 from docindex_dagster.stores.generation import Generation, GraphFiles
 
 if TYPE_CHECKING:
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
 
 _VERSION_DIGITS = 16
 
@@ -75,7 +75,7 @@ def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Ite
     Raises:
         DamagedStoreError: a file is missing or damaged.
     """
-    from docindex_dagster.graph.opened import open_graphs
+    from docindex_dagster.graph.open_graph import open_graphs
 
     keys = list(keys)
     wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}

@@ -21,7 +21,7 @@ from docindex_dagster.core.errors import DocindexError, StoreError
 from docindex_dagster.core.files import remove_tree, reporting_full_disk, stamp, sync
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free
-from docindex_dagster.stores import clean_up, lance_table, packs, row_files, takeover
+from docindex_dagster.stores import cleanup, lance_table, packs, row_files, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.difference import disagreement
 from docindex_dagster.stores.generation import (
@@ -347,7 +347,7 @@ class _Work:
             if packed:
                 sync(packs.move(self.layout, self.layout.maintenance / _PACKS))
             self.pointer.replace(self.layout, maintained)
-            clean_up.remove_old_generations(self.layout)
+            cleanup.remove_old_generations(self.layout)
             locked_s = time.monotonic() - locked
         return Maintained(
             current.number,

@@ -23,7 +23,7 @@ from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.core.residue import BREAK, Erased, batches_of, strings
 from docindex_dagster.sources import mirror
 from docindex_dagster.sources.mirror import dispose
-from docindex_dagster.stores import clean_up, doctor, lance_table, maintenance, packs, row_files, takeover
+from docindex_dagster.stores import cleanup, doctor, lance_table, maintenance, packs, row_files, takeover
 from docindex_dagster.stores.damage import damaged, reading_stores
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
 from docindex_dagster.stores.staging import Model, Staged
@@ -82,7 +82,7 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
     if erase:
         erase_stores(layout)
     else:
-        clean_up.compact(layout, keep_previous=keep_previous)
+        cleanup.compact(layout, keep_previous=keep_previous)
     orphans = [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=True)]
     if erase and layout.erased.exists():
         busy = {orphan.path for orphan in orphans if orphan.is_busy}
@@ -195,7 +195,7 @@ def erase_stores(layout: Layout) -> None:
     if current is None:
         return
     doctor.check(layout, current)
-    clean_up.stop_maintenance(layout)
+    cleanup.stop_maintenance(layout)
     with reading_stores():
         _save_erased(layout, current)
     model = Model(current.model, 0, current.endpoint)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.chunking.inputs import was_made_from
-from docindex_dagster.chunking.verify import fallbacks
+from docindex_dagster.chunking.table_rules import fallbacks
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError, StoreError, VerificationError
 from docindex_dagster.core.events import ignore, reporter
@@ -19,7 +19,7 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT, NO_LANGUAGE
 from docindex_dagster.graph.extraction import EVERYTHING, GraphPlan
-from docindex_dagster.stores import clean_up, graph_files, lance_table, row_files, takeover, tantivy_index
+from docindex_dagster.stores import cleanup, graph_files, lance_table, row_files, takeover, tantivy_index
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.difference import Difference, disagreement
 from docindex_dagster.stores.generation import (
@@ -111,8 +111,8 @@ def publish(
     """
     rows.verify(model)
     if force:
-        clean_up.remove_unused(layout, layout.links, set())  # a copy that nobody compared
-        clean_up.stop_maintenance(layout)  # of rows that may be damaged
+        cleanup.remove_unused(layout, layout.links, set())  # a copy that nobody compared
+        cleanup.stop_maintenance(layout)  # of rows that may be damaged
     start = start_of(layout, model.name)
     try:
         found = None if force or start.is_due else _found(layout, rows, model, start, ready=ready)
@@ -121,7 +121,7 @@ def publish(
         is_candidate = start.serving is not None  # no search reads it
         if start.base is None or not (force or is_candidate):
             raise
-        clean_up.stop_maintenance(layout)  # of these very rows
+        cleanup.stop_maintenance(layout)  # of these very rows
         anew = start.anew(error.problem)
         return _publish(layout, rows, model, anew, plan=plan, force=force, ready=ready)
 
@@ -141,7 +141,7 @@ def _found(
         return None
     rows.verify_graph()
     check_generation(layout, start.base)
-    clean_up.remove_old_generations(layout)  # a run that was killed may have left some
+    cleanup.remove_old_generations(layout)  # a run that was killed may have left some
     if ready:
         ready()
     known = published if rows.extraction.is_provisional else _completed(layout, rows, model, published)
@@ -149,7 +149,7 @@ def _found(
     if generation != start.base:
         start.name_in_place(layout, generation)
     if known.graph != published.graph:
-        clean_up.remove_old_generations(layout)
+        cleanup.remove_old_generations(layout)
     problem = rows.extraction.missing
     return Publication(
         generation, known, warnings=start.warnings, graph_problem=problem, takeover=start.left(start.base)
@@ -209,7 +209,7 @@ def withdraw(layout: Layout, key: str) -> Generation | None:
     if candidate is None or not takeover.holds_all(candidate, current.with_source(key, None)):
         return _without(layout, key, current, write_generation)
     takeover.hand_in(layout, candidate, current.with_source(key, None))
-    clean_up.remove_old_generations(layout)
+    cleanup.remove_old_generations(layout)
     return candidate
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lancedb.table import LanceTable
     from tantivy import Index, Searcher
 
-    from docindex_dagster.graph.opened import OpenGraph
+    from docindex_dagster.graph.open_graph import OpenGraph
 
 # A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
 _ATTEMPTS = 5

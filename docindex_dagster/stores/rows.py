@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import VerificationError, first_line
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.schemas import CHUNKS, embeddings_schema
 from docindex_dagster.embedding.build import verify_embeddings
 from docindex_dagster.graph import extraction
 from docindex_dagster.graph.extraction import Extraction, GraphPlan
 from docindex_dagster.graph.source_graph import stray_edges
-from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.sources.previous_listing import HEAD
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.staging import Model
 

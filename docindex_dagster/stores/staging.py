@@ -10,7 +10,7 @@ from docindex_dagster.core.errors import StoreError
 from docindex_dagster.core.files import reporting_full_disk, sync_new
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.protocol import Embedder, endpoint_of
-from docindex_dagster.stores import clean_up, lance_table, takeover, tantivy_index
+from docindex_dagster.stores import cleanup, lance_table, takeover, tantivy_index
 from docindex_dagster.stores.generation import (
     Generation,
     PublishedSource,
@@ -68,7 +68,7 @@ class Staged:
             with reporting_full_disk(layout.stores):
                 yield cls._open(layout, model, base, rewritten=rewritten)
         finally:
-            clean_up.remove_old_generations(layout)
+            cleanup.remove_old_generations(layout)
 
     @classmethod
     def _open(cls, layout: Layout, model: Model, base: Generation | None, *, rewritten: bool) -> "Staged":
@@ -76,7 +76,7 @@ class Staged:
         pinned = base.table_version if base else None
         name = base.table if base else lance_table.table_name(model.name)
         table = lance_table.open_for_writing(layout, name, model.dimension, pinned)
-        folder = layout.tantivy / f"{clean_up.next_number(layout):08d}"
+        folder = layout.tantivy / f"{cleanup.next_number(layout):08d}"
         if base is not None and not rewritten:
             index = tantivy_index.clone(layout.tantivy / base.tantivy, folder)
         else:

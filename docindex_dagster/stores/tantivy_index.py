@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from docindex_dagster.chunking.embed_text import readable
+from docindex_dagster.chunking.embedding_text import readable
 from docindex_dagster.core.events import Report, ignore
 from docindex_dagster.core.files import remove_tree
 from docindex_dagster.core.schemas import CHUNKS, NO_LANGUAGE

@@ -23,8 +23,8 @@ from docindex_dagster.answering.rendering import as_html, as_text
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.providers import chat_model
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.live import Live
-from docindex_dagster.serving.toolbox import QuestionTools
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.serving.question_tools import QuestionTools
 from tests.answering.projects import live_of
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND

@@ -6,7 +6,7 @@ from pathlib import Path
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.sources import registry
 from tests.serving.http.conftest import MANUAL, TANK, git
 

@@ -27,10 +27,10 @@ from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.budget import BudgetedChat
 from docindex_dagster.llm.chat import ChatModel, Delta, Message, Tool, ToolCall, Usage
+from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.live import Live
-from docindex_dagster.search.patience import Patience
-from docindex_dagster.serving.toolbox import QuestionTools
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.serving.question_tools import QuestionTools
 from tests.answering import projects
 from tests.answering.test_prompt import fenced
 from tests.llm.chats import ALL, ANTHROPIC, OLLAMA, OPENAI, ChatServer, Reply, serving

@@ -18,7 +18,7 @@ from docindex_dagster.core.errors import LLMBrokenError, LLMBudgetError, LLMNons
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.llm.chat import ChatModel, Delta, ToolCall, Usage
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from tests.answering import projects
 from tests.cli.conftest import index_in
 from tests.llm.chats import MODEL, OPENAI, Reply, serving

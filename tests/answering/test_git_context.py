@@ -9,11 +9,11 @@ from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.search.log import CommitFilters
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
 from tests.answering import projects
 from tests.answering.hostile import HOSTILE

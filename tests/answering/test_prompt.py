@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.answering.prompt import AGENT_SYSTEM, SYSTEM, failed, found, prompt
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from tests.answering.hostile import HOSTILE
 from tests.answering.samples import passage
 

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from docindex_dagster.answering.citations import check
 from docindex_dagster.answering.rendering import as_html, as_text
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from tests.answering.hostile import HOSTILE
 from tests.answering.samples import passage
 from tests.answering.test_marks import ANSWERS

@@ -9,7 +9,7 @@ from docindex_dagster.answering.markdown import LONGEST_ROW, marks_of, parser
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.render.html.prose import rendered
-from docindex_dagster.search import patience
+from docindex_dagster.search import cancellation
 
 SIZE = 140_000
 # Forty times what an idle machine takes; in quadratic time it takes minutes.
@@ -59,5 +59,5 @@ def test_of_a_long_row_a_claim_has_the_end():
     ids=["parse", "html", "check", "prose"],
 )
 def test_work_ends_once_nobody_waits_for_it(work):
-    with patience.until(lambda: True), pytest.raises(QueryError, match="has left"):
+    with cancellation.until(lambda: True), pytest.raises(QueryError, match="has left"):
         work()

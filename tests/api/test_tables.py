@@ -10,7 +10,7 @@ from docindex_dagster import Index, QueryError, SourceError, open_index
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import CHUNKS, COMMITS, NODES, TRIPLES, embeddings_schema
-from docindex_dagster.stores import published
+from docindex_dagster.stores import published_tables
 
 NAMES = ("chunks", "embeddings", "nodes", "edges", "commits")
 SOURCES = ("git/station", "library/manual")
@@ -79,7 +79,7 @@ def test_vectors_are_an_array_in_the_order_of_the_chunks(index):
 def test_batches_are_small_and_together_all_rows(index, name, monkeypatch):
     table = getattr(index.tables(), name)
     whole = table.to_arrow()
-    monkeypatch.setattr(published, "_ROWS", 2)
+    monkeypatch.setattr(published_tables, "_ROWS", 2)
 
     batches = list(table.to_batches())
 

@@ -1,5 +1,6 @@
 """Fingerprints: equal for equal content in all processes, wherever it stands."""
 
+from docindex_dagster.callgraph.exported_symbols import fingerprint
 from docindex_dagster.callgraph.ir import (
     Argument,
     Attribute,
@@ -11,7 +12,6 @@ from docindex_dagster.callgraph.ir import (
     Name,
     TypeRef,
 )
-from docindex_dagster.callgraph.offers import fingerprint
 
 ORDER = Name("order")
 

@@ -4,7 +4,7 @@ from docindex_dagster.callgraph.ir import Definition, FileIR
 from docindex_dagster.callgraph.program import Index, Lookup, Units
 from docindex_dagster.callgraph.tabling import Table
 from docindex_dagster.callgraph.units import Chunks, Unit
-from docindex_dagster.graph.known_files import Offered
+from docindex_dagster.graph.reuse import Offered
 
 PATHS = [f"{letter}.py" for letter in "abcdef"]
 

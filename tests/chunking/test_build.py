@@ -10,11 +10,11 @@ import pytest
 from docindex_dagster.chunking import build as chunking
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
 from docindex_dagster.chunking.inputs import gather, was_made_from
-from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.chunking.table_rules import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.pipeline.stage import changes
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.conftest import chunks_of
 

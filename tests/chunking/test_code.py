@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.chunking.chunker import Draft
 from docindex_dagster.chunking.code import chunk_code
-from docindex_dagster.code.parse import ParseError
+from docindex_dagster.code.parsers import ParseError
 
 FIXTURES = {
     language: (Path(__file__).parent.parent / "fixtures" / "code" / file).read_text()

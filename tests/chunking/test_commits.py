@@ -8,15 +8,15 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.chunking.build import ChunkingResult, build_chunks
-from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.inputs import gather
-from docindex_dagster.chunking.verify import verify_chunks
+from docindex_dagster.chunking.table_rules import verify_chunks
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.schemas import CHUNKS
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.pipeline.stage import changes
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.graph.built import build_graph
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.chunking.verify import are_many, fallbacks, left_out_warning, warning
+from docindex_dagster.chunking.table_rules import are_many, fallbacks, left_out_warning, warning
 
 SLOW = "time-out: not parsed within 10 s"
 

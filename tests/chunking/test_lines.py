@@ -6,7 +6,7 @@ from docindex_dagster.chunking.build import build_chunks
 from docindex_dagster.chunking.inputs import gather
 from docindex_dagster.chunking.packing import chunk_lines
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 
 TEXTS = st.text(st.sampled_from("ab é漢😀\t\r\n\n{}"), max_size=200)

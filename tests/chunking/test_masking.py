@@ -13,7 +13,7 @@ from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.pipeline.stage import changes
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.secrets import secrets_of
 

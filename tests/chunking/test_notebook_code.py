@@ -2,8 +2,8 @@
 
 import pytest
 
-from docindex_dagster.chunking.names import code_of
-from docindex_dagster.code.embedded import Code
+from docindex_dagster.chunking.references import code_of
+from docindex_dagster.code.embedded_code import Code
 
 NOTEBOOK = """{"cells": [
  {"cell_type": "markdown", "source": ["def no(): pass"]},

@@ -8,14 +8,14 @@ import pytest
 
 from docindex_dagster.callgraph.ir import CallSite, Name
 from docindex_dagster.callgraph.table import REFERENCES, References, as_table
-from docindex_dagster.chunking import names, worker
+from docindex_dagster.chunking import references, worker
 from docindex_dagster.chunking.build import ChunkingResult, ReferencesResult, build_chunks, build_references
 from docindex_dagster.chunking.chunker import ChunkOptions, Sizes
 from docindex_dagster.chunking.inputs import gather, references_fingerprint
 from docindex_dagster.chunking.pool import chunk_in_workers
 from docindex_dagster.chunking.rows import FileJob
 from docindex_dagster.core.settings import ChunkingSettings
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.chunking.test_masking import TEXT, TOKEN
 from tests.chunking.test_pool import OPTIONS, CrashesWorker
@@ -128,7 +128,7 @@ def test_one_parse_serves_both(tmp_path, monkeypatch):
     def fail(*_: object) -> None:
         raise AssertionError("it is parsed again")
 
-    monkeypatch.setattr(names, "code_of", fail)
+    monkeypatch.setattr(references, "code_of", fail)
 
     assert worker.chunk_files([job(tmp_path, "a.py")], OPTIONS).references["problem"].to_pylist() == [None]
 
@@ -137,7 +137,7 @@ def test_an_error_costs_a_file_its_references_and_no_chunk(tmp_path, monkeypatch
     def fail(*_: object) -> None:
         raise KeyError("pump")
 
-    monkeypatch.setattr(names, "extract", fail)
+    monkeypatch.setattr(references, "extract", fail)
 
     found = worker.chunk_files([job(tmp_path, "a.py")], OPTIONS)
 

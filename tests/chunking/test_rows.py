@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.chunking.embed_text import embed_texts
+from docindex_dagster.chunking.embedding_text import embed_texts
 from docindex_dagster.chunking.rows import chunk_id, with_row_hashes
 from docindex_dagster.core.schemas import CHUNKS
 from tests.conftest import chunks_of

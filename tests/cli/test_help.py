@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli import helping
+from docindex_dagster.cli.help import _for_terminals
 from docindex_dagster.core import installation
 
 ROOT = Path(__file__).parents[2]
@@ -66,7 +66,7 @@ def test_what_is_not_there_is_an_error(run, words, message):
 def test_links_to_other_pages_say_how_to_read_them_and_examples_stay(monkeypatch):
     monkeypatch.setattr(installation, "pages", lambda: {"search": Path("search.md")})
     page = "See [modes](search.md#modes), [above](#top), [it](https://example.org).\n![A](a.png)\n    [x](search.md)"
-    assert helping._for_terminals(page) == (
+    assert _for_terminals(page) == (
         "See modes (`docindex help --page search`), above, [it](https://example.org).\n\n    [x](search.md)"
     )
 

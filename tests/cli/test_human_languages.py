@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.documents.human_language import language_of, of_tag
-from docindex_dagster.search.naming import page_of
+from docindex_dagster.search.query_hints import page_of
 from tests.cli.conftest import index_in
 
 TEXTS = {

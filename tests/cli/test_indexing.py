@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import State
-from docindex_dagster.sources import edit
+from docindex_dagster.sources import config_edits
 from docindex_dagster.stores import link_files, maintenance
 from docindex_dagster.stores.generation import read_generation
 
@@ -33,14 +33,14 @@ def test_a_folder_is_indexed_and_searched_with_two_commands(run):
 
 
 def test_a_folder_that_another_process_has_just_declared_is_indexed(run, monkeypatch):
-    editing = edit._editing
+    editing = config_edits._editing
 
     def editing_after_another(root):
-        monkeypatch.setattr(edit, "_editing", editing)
-        assert edit.declare(root, "manual") == ["library/manual"]
+        monkeypatch.setattr(config_edits, "_editing", editing)
+        assert config_edits.declare(root, "manual") == ["library/manual"]
         return editing(root)
 
-    monkeypatch.setattr(edit, "_editing", editing_after_another)
+    monkeypatch.setattr(config_edits, "_editing", editing_after_another)
 
     indexed = run("index", "manual")
 
@@ -55,7 +55,7 @@ def test_indexing_again_says_that_nothing_changed(run_indexed):
 def recorded_runs(project: Path) -> int:
     """The runs in Dagster and in the journal."""
     settings = load_settings(project)
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         return instance.get_runs_count() + len([*journal.runs(Layout(settings.home))])
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from docindex_dagster.core.settings import CONFIG_NAME, check_settings
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.first_settings import first_text
+from docindex_dagster.sources.initial_config import first_text
 from tests.privileges import as_ordinary_user
 
 SECRET = 'aws = "AKIAQ3EGRMZ7VXW5T2PL"\n'

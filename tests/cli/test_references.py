@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.tools import Tools
 from tests.cli.conftest import index_in
 

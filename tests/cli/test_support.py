@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.status.source_status import Runs
 
 _SEEN = 8  # bytes of a key that may not occur
@@ -57,7 +57,7 @@ def planted(run, tmp_path, monkeypatch):
         f"password={KEYS['a password that is a word']}, which is {KEYS['a variable']}, is wrong"
     )
     key = f"library/{KEYS['a folder']}"
-    monkeypatch.setattr(launch, "outcomes", lambda _: {key: Runs("failed", "1", None, "1", message)})
+    monkeypatch.setattr(dagster_runs, "outcomes", lambda _: {key: Runs("failed", "1", None, "1", message)})
     return run
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources.projects import choose
 from tests.cli.conftest import Run

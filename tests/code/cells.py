@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from docindex_dagster.code.extract import Outline
+from docindex_dagster.code.extraction import Outline
 from docindex_dagster.code.symbols import Symbol
 from tests.code.outlines import LANGUAGES, outline_of
 

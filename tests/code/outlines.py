@@ -6,8 +6,8 @@
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from docindex_dagster.code.extract import Call, Outline, extract
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import Call, Outline, extract
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "code"

@@ -4,8 +4,8 @@ from textwrap import dedent
 
 import pytest
 
-from docindex_dagster.code.extract import extract
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import extract
+from docindex_dagster.code.parsers import parse
 
 
 def symbols(code: str) -> list[str]:

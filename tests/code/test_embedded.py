@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.code.embedded import Code, read_code
+from docindex_dagster.code.embedded_code import Code, read_code
 from docindex_dagster.code.symbols import Symbol
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from docindex_dagster.code.extract import Outline, extract
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import Outline, extract
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 
 

@@ -4,9 +4,9 @@ import time
 
 import pytest
 
-from docindex_dagster.code.extract import extract
-from docindex_dagster.code.parse import broken_spans, parse
-from docindex_dagster.code.readings import READINGS, without_placeless, without_statements
+from docindex_dagster.code.extraction import extract
+from docindex_dagster.code.parsers import broken_spans, parse
+from docindex_dagster.code.source_rewrites import READINGS, without_placeless, without_statements
 from docindex_dagster.code.symbols import Symbol
 
 

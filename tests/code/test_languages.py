@@ -1,7 +1,7 @@
 import pytest
 
 from docindex_dagster.code.languages import LANGUAGES, grammar_for, has_symbols
-from docindex_dagster.code.parse import ParseError, parse, query_for
+from docindex_dagster.code.parsers import ParseError, parse, query_for
 
 CLASSIFIED = """
     python typescript tsx javascript java go rust c cpp csharp ruby php kotlin swift scala bash lua elixir haskell zig

@@ -2,10 +2,10 @@
 
 import pytest
 
-from docindex_dagster.code.extract import extract
+from docindex_dagster.code.extraction import extract
 from docindex_dagster.code.languages import LANGUAGES as KNOWN
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.parsers import parse
 from tests.code.outlines import FIXTURES, LANGUAGES, outline_of, outline_path, read_fixture, rendered
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core import events
-from docindex_dagster.core.child import _send, out_of_reach, result_of
+from docindex_dagster.core.child_process import _send, out_of_reach, result_of
 from docindex_dagster.core.events import Event, Progress
 from tests.sources_of_code import run_in_a_source
 
@@ -116,7 +116,7 @@ def _until(condition) -> None:
 
 
 SCRIPT = """
-from docindex_dagster.core.child import _send, result_of
+from docindex_dagster.core.child_process import _send, result_of
 
 if __name__ == "__main__":
     print(result_of(list))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.cli import serving
+from docindex_dagster.cli import serve
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import replacing
@@ -167,4 +167,4 @@ def test_a_second_ui_on_the_same_instance_is_refused_and_says_where_the_first_is
         exclusive(tmp_path / ".docindex/dagster/ui.lock", "http://127.0.0.1:3000", on_wait=print),
         pytest.raises(SourceError, match=r"runs already.*open http://127\.0\.0\.1:3000"),
     ):
-        serving.ui(port=1, host="127.0.0.1")
+        serve.ui(port=1, host="127.0.0.1")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.core.garbage import gc_disabled, give_back, loading
+from docindex_dagster.core.garbage_collection import gc_disabled, give_back, loading
 
 
 @pytest.fixture(autouse=True)

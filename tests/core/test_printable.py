@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.core.printable import escaped, in_line, visible
+from docindex_dagster.core.safe_text import escaped, in_line, visible
 from docindex_dagster.graph.export import Format, export
 from docindex_dagster.render.console import VisibleConsole
 from tests.graph.samples import opened

@@ -13,8 +13,8 @@ from docindex_dagster.core.git_folders import is_tracked
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import link_privilege, load_settings
 from docindex_dagster.core.trust import Privilege, check_owner, grant, hidden_name, revoke, trust_in
-from docindex_dagster.sources import edit
-from docindex_dagster.sources.first_settings import write_first
+from docindex_dagster.sources import config_edits
+from docindex_dagster.sources.initial_config import write_first
 
 OTHER = 54_321  # a user id that nobody has
 ASKED = Privilege.of("embedding.base_url", "https://x.example/v1")
@@ -258,7 +258,7 @@ def test_settings_that_are_a_link_are_refused_until_it_is_trusted(tmp_path, targ
     grant(file.parent, [], owner=os.geteuid())  # of settings before a pull
 
     with pytest.raises(OwnershipError, match="is a link to"):
-        edit.add(file.parent, {"kind": "library", "path": "."})
+        config_edits.add(file.parent, {"kind": "library", "path": "."})
     assert not file.exists()
     file.resolve().parent.mkdir(parents=True, exist_ok=True)
     file.write_text("[search]\ntop_k = 3\n")
@@ -339,7 +339,7 @@ def test_a_project_below_a_folder_of_another_user_is_refused(tmp_path):
 
 @needs_root
 @pytest.mark.parametrize(
-    "write", [lambda root: edit.add(root, {"kind": "library", "path": "."}), lambda root: write_first(root, "")]
+    "write", [lambda root: config_edits.add(root, {"kind": "library", "path": "."}), lambda root: write_first(root, "")]
 )
 def test_nothing_is_written_to_a_folder_of_another_user(tmp_path, write):
     os.chown(tmp_path, OTHER, -1)

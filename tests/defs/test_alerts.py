@@ -418,13 +418,13 @@ def test_the_sensor_runs_by_default_and_says_what_it_does():
 
 
 def test_on_an_instance_on_files_it_finds_the_failures_of_the_command_line(tmp_path, monkeypatch, hook):
-    from docindex_dagster.cli import launch
+    from docindex_dagster.cli import dagster_runs
     from docindex_dagster.core.settings import load_settings
 
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\nname = "notes"\npath = "notes"\n')
     settings = load_settings(tmp_path)
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         sensor = Sensor(Project(tmp_path, instance))
         sensor.tick()
 

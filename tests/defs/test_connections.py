@@ -7,7 +7,7 @@ import dagster as dg
 import psycopg2
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.tags import SOURCES_NAME
@@ -53,7 +53,7 @@ def connections(postgres: Postgres) -> int:
 def test_a_run_of_the_command_line_makes_few(project, postgres):
     settings, before = load_settings(project), connections(postgres)
 
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         assert index_and_record(settings, KEY, instance).succeeded
 
     assert connections(postgres) - before < _FEW
@@ -70,7 +70,7 @@ def test_a_run_that_a_launcher_started_makes_few(project, postgres):
 
 
 def test_connections_that_are_held_outlive_a_restart_of_the_server(project, postgres):
-    with launch.instance(load_settings(project)) as instance:
+    with dagster_runs.instance(load_settings(project)) as instance:
         assert instance.get_dynamic_partitions(SOURCES_NAME) == [KEY]
         assert instance.get_runs() == []
 

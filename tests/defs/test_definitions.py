@@ -12,7 +12,7 @@ from typing import Any
 
 import dagster as dg
 
-from docindex_dagster.cli.launch import dagster_home
+from docindex_dagster.cli.dagster_runs import dagster_home
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
@@ -321,7 +321,7 @@ def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):
     git(code, "commit", "-q", "-m", f"Add the {secret}", "-m", f"As {secret} needs it.")
     settings = load_settings(tmp_path)
 
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         assert index_and_record(settings, "git/code", instance).succeeded
 
     files = [file for file in Layout(settings.home).dagster.rglob("*") if file.is_file()]

@@ -7,7 +7,7 @@ import pytest
 
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.defs.tags import SOURCES_NAME
-from docindex_dagster.sources import withdrawn
+from docindex_dagster.sources import removed_sources
 from tests.defs.conftest import CONFIG, GUIDE, KEY, Project
 from tests.defs.daemon import GIT, Daemon, check, declare, partitions, published
 from tests.recording import index_and_record
@@ -79,7 +79,7 @@ class TestLifeOfAPartition:
 
         assert daemon.settle() == ["-library/other"]
         assert partitions(project) == published(project) == ["library/marmots", KEY]
-        assert withdrawn.all_of(project.layout) == set()
+        assert removed_sources.all_of(project.layout) == set()
 
     def test_a_source_that_is_declared_no_more_keeps_its_index_and_is_reported(self, daemon, project):
         daemon.settle()

@@ -14,7 +14,7 @@ from dagster._core.remote_origin import (
 )
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.errors import EndedJobError, JobError, UnknownJobError
 from docindex_dagster.core.locks import exclusive, step_noted
 from docindex_dagster.core.settings import Settings, load_settings
@@ -43,7 +43,7 @@ def project(tmp_path: Path, monkeypatch) -> Iterator[Project]:
     (tmp_path / "docindex.toml").write_text(CONFIG)
     (tmp_path / "notes" / "guide.md").write_text(GUIDE)
     (tmp_path / "notes" / "sums.py").write_text(CODE)
-    with launch.instance(load_settings(tmp_path)) as instance:
+    with dagster_runs.instance(load_settings(tmp_path)) as instance:
         yield Project(tmp_path, instance)
 
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.resources import Project as ProjectResource
@@ -29,11 +29,11 @@ _OF_TIME = {"seconds", "bytes", "table_rewritten", "table_version", "generation"
 _RECORD = """
 import sys
 from pathlib import Path
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.settings import load_settings
 from tests.recording import record_all
 settings = load_settings(Path(sys.argv[1]))
-with launch.instance(settings) as instance:
+with dagster_runs.instance(settings) as instance:
     print("open", flush=True)
     record_all(settings, instance)
 """
@@ -42,7 +42,7 @@ with launch.instance(settings) as instance:
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Iterator[Project]:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
-    with new_project(tmp_path) as made, launch.instance(load_settings(tmp_path)) as instance:
+    with new_project(tmp_path) as made, dagster_runs.instance(load_settings(tmp_path)) as instance:
         yield Project(made.root, instance)
 
 
@@ -62,7 +62,7 @@ def record(project: Project) -> int:
 
 
 def index(project: Project, **arguments: Any) -> str:
-    return launch.index(load_settings(project.root), KEY, **arguments).run_id
+    return dagster_runs.index(load_settings(project.root), KEY, **arguments).run_id
 
 
 def shown(instance: dg.DagsterInstance, run_id: str) -> tuple[Mapping[str, Any], Mapping[tuple[str, str | None], Any]]:
@@ -125,12 +125,12 @@ def test_a_run_that_failed_is_recorded_with_its_reason(project):
     (project.notes / "sums.py").unlink()
     project.notes.rmdir()
 
-    outcome = launch.index(load_settings(project.root), KEY)
+    outcome = dagster_runs.index(load_settings(project.root), KEY)
     assert (outcome.succeeded, record(project)) == (False, 1)
 
     run = project.instance.get_run_by_id(outcome.run_id)
     assert run.status is dg.DagsterRunStatus.FAILURE
-    failures = launch.RecordedRuns(load_settings(project.root)).get(outcome.run_id).failures
+    failures = dagster_runs.RecordedRuns(load_settings(project.root)).get(outcome.run_id).failures
     assert failures == outcome.failures
     assert "notes" in failures[0]
 
@@ -211,7 +211,7 @@ def test_a_laptop_without_dagster_gets_no_instance_before_something_is_recorded(
     with new_project(tmp_path) as project:
         index(project)
         assert not project.layout.dagster.exists()
-        assert launch.outcomes(load_settings(tmp_path))[KEY].outcome == "succeeded"
+        assert dagster_runs.outcomes(load_settings(tmp_path))[KEY].outcome == "succeeded"
         assert not project.layout.dagster.exists()
 
 

@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.defs.resources import Project as ProjectResource
 from docindex_dagster.defs.tags import SOURCES_NAME, VERIFY_TAG
-from docindex_dagster.sources import withdrawn
+from docindex_dagster.sources import removed_sources
 from tests.defs.conftest import KEY, Project
 from tests.nights import distant_night
 
@@ -43,7 +43,7 @@ def test_the_night_asks_for_one_run_a_source(project):
 
 
 def test_what_was_taken_out_stays_out(project):
-    withdrawn.note(project.layout, KEY)
+    removed_sources.note(project.layout, KEY)
 
     assert requests_of(project, datetime(2026, 11, 21, 3, tzinfo=UTC)) == []
 

@@ -148,7 +148,7 @@ def test_a_search_and_show_print_them(shown):
 
 def test_agents_see_them_as_such(summarised):
     from docindex_dagster.core.settings import load_settings
-    from docindex_dagster.search.live import Live
+    from docindex_dagster.search.live_index import Live
     from docindex_dagster.serving.tools import Tools
 
     summarised.index()

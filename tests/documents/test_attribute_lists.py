@@ -2,7 +2,7 @@
 
 import pytest
 
-from docindex_dagster.chunking.embed_text import blanked
+from docindex_dagster.chunking.embedding_text import blanked
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import EmbeddingSettings, Settings, load_settings
 from docindex_dagster.embedding.openai import OpenAIEmbedder
 from docindex_dagster.embedding.providers import embedder_named, load_embedder
-from docindex_dagster.pipeline.current import is_current
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.ask import Request, hits_of
 from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.reader import open_reader

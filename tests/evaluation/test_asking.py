@@ -6,10 +6,10 @@ import pytest
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings
-from docindex_dagster.evaluation.asking import ask
 from docindex_dagster.evaluation.configuration import Configuration
 from docindex_dagster.evaluation.questions import Question, Target, ranks
 from docindex_dagster.evaluation.report import compare, report
+from docindex_dagster.evaluation.retrieval_runs import ask
 from docindex_dagster.evaluation.run import Wanted, evaluate, find_questions
 from docindex_dagster.search.model import Mode
 from tests.models import TinyEmbedder, offer

@@ -3,7 +3,7 @@
 import pytest
 
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.evaluation.collected import target_named
+from docindex_dagster.evaluation.collected_questions import target_named
 from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.search.lookup import find_chunks
 

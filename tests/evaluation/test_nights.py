@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.evaluation import nights
-from docindex_dagster.evaluation.asking import Answer
+from docindex_dagster.evaluation import nightly_results
 from docindex_dagster.evaluation.metrics import Scores
 from docindex_dagster.evaluation.questions import Question, Target
+from docindex_dagster.evaluation.retrieval_runs import Answer
 
 
 def answers(scores, source="git/app"):
@@ -28,12 +28,12 @@ def after(*past):
     """What is remembered after nights that scored each question so."""
     scores: dict[str, list[float]] = {}
     for night in past:
-        scores = nights.remembered(night, scores)
+        scores = nightly_results.remembered(night, scores)
     return scores
 
 
 def dropped(tonight, before) -> list[str]:
-    return [change.name for change in nights.changes(tonight, before) if change.is_drop]
+    return [change.name for change in nightly_results.changes(tonight, before) if change.is_drop]
 
 
 GOOD = answers([0.8] * 30)
@@ -44,7 +44,7 @@ def test_the_same_answers_are_no_drop():
 
 
 def test_the_first_night_has_nothing_to_compare_with():
-    changes = list(nights.changes(GOOD, {}))
+    changes = list(nightly_results.changes(GOOD, {}))
 
     assert [(change.name, change.questions, change.difference) for change in changes] == [
         ("all", 0, None),
@@ -80,8 +80,8 @@ def test_fewer_than_twenty_questions_in_common_say_nothing():
 def test_what_is_worse_for_a_week_is_usual():
     bad = answers([0.5] * 30)
 
-    assert dropped(bad, after(GOOD, *[bad] * (nights.NIGHTS - 1)))
-    assert dropped(bad, after(GOOD, *[bad] * nights.NIGHTS)) == []
+    assert dropped(bad, after(GOOD, *[bad] * (nightly_results.NIGHTS - 1)))
+    assert dropped(bad, after(GOOD, *[bad] * nightly_results.NIGHTS)) == []
 
 
 def test_a_slow_decline_is_seen_within_the_week():
@@ -95,7 +95,7 @@ def test_a_slow_decline_is_seen_within_the_week():
 def test_of_each_question_the_last_nights_are_remembered(scores):
     kept = after(*map(answers, scores))
 
-    assert all(len(values) == min(len(scores), nights.NIGHTS) for values in kept.values())
+    assert all(len(values) == min(len(scores), nightly_results.NIGHTS) for values in kept.values())
     assert [values[-1] for values in kept.values()] == pytest.approx(scores[-1], abs=1e-4)
 
 
@@ -106,16 +106,16 @@ def test_questions_that_are_not_asked_any_more_are_forgotten():
 def test_a_question_is_the_same_in_another_line_of_its_file():
     one, two = (Question(f"q.csv:{line}", "where is it", (Target("git/app", "a.py"),), "python") for line in (2, 3))
 
-    assert nights.identity(one) == nights.identity(two)
+    assert nightly_results.identity(one) == nightly_results.identity(two)
 
 
 def test_what_is_written_is_read_and_what_is_damaged_is_nothing(tmp_path):
     file = tmp_path / "home" / "evaluation.json"
-    assert nights.read(file) == {}
+    assert nightly_results.read(file) == {}
 
-    nights.write(file, after(GOOD, GOOD))
-    assert nights.read(file) == after(GOOD, GOOD)
+    nightly_results.write(file, after(GOOD, GOOD))
+    assert nightly_results.read(file) == after(GOOD, GOOD)
 
     for damage in ("", "[]", '{"format": 0}', '{"format": 1}', '{"format": 1, "ndcg_10": {"a": 3}}', "\ud800"):
         file.write_bytes(damage.encode("utf-8", "surrogatepass"))
-        assert nights.read(file) == {}
+        assert nightly_results.read(file) == {}

@@ -5,7 +5,7 @@ from functools import cache
 import pyarrow as pa
 
 from docindex_dagster.callgraph.table import Extracted, as_table, reference_rows, referring
-from docindex_dagster.chunking.names import extracted
+from docindex_dagster.chunking.references import extracted
 from docindex_dagster.graph import build
 from docindex_dagster.graph.build import Content
 from docindex_dagster.graph.source_graph import Graph

@@ -22,7 +22,7 @@ from docindex_dagster.chunking.rows import ChunkedFiles, FileJob
 from docindex_dagster.chunking.worker import chunk_files
 from docindex_dagster.core.settings import ChunkingSettings
 from docindex_dagster.graph.source_graph import Graph
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.graph.built import build_graph
 

@@ -10,7 +10,7 @@ from docindex_dagster.chunking.rows import CutFile, FileIdentity, rows
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.graph.build import Content
-from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from docindex_dagster.graph.source_graph import Graph
 from docindex_dagster.sources.classify import classify_name
 from tests.graph.built import build_graph

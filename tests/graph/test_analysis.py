@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from networkx import Graph, connected_components
 
 from docindex_dagster.graph.analysis import components, statistics
-from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from tests.graph.samples import KEY, graph_of
 
 COUNT = 12

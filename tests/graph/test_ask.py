@@ -4,11 +4,11 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core.errors import QueryError
-from docindex_dagster.graph import ask, build
+from docindex_dagster.graph import build, queries
 from docindex_dagster.graph.analysis import module_cycles, statistics
 from docindex_dagster.graph.export import Format, export, near
 from docindex_dagster.graph.lookup import find, one
-from docindex_dagster.graph.opened import OpenGraph, open_graphs
+from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from tests.graph.built import build_graph, references_of
 from tests.graph.calls import chunks_of
 from tests.graph.samples import chunks_of as sample_chunks
@@ -41,12 +41,12 @@ def graph(tmp_path_factory) -> OpenGraph:
     return open_graphs({"library/program": build_graph(chunks_of(folder))})
 
 
-def ends(steps: list[ask.Step]) -> set[tuple[str, str]]:
+def ends(steps: list[queries.Step]) -> set[tuple[str, str]]:
     return {(step.subject.partition("!")[2], step.object.partition("!")[2] or step.object) for step in steps}
 
 
 def test_callers_are_found_through_imports_inheritance_and_tests(graph):
-    assert ends(ask.callers(graph, "Store.add")) == {
+    assert ends(queries.callers(graph, "Store.add")) == {
         ("shop/store.py::Outlet.sale", "shop/store.py::Store.add"),
         ("tests/test_store.py::test_add", "shop/store.py::Store.add"),
     }
@@ -54,21 +54,21 @@ def test_callers_are_found_through_imports_inheritance_and_tests(graph):
 
 def test_who_makes_an_object_calls_its_class_and_its_constructor(graph):
     made = {("tests/test_store.py::test_add", "shop/store.py::Store")}
-    assert ends(ask.callers(graph, "shop/store.py::Store")) == made
-    assert ends(ask.callers(graph, "Store.__init__")) == made
+    assert ends(queries.callers(graph, "shop/store.py::Store")) == made
+    assert ends(queries.callers(graph, "Store.__init__")) == made
 
 
 def test_callers_of_callers_come_with_the_depth(graph):
-    steps = ask.callers(graph, "rounded", depth=2)
+    steps = queries.callers(graph, "rounded", depth=2)
     assert [step.depth for step in steps] == [1, 2, 2]
     assert ("tests/test_store.py::test_add", "shop/store.py::Store.add") in ends(steps)
 
 
 def test_callees_tell_what_is_external_and_what_is_not_resolved_and_why(graph):
-    steps = {step.object: step for step in ask.callees(graph, "test_add")}
+    steps = {step.object: step for step in queries.callees(graph, "test_add")}
     assert steps["library/program!unresolved:add"].confidence == 0
     assert steps["library/program!unresolved:add"].resolution.startswith("unresolved: ")
-    assert {step.object for step in ask.callees(graph, "rounded")} == {"external:decimal.Decimal"}
+    assert {step.object for step in queries.callees(graph, "rounded")} == {"external:decimal.Decimal"}
 
 
 def test_a_whole_name_means_each_of_its_overloads(tmp_path):
@@ -83,18 +83,18 @@ def test_a_whole_name_means_each_of_its_overloads(tmp_path):
 
 
 def test_impact_goes_through_subclasses_and_tests(graph):
-    names = {subject for subject, _ in ends(ask.impact(graph, "Store"))}
+    names = {subject for subject, _ in ends(queries.impact(graph, "Store"))}
     assert {"shop/store.py::Outlet", "shop/store.py::Outlet.sale", "tests/test_store.py::test_add"} <= names
 
 
 def test_a_path_leads_along_the_edges(graph):
-    steps = ask.path(graph, "test_add", "rounded")
+    steps = queries.path(graph, "test_add", "rounded")
     assert [step.predicate for step in steps] == ["calls", "calls"]
-    assert ask.path(graph, "one", "rounded") == []
+    assert queries.path(graph, "one", "rounded") == []
 
 
 def test_neighbors_are_at_both_ends_of_edges(graph):
-    steps = ask.neighbors(graph, "shop/store.py")
+    steps = queries.neighbors(graph, "shop/store.py")
     assert ends([step for step in steps if step.predicate == "imports"]) == {
         ("shop/store.py", "shop/money.py"),
         ("shop/__init__.py", "shop/store.py"),
@@ -103,7 +103,7 @@ def test_neighbors_are_at_both_ends_of_edges(graph):
 
 
 def test_each_edge_says_where_and_how(graph):
-    (step,) = ask.callers(graph, "shop/money.py::rounded")
+    (step,) = queries.callers(graph, "shop/money.py::rounded")
     assert (step.place, step.resolution, step.confidence) == ("shop/store.py:11", "imported name", 1.0)
     assert step.chunk_id
 
@@ -111,31 +111,31 @@ def test_each_edge_says_where_and_how(graph):
 @pytest.mark.parametrize("name", ["nothing", "shop/nowhere.py::Store", ""])
 def test_what_is_not_there_is_reported(graph, name):
     with pytest.raises(QueryError, match="needs a symbol" if not name else "the graph has no"):
-        ask.answer(graph, "callers", name)
+        queries.answer(graph, "callers", name)
 
 
 def test_a_name_of_several_symbols_is_answered_for_each():
     files = {"x.py": "def go():\n    pass\n\n\ngo()\n", "y.py": "def go():\n    pass\n\n\ngo()\n"}
     graph = opened({**files, "z.py": "def go():\n    pass\n"})
 
-    steps = ask.callers(graph, "go")
+    steps = queries.callers(graph, "go")
 
     asked = [(step.symbol.rpartition("!")[2], step.path) for step in steps]
     assert asked == [("x.py::go", "x.py"), ("y.py::go", "y.py")]
-    (sentence,) = ask.unanswered(graph, "callers", "go", "", steps)
+    (sentence,) = queries.unanswered(graph, "callers", "go", "", steps)
     assert sentence == "no call of library/sample!z.py::go is known"
 
 
 def test_a_name_of_many_symbols_lists_them():
     graph = opened({f"m{number}.py": "def go():\n    pass\n" for number in range(9)})
     with pytest.raises(QueryError, match=r"names 9 things: .*m0\.py::go.*m7\.py::go and 1 more; give one of them"):
-        ask.callers(graph, "go")
+        queries.callers(graph, "go")
 
 
 def test_a_way_between_names_of_several_symbols_is_not_guessed():
     graph = opened({"x.py": "def go():\n    pass\n", "y.py": "def go():\n    pass\n\n\ndef stop():\n    go()\n"})
     with pytest.raises(QueryError, match=r"names 2 things: .*x\.py::go.*y\.py::go; give one"):
-        ask.path(graph, "stop", "go")
+        queries.path(graph, "stop", "go")
 
 
 def test_a_path_goes_by_calls_rather_than_by_what_contains_what():
@@ -146,8 +146,8 @@ def test_a_path_goes_by_calls_rather_than_by_what_contains_what():
         f"    def {name}(self):\n        {f'self.{called}()' if called else 'pass'}\n\n" for name, called in calls
     )
     graph = opened({"chain.py": code})
-    assert [step.predicate for step in ask.path(graph, "Chain.a", "Chain.d")] == ["calls"] * 3
-    assert [step.predicate for step in ask.path(graph, "Chain.a", "Chain.d", depth=2)] == ["contains"] * 2
+    assert [step.predicate for step in queries.path(graph, "Chain.a", "Chain.d")] == ["calls"] * 3
+    assert [step.predicate for step in queries.path(graph, "Chain.a", "Chain.d", depth=2)] == ["contains"] * 2
 
 
 def test_files_that_import_each_other_are_a_cycle(graph):
@@ -206,10 +206,10 @@ def test_a_name_as_its_language_writes_it_is_found(path, code, name, symbol):
 
 def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
     sale = "library/program!shop/store.py::Outlet.sale"
-    assert ask.nothing_known(graph, "callers", "sale") == f"no call of {sale} is known"
-    assert ask.nothing_known(graph, "callees", "Store.__init__").startswith("no call in ")
-    assert ask.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
-    assert ask.nothing_known(graph, "path", "two", "rounded").startswith("no way is known from ")
+    assert queries.nothing_known(graph, "callers", "sale") == f"no call of {sale} is known"
+    assert queries.nothing_known(graph, "callees", "Store.__init__").startswith("no call in ")
+    assert queries.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
+    assert queries.nothing_known(graph, "path", "two", "rounded").startswith("no way is known from ")
 
 
 UNREAD = {
@@ -227,18 +227,18 @@ NOT_SEARCHED = "2 of 7 files were not searched: 2 in languages whose calls are n
 @pytest.mark.parametrize("question", ["callers", "callees", "impact"])
 def test_an_answer_without_edges_counts_the_files_that_were_not_searched(question):
     graph = opened(UNREAD)
-    (sentence,) = ask.unanswered(graph, question, "go", "", [])
+    (sentence,) = queries.unanswered(graph, question, "go", "", [])
     assert sentence.endswith(f" is known; {NOT_SEARCHED}")
 
 
 def test_a_way_that_is_not_known_counts_the_files_that_were_not_searched():
-    (sentence,) = ask.unanswered(opened(UNREAD), "path", "go", "stop", [])
+    (sentence,) = queries.unanswered(opened(UNREAD), "path", "go", "stop", [])
     assert sentence.endswith(f"; {NOT_SEARCHED}")
 
 
 def test_an_unknown_symbol_counts_the_files_that_were_not_searched():
     with pytest.raises(QueryError, match=f"; {NOT_SEARCHED}$"):
-        ask.callers(opened(UNREAD), "nothing")
+        queries.callers(opened(UNREAD), "nothing")
 
 
 def test_files_that_were_cut_as_text_are_counted_apart():
@@ -247,11 +247,11 @@ def test_files_that_were_cut_as_text_are_counted_apart():
     problem = pa.array([None, "time-out: 30 s"], pa.string())
     references = references.set_column(references.schema.get_field_index("problem"), "problem", problem)
     graph = open_graphs({"library/sample": build.build_graph(chunks, references)})
-    (sentence,) = ask.unanswered(graph, "callers", "go", "", [])
+    (sentence,) = queries.unanswered(graph, "callers", "go", "", [])
     assert sentence.endswith("; 1 of 2 files was not searched: 1 cut as text")
 
 
 def test_unresolved_calls_and_files_that_were_not_searched_are_both_counted():
     graph = opened({"a.py": "class A:\n    def go(self):\n        pass\n", "b.py": "x.go()\n", "c.pl": "go();\n"})
-    (sentence,) = ask.unanswered(graph, "callers", "go", "", [])
+    (sentence,) = queries.unanswered(graph, "callers", "go", "", [])
     assert "; 1 call of that name could not be resolved; 1 of 3 files was not searched: 1 in " in sentence

@@ -25,9 +25,9 @@ from docindex_dagster.graph.concepts.extractor import (
 from docindex_dagster.graph.concepts.findings import FINDINGS, find_concepts
 from docindex_dagster.graph.concepts.llm import LLMExtractor
 from docindex_dagster.graph.concepts.patterns import Patterns
+from docindex_dagster.graph.document_text import read_prose
 from docindex_dagster.graph.extraction import GraphPlan
-from docindex_dagster.graph.opened import open_graphs
-from docindex_dagster.graph.prose import read_prose
+from docindex_dagster.graph.open_graph import open_graphs
 from docindex_dagster.graph.source_graph import stray_edges
 from docindex_dagster.llm.protocol import Completion
 from docindex_dagster.stores.doctor import examine

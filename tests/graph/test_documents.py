@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.chunking.chunker import Sizes
-from docindex_dagster.graph.opened import OpenGraph, open_graphs
-from docindex_dagster.graph.prose import read_prose
-from docindex_dagster.graph.referred import anchor_of
+from docindex_dagster.graph.cross_references import anchor_of
+from docindex_dagster.graph.document_text import read_prose
+from docindex_dagster.graph.open_graph import OpenGraph, open_graphs
 from docindex_dagster.graph.source_graph import stray_edges
 from tests.graph.built import build_graph, update_graph
 from tests.graph.samples import KEY, chunks_of, edges, graph_of, opened

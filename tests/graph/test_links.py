@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.graph.links import Links, links
-from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.open_graph import open_graphs
 from docindex_dagster.graph.source_graph import Graph, Node, Triple, node_table, triple_table
 
 SOURCE = "library/sample"

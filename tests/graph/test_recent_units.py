@@ -7,7 +7,7 @@ from docindex_dagster.callgraph.ir import FileIR, Return, Unknown
 from docindex_dagster.callgraph.units import Chunks, Unit
 from docindex_dagster.graph import build
 from docindex_dagster.graph.build import build_graph, update_graph
-from docindex_dagster.graph.known_files import RecentUnits
+from docindex_dagster.graph.reuse import RecentUnits
 from tests.conftest import chunks_of, references_of
 
 FILES = {

@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts import spacy as subject
 from docindex_dagster.graph.concepts.extractor import Found, Passage, normal
-from docindex_dagster.graph.prose import read_prose
+from docindex_dagster.graph.document_text import read_prose
 
 needs_extra = pytest.mark.extras
 

@@ -18,9 +18,9 @@ from docindex_dagster.core.settings import Settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.commits import read_history
-from docindex_dagster.sources.discover import discover
-from docindex_dagster.sources.memory import HEAD
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.previous_listing import HEAD
 from docindex_dagster.stores import graph_files, link_files, packs, row_files, tantivy_index
 from docindex_dagster.stores.analysis import stems, terms
 from docindex_dagster.stores.doctor import examine

@@ -30,7 +30,7 @@ from docindex_dagster.core.settings import ChunkingSettings, GraphSettings, Sett
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources.model import Source
-from docindex_dagster.stores.clean_up import compact
+from docindex_dagster.stores.cleanup import compact
 from docindex_dagster.stores.doctor import roll_back
 from docindex_dagster.stores.publish import withdraw
 from tests.incremental.contents import difference, from_nothing, leftovers, problems, stores_of, tables_of

@@ -16,7 +16,7 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.concepts import plan_of, with_follows
 from docindex_dagster.memory.log import Log, open_log
 from docindex_dagster.memory.message import compose
-from docindex_dagster.memory.searching import Overlay, Searcher, asking
+from docindex_dagster.memory.message_index import Overlay, Searcher, asking
 from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.tantivy_index import open_published

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.anchors import MOST, Anchored, anchors_of, look, looked_at, mentions_in
 from docindex_dagster.memory.message import Anchor
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.incremental.work_trees import Repository

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.memory.fold import fold, why_due
-from docindex_dagster.memory.searching import Overlay
+from docindex_dagster.memory.message_index import Overlay
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.doctor import check, roll_back
 from docindex_dagster.stores.generation import read_generation

@@ -10,7 +10,7 @@ from docindex_dagster.core.errors import EmbeddingError
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.memory.searching import Searcher, asking
+from docindex_dagster.memory.message_index import Searcher, asking
 from tests.memory.logs import DOMAIN
 from tests.memory.talks import log_of, overlay_of, project, say
 

@@ -7,7 +7,7 @@ import pytest
 from docindex_dagster.core import tables
 from docindex_dagster.core.errors import ConflictError, ObjectStoreError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.objects import contents, garbage, prepared, snapshots
+from docindex_dagster.objects import contents, garbage_collection, prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.reader import open_reader
@@ -32,7 +32,7 @@ def prepare(bucket: Bucket, layout: Layout, text: str) -> None:
 @pytest.fixture
 def without_grace(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is old."""
-    monkeypatch.setattr(garbage, "LONGEST", timedelta(seconds=-1))
+    monkeypatch.setattr(garbage_collection, "LONGEST", timedelta(seconds=-1))
 
 
 @pytest.mark.usefixtures("without_grace")
@@ -43,12 +43,12 @@ def test_what_is_published_and_prepared_stays_and_nothing_else(
         publish(bucket, publisher, text)
         prepare(bucket, publisher, text)
     everything = {found.name for found in bucket.list(contents.FOLDER)}
-    gone = {found.name for found in garbage.collect(bucket)}
+    gone = {found.name for found in garbage_collection.collect(bucket)}
     left = {found.name for found in bucket.list(contents.FOLDER)}
     assert gone
     assert gone | left == everything
     assert gone & left == set()
-    assert garbage.collect(bucket) == []
+    assert garbage_collection.collect(bucket) == []
     snapshots.pull(bucket, replica)
     check(replica, open_reader(replica).generation)
     assert prepared.pull(bucket, replica, KEY).number == 4
@@ -58,7 +58,7 @@ def test_what_may_still_be_named_stays(bucket: Bucket, publisher: Layout) -> Non
     publish(bucket, publisher, "alpha")
     publish(bucket, publisher, "beta")
     publish(bucket, publisher, "gamma")
-    assert garbage.collect(bucket) == []
+    assert garbage_collection.collect(bucket) == []
 
 
 @pytest.mark.usefixtures("without_grace")
@@ -68,7 +68,7 @@ def test_nothing_goes_while_something_that_names_objects_cannot_be_read(bucket: 
     bucket.replace("prepared/damaged.json", b"{", None)
     before = list(bucket.list(contents.FOLDER))
     with pytest.raises(ObjectStoreError, match="is damaged"):
-        garbage.collect(bucket)
+        garbage_collection.collect(bucket)
     assert list(bucket.list(contents.FOLDER)) == before
 
 
@@ -76,16 +76,16 @@ def test_nothing_goes_while_something_that_names_objects_cannot_be_read(bucket: 
 def test_it_is_done_once_a_day(bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     for text in ("alpha", "beta"):
         prepare(bucket, publisher, text)
-    assert garbage.collect_if_due(bucket) == 1
+    assert garbage_collection.collect_if_due(bucket) == 1
     prepare(bucket, publisher, "gamma")
-    assert garbage.collect_if_due(bucket) == 0
-    monkeypatch.setattr(garbage, "_BETWEEN", timedelta())
-    assert garbage.collect_if_due(bucket) == 1
+    assert garbage_collection.collect_if_due(bucket) == 0
+    monkeypatch.setattr(garbage_collection, "_BETWEEN", timedelta())
+    assert garbage_collection.collect_if_due(bucket) == 1
 
 
 def test_a_machine_whose_clock_was_ahead_by_years_ends_it_for_nobody(bucket: Bucket, publisher: Layout) -> None:
     bucket.replace("garbage/last", b"2100-01-01T00:00:00+00:00 nonce", None)
-    garbage.collect_if_due(bucket)
+    garbage_collection.collect_if_due(bucket)
     assert bucket.get("garbage/last").data.startswith(b"20")
     assert not bucket.get("garbage/last").data.startswith(b"2100")
 

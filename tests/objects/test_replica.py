@@ -12,7 +12,7 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import Settings, check_settings
 from docindex_dagster.objects import shared_stores, snapshots
 from docindex_dagster.objects.bucket import Bucket
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.generation import read_generation
 from tests.conftest import chunks_of, publish_rows, vectors_of

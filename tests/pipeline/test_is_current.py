@@ -16,11 +16,11 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.current import is_current
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner.run import index
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.changes import fingerprint
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.publish import Publication, withdraw
 
@@ -283,7 +283,7 @@ def test_a_source_that_cannot_be_listed_is_an_error(project):
 
 def test_asking_loads_no_store_parser_or_model(library):
     script = (
-        "import sys; from pathlib import Path; from docindex_dagster.pipeline.current import is_current;"
+        "import sys; from pathlib import Path; from docindex_dagster.pipeline.up_to_date import is_current;"
         "from docindex_dagster.core.settings import load_settings; from docindex_dagster.sources import registry;"
         "settings = load_settings(Path(sys.argv[1])); (source,) = registry.sources(settings).values();"
         "assert is_current(settings, source);"

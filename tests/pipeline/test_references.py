@@ -15,8 +15,8 @@ from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.file_edges import FileEdges
 from docindex_dagster.pipeline import chunking
-from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner.run import Ran, run_stages
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source

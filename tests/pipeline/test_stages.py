@@ -18,8 +18,8 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.definitions import build_definitions
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import stages
-from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner import run
 from docindex_dagster.runner.run import Ran, index
 from docindex_dagster.sources import registry

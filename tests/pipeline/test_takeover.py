@@ -13,13 +13,13 @@ from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import shared_embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.pipeline import chunking, publication
-from docindex_dagster.pipeline.current import is_current
 from docindex_dagster.pipeline.publication import golden_query
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.ask import Request, context_of, hits_of
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.log import log
 from docindex_dagster.search.model import Hit, Mode
+from docindex_dagster.search.service import Request, context_of, hits_of
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources import registry
 from docindex_dagster.status import overview, source_status

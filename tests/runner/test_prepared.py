@@ -21,7 +21,7 @@ from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stages import OURS
 from docindex_dagster.runner.prepared import Published, publish_prepared
 from docindex_dagster.runner.run import index, run_stages
-from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores import maintenance

@@ -7,12 +7,12 @@ from threading import Event as Flag
 import pytest
 
 from docindex_dagster.chunking import build, pool
-from docindex_dagster.core import child
+from docindex_dagster.core import child_process
 from docindex_dagster.core.access import writing
 from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.events import Event, Notice, Searchable, listening
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.graph.ask import callers
+from docindex_dagster.graph.queries import callers
 from docindex_dagster.pipeline import graph, stages
 from docindex_dagster.pipeline.source_run import SourceRun
 from docindex_dagster.pipeline.stage import Inputs, Outcome, Stage
@@ -200,7 +200,7 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
     with new_project(tmp_path / "small") as small:
         here = run(small).outcomes["knowledge_graph"].value.graph.triples
     asked: list[object] = []
-    result_of = child.result_of
+    result_of = child_process.result_of
 
     def noted(work):
         asked.append(work)
@@ -208,7 +208,7 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
             raise ChildProcessError("a process ended")
         return result_of(work)
 
-    monkeypatch.setattr(child, "result_of", noted)
+    monkeypatch.setattr(child_process, "result_of", noted)
     monkeypatch.setattr(graph, "CHUNKS_WORTH_A_PROCESS", 1)
     notices: list[Event] = []
     with new_project(tmp_path / "large") as large, listening(notices.append):

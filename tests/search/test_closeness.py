@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docindex_dagster.search import closeness as asking
+from docindex_dagster.search import relevance as asking
 from docindex_dagster.search.query import Kind, Query, Wording
 from docindex_dagster.search.weights import Closeness
 from docindex_dagster.stores.analysis import stems

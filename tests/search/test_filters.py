@@ -19,7 +19,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, escape_glob, glob_to_regex
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.query import understand
-from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, holding
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of

@@ -9,7 +9,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import open_reader
 

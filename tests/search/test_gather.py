@@ -6,10 +6,10 @@ import pytest
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.ask import Request, context_of, hits_of
 from docindex_dagster.search.context import Context
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Granularity, Mode
+from docindex_dagster.search.service import Request, context_of, hits_of
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.search.farm import ALIKE, CALLEE, CALLER, QUERY, indexed
 

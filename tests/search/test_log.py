@@ -19,7 +19,7 @@ from docindex_dagster.search.log import CommitFilters, log
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.model import RETRIEVING
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import git_alone, publish_rows, vectors_of

@@ -11,7 +11,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
-from docindex_dagster.search.scan import Pattern
+from docindex_dagster.search.text_scan import Pattern
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of
 from tests.graph.samples import KEY, chunks_of

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
-from docindex_dagster.search import scan
+from docindex_dagster.search import text_scan
+from docindex_dagster.search.cancellation import until
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.matches import Matches, find_matches, pieces_of
-from docindex_dagster.search.patience import until
-from docindex_dagster.search.scan import Pattern, holding, necessary, quoted
+from docindex_dagster.search.text_scan import Pattern, holding, necessary, quoted
 from docindex_dagster.stores import row_files
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of
@@ -57,7 +57,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         assert len(opened.generation.sources[A].rows) == 2
         assert any(file is None for file in opened.parts.files.values())
         assert sum(file is not None for file in opened.parts.files.values()) > 3
-        patch.setattr(scan, "_ROWS", 3)
+        patch.setattr(text_scan, "_ROWS", 3)
         yield opened
 
 

@@ -12,7 +12,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.search.scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, holding
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 

@@ -15,7 +15,7 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.render import budget
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.sources import registry
 from tests.serving.http.conftest import git

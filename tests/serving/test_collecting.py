@@ -8,10 +8,10 @@ import anyio
 import pytest
 from mcp import Client
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.tokenizer import count_tokens
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.tools import CollectingTools, Tools
 from tests.serving.test_mcp import TOOLS, index_all
@@ -45,7 +45,7 @@ def asked(root: Path, *calls: dict[str, Any]) -> tuple[Any, list[tuple[bool, str
     live = Live(load_settings(root))
 
     async def run() -> tuple[Any, list[tuple[bool, str]]]:
-        async with Client(server(Tools(live, launch.outcomes), None, CollectingTools.of(live))) as client:
+        async with Client(server(Tools(live, dagster_runs.outcomes), None, CollectingTools.of(live))) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             results = [await client.call_tool("note_answer", arguments) for arguments in calls]
             answers = [(bool(result.is_error), result.content[0].text) for result in results]
@@ -127,7 +127,7 @@ def test_settings_that_forbid_it_later_are_obeyed(root):
     (root / "docindex.toml").write_text(DECLARED)
 
     async def run() -> Any:
-        async with Client(server(Tools(live, launch.outcomes), None, tools)) as client:
+        async with Client(server(Tools(live, dagster_runs.outcomes), None, tools)) as client:
             return await client.call_tool("note_answer", NOTED)
 
     result = anyio.run(run)

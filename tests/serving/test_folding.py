@@ -14,8 +14,8 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.serving import folding as folding_module
-from docindex_dagster.serving.folding import Done, folding
+from docindex_dagster.serving import fold_scheduler as folding_module
+from docindex_dagster.serving.fold_scheduler import Done, folding
 
 DOMAIN, OTHER = "memory/main", "project/acme"
 CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times as many
@@ -132,7 +132,7 @@ def test_an_error_is_reported_once_and_it_is_tried_again_later(settings, monkeyp
     write(settings, 10)
     file = settings.root / "docindex.toml"
     file.write_text(CONFIG + 'chunker = "none of them"\n')
-    monkeypatch.setattr("docindex_dagster.serving.folding._BETWEEN_FOLDS_S", 2.0)
+    monkeypatch.setattr("docindex_dagster.serving.fold_scheduler._BETWEEN_FOLDS_S", 2.0)
 
     with folds(settings) as (reports, done):
         wait_until(lambda: reports)

@@ -9,7 +9,7 @@ from docindex_dagster.core.errors import SettingsError
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.operations.status import Present
 from docindex_dagster.render import markdown
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.tools import Tools
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import Runs, SourceState, State

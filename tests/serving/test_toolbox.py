@@ -14,9 +14,9 @@ from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from docindex_dagster.serving.mcp_server import server
-from docindex_dagster.serving.toolbox import QuestionTools
+from docindex_dagster.serving.question_tools import QuestionTools
 from docindex_dagster.serving.tools import Tools
 from tests.answering import projects
 from tests.serving.http.conftest import TANK

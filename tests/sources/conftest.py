@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 
 LONG_AGO_NS = 1_600_000_000_000_000_000

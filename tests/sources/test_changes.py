@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.sources import discover as discovery
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources import discovery
+from docindex_dagster.sources.discovery import discover
 from tests.sources.conftest import Tree
 
 STEPS: list[Callable[[Tree], object]] = []

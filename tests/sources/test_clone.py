@@ -12,7 +12,7 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import clone
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from tests.sources.conftest import Tree, rows
 from tests.sources.remotes import Followed, serving
 

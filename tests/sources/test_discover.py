@@ -7,7 +7,7 @@ import pytest
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.core.schemas import DISCOVERED_FILES
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import Tree, new_repository
 

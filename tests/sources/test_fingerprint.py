@@ -5,7 +5,7 @@ import pytest
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.hashing import digest
 from docindex_dagster.sources.changes import fingerprint
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import LONG_AGO_NS, new_repository, rows
 from tests.sources.remotes import Followed

@@ -8,7 +8,7 @@ import pytest
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git, worktree
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.model import Source
 from tests.sources.conftest import LONG_AGO_NS, rows
 

@@ -5,7 +5,7 @@ from itertools import count
 import pyarrow as pa
 import pytest
 
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.history import last_commits, touched_between
 from tests.sources.conftest import LONG_AGO_NS, Tree, rows
 

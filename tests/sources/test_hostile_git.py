@@ -17,10 +17,10 @@ from docindex_dagster.core.errors import SourceError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits, read_history
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
+from docindex_dagster.sources.explanation import why
 from docindex_dagster.sources.history import read_figures
 from docindex_dagster.sources.staleness import edits_since
-from docindex_dagster.sources.why import why
 from tests.sources.conftest import LONG_AGO_NS, Tree, new_repository, rows
 from tests.sources.remotes import Followed
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from tests.sources.conftest import LONG_AGO_NS, rows
 
 SECOND_NS = 1_000_000_000

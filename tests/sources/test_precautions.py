@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.sources.precautions import Outlook
+from docindex_dagster.sources.folder_checks import Outlook
 
 PAGE = (Path(__file__).parents[2] / "benchmarks" / "README.md").read_text(encoding="utf-8")
 # Bytes of text at the revisions of that page.

@@ -9,7 +9,7 @@ import pytest
 from docindex_dagster.core.errors import SettingsError, SourceError
 from docindex_dagster.core.layout import base_key, is_branch
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources import config_edits, registry
 from tests.sources.conftest import new_repository
 
 
@@ -78,7 +78,7 @@ def test_an_edit_writes_where_a_link_points_and_keeps_the_link(tmp_path):
     kept.touch(mode=0o600)
     link.symlink_to("../dotfiles/index.toml")
 
-    assert edit.declare(link.parent, str(tmp_path / "a")) == ["library/a"]
+    assert config_edits.declare(link.parent, str(tmp_path / "a")) == ["library/a"]
 
     assert link.readlink() == Path("../dotfiles/index.toml")
     assert "library" in kept.read_text()
@@ -119,7 +119,7 @@ def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):
     before = settings.config_file.read_text()
 
     with pytest.raises(SettingsError, match="two sources"):
-        edit.add(tmp_path, {"kind": "git", "path": "x"})
+        config_edits.add(tmp_path, {"kind": "git", "path": "x"})
 
     assert settings.config_file.read_text() == before
 
@@ -127,9 +127,9 @@ def test_a_refused_edit_leaves_the_file_as_it_was(tmp_path):
 def test_removing_a_source_keeps_comments_and_other_sources(tmp_path):
     text = '# ours\n[[source]] # first\nkind = "git"\npath = "x"\n\n[[source]] # second\nkind = "git"\npath = "y"\n'
     project(tmp_path, text, "x", "y")
-    edit.use(tmp_path, "git/x")
+    config_edits.use(tmp_path, "git/x")
 
-    assert edit.remove(tmp_path, "git/x")
+    assert config_edits.remove(tmp_path, "git/x")
 
     settings = load_settings(tmp_path)
     assert list(registry.sources(settings)) == ["git/y"]
@@ -142,19 +142,19 @@ def test_one_child_of_a_declared_folder_cannot_be_removed_alone(tmp_path):
     project(tmp_path, '[[source]]\nkind = "library"\npath = "raw/{library}"\n', "raw/a", "raw/b")
 
     with pytest.raises(SourceError, match="together with others"):
-        edit.remove(tmp_path, "library/a")
+        config_edits.remove(tmp_path, "library/a")
 
 
 def test_the_libraries_of_a_declared_folder_are_removed_together(tmp_path):
     text = '[[source]]\nkind = "library"\npath = "raw/{library}"\n[search]\ndefault_source = "library/a"\n'
     settings = project(tmp_path, text, "raw/a", "raw/b", "c")
-    edit.declare(tmp_path, str(tmp_path / "c"))
+    config_edits.declare(tmp_path, str(tmp_path / "c"))
     with pytest.raises(SourceError, match=r"docindex source remove 'raw/\{library\}'"):
-        edit.remove(tmp_path, "library/a")
+        config_edits.remove(tmp_path, "library/a")
     assert [child.key for child in registry.children(settings, tmp_path / "raw")] == ["library/a", "library/b"]
     assert registry.children(settings, tmp_path) is None
 
-    edit.remove_children(tmp_path, tmp_path / "raw")
+    config_edits.remove_children(tmp_path, tmp_path / "raw")
 
     settings = load_settings(tmp_path)
     assert list(registry.sources(settings)) == ["library/c"]
@@ -165,17 +165,17 @@ def test_what_is_not_there_is_not_called_a_folder(tmp_path):
     (tmp_path / "page.md").write_text("# Page\n")
 
     with pytest.raises(SourceError, match=f"there is nothing at {tmp_path}/nosuch.h"):
-        edit.declare(tmp_path, str(tmp_path / "nosuch.h"))
+        config_edits.declare(tmp_path, str(tmp_path / "nosuch.h"))
     with pytest.raises(SourceError, match=r"page.md is a file; name its folder"):
-        edit.declare(tmp_path, str(tmp_path / "page.md"))
+        config_edits.declare(tmp_path, str(tmp_path / "page.md"))
 
 
 def test_adding_removing_and_adding_again_leaves_a_file_that_can_be_read(tmp_path):
     settings = project(tmp_path, "# ours\n", "a", "b")
-    edit.declare(tmp_path, str(tmp_path / "a"))
-    edit.remove(tmp_path, "library/a")
+    config_edits.declare(tmp_path, str(tmp_path / "a"))
+    config_edits.remove(tmp_path, "library/a")
 
-    assert edit.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
+    assert config_edits.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
 
     assert list(registry.sources(load_settings(tmp_path))) == ["library/b"]
     assert "# ours" in settings.config_file.read_text()
@@ -184,7 +184,7 @@ def test_adding_removing_and_adding_again_leaves_a_file_that_can_be_read(tmp_pat
 def test_sources_written_as_an_inline_array_can_be_added_to(tmp_path):
     project(tmp_path, 'source = [{ kind = "library", path = "a" }]\n[search]\ntop_k = 3\n', "a", "b")
 
-    assert edit.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
+    assert config_edits.declare(tmp_path, str(tmp_path / "b")) == ["library/b"]
 
     assert list(registry.sources(load_settings(tmp_path))) == ["library/a", "library/b"]
     assert load_settings(tmp_path).search.top_k == 3
@@ -195,7 +195,7 @@ def test_concurrent_edits_lose_nothing(tmp_path):
     project(tmp_path, "", *names)
 
     with ThreadPoolExecutor(max_workers=6) as pool:
-        list(pool.map(lambda name: edit.declare(tmp_path, str(tmp_path / name)), names))
+        list(pool.map(lambda name: config_edits.declare(tmp_path, str(tmp_path / name)), names))
 
     assert {source.name for source in registry.sources(load_settings(tmp_path)).values()} == set(names)
 
@@ -205,7 +205,7 @@ def test_a_declared_folder_of_folders_is_one_whether_or_not_it_ends_in_a_slash(t
     project(tmp_path, f'[[source]]\nkind = "library"\npath = "raw/{{library}}{slash}"\n', "raw/a", "raw/b")
 
     with pytest.raises(SourceError, match="together with others"):
-        edit.remove(tmp_path, "library/a")
+        config_edits.remove(tmp_path, "library/a")
     assert list(registry.sources(load_settings(tmp_path))) == ["library/a", "library/b"]
 
 
@@ -213,7 +213,7 @@ def test_a_bare_repository_is_no_source(tmp_path, git):
     git(tmp_path, "init", "-q", "--bare", "bare")
 
     with pytest.raises(SourceError, match="bare git repository"):
-        edit.declare(tmp_path, str(tmp_path / "bare"))
+        config_edits.declare(tmp_path, str(tmp_path / "bare"))
 
 
 def followed(settings: Settings) -> dict[str, tuple[str, str | None]]:
@@ -275,39 +275,39 @@ URL = "https://example.org/flask.git"
 
 def test_a_branch_of_a_declared_repository_goes_to_its_table_and_out_of_it_again(tmp_path):
     project(tmp_path, "# ours\n")
-    assert edit.declare(tmp_path, URL, submodules=True) == ["git/flask"]
-    assert edit.declare(tmp_path, URL, branch="dev") == ["git/flask@dev"]
-    assert edit.declare(tmp_path, URL, branch="feature/x") == ["git/flask@feature/x"]
+    assert config_edits.declare(tmp_path, URL, submodules=True) == ["git/flask"]
+    assert config_edits.declare(tmp_path, URL, branch="dev") == ["git/flask@dev"]
+    assert config_edits.declare(tmp_path, URL, branch="feature/x") == ["git/flask@feature/x"]
     text = (tmp_path / "docindex.toml").read_text()
     assert text.count("[[source]]") == 1
     assert 'branches = ["dev", "feature/x"]' in text
 
     with pytest.raises(SourceError, match="remove git/flask@dev and git/flask@feature/x first"):
-        edit.remove(tmp_path, "git/flask")
+        config_edits.remove(tmp_path, "git/flask")
     for key in ("git/flask@feature/x", "git/flask@dev", "git/flask"):
-        assert edit.remove(tmp_path, key)
+        assert config_edits.remove(tmp_path, key)
 
     assert list(registry.sources(load_settings(tmp_path))) == []
     assert "# ours" in (tmp_path / "docindex.toml").read_text()
 
 
 def test_the_first_branch_of_a_repository_is_the_one_that_its_source_follows(tmp_path):
-    assert edit.declare(tmp_path, URL, branch="dev", name="mine") == ["git/mine"]
+    assert config_edits.declare(tmp_path, URL, branch="dev", name="mine") == ["git/mine"]
 
     assert followed(load_settings(tmp_path)) == {"git/mine": (URL, "dev")}
 
 
 def test_a_branch_that_is_followed_already_is_refused(tmp_path):
-    edit.declare(tmp_path, URL, branch="dev")
+    config_edits.declare(tmp_path, URL, branch="dev")
 
     with pytest.raises(SourceError, match="declared already"):
-        edit.declare(tmp_path, URL, branch="dev")
+        config_edits.declare(tmp_path, URL, branch="dev")
 
 
 @pytest.mark.parametrize("place", ["ext::sh -c x", "https://ada:s3cret@example.org/x", "git://example.org/x"])
 def test_a_url_that_git_must_not_see_is_not_declared(tmp_path, place):
     with pytest.raises(SettingsError, match="the URL ") as caught:
-        edit.declare(tmp_path, place)
+        config_edits.declare(tmp_path, place)
 
     assert "s3cret" not in str(caught.value)
     assert not (tmp_path / "docindex.toml").exists()
@@ -326,30 +326,32 @@ def work_trees(tmp_path, git) -> Path:
 
 def test_a_linked_work_tree_of_a_declared_repository_is_named_by_its_branch(work_trees, git):
     head = git(work_trees / "service", "rev-parse", "HEAD")
-    edit.declare(work_trees, str(work_trees / "service"), name="api")
+    config_edits.declare(work_trees, str(work_trees / "service"), name="api")
 
-    assert edit.declare(work_trees, str(work_trees / "service-feature")) == ["git/api@feature/x"]
-    assert edit.declare(work_trees, str(work_trees / "service-old")) == [f"git/api@{head[:10]}"]
+    assert config_edits.declare(work_trees, str(work_trees / "service-feature")) == ["git/api@feature/x"]
+    assert config_edits.declare(work_trees, str(work_trees / "service-old")) == [f"git/api@{head[:10]}"]
 
     assert registry.sources(load_settings(work_trees))["git/api@feature/x"].path == work_trees / "service-feature"
-    assert edit.remove(work_trees, "git/api@feature/x")
+    assert config_edits.remove(work_trees, "git/api@feature/x")
 
 
 def test_a_work_tree_of_no_declared_repository_has_a_name_of_its_own(work_trees):
-    assert edit.declare(work_trees, str(work_trees / "service-feature")) == ["git/service-feature"]
+    assert config_edits.declare(work_trees, str(work_trees / "service-feature")) == ["git/service-feature"]
 
 
 def test_a_branch_of_a_folder_is_added_to_its_table(work_trees):
-    edit.declare(work_trees, str(work_trees / "service"))
+    config_edits.declare(work_trees, str(work_trees / "service"))
 
-    assert edit.declare(work_trees, str(work_trees / "service"), branch="feature/x") == ["git/service@feature/x"]
-    assert edit.remove(work_trees, "git/service@feature/x")
+    assert config_edits.declare(work_trees, str(work_trees / "service"), branch="feature/x") == [
+        "git/service@feature/x"
+    ]
+    assert config_edits.remove(work_trees, "git/service@feature/x")
 
 
 def test_a_branch_of_a_bare_repository_can_be_followed(tmp_path, git):
     git(tmp_path, "init", "-q", "--bare", "bare.git")
 
-    assert edit.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]
+    assert config_edits.declare(tmp_path, str(tmp_path / "bare.git"), branch="main", name="bare") == ["git/bare"]
 
 
 def test_linked_work_trees_in_a_folder_of_libraries_are_no_libraries_beside_the_main_one(tmp_path):

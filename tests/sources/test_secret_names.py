@@ -3,7 +3,7 @@ import os
 import pytest
 
 from docindex_dagster.sources.changes import fingerprint
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.secrets import secret_reason
 
 

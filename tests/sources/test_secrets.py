@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from docindex_dagster.sources.commits import read_commits
 from docindex_dagster.sources.content import examine
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
+from docindex_dagster.sources.explanation import why
 from docindex_dagster.sources.secrets import Secret, find_secrets, mask
 from docindex_dagster.sources.text import decode
-from docindex_dagster.sources.why import why
 
 RANDOM = random.Random(7)
 ALL, HEX = string.ascii_letters + string.digits, "0123456789abcdef"

@@ -16,7 +16,7 @@ from docindex_dagster.core.errors import NoAnswerError
 from docindex_dagster.sources import git
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.commits import read_commits
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.history import shallow_end, touched_between
 from docindex_dagster.sources.transfer import submodule_failures
 from tests.sources.conftest import Tree

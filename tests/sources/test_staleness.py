@@ -2,7 +2,7 @@ import time
 
 import pyarrow.parquet as pq
 
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from docindex_dagster.sources.staleness import edits_since
 
 

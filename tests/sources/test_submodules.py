@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from docindex_dagster.sources.changes import fingerprint
-from docindex_dagster.sources.discover import discover
+from docindex_dagster.sources.discovery import discover
 from tests.sources.conftest import LONG_AGO_NS, Tree, rows
 from tests.sources.remotes import Followed, Server, serving
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from docindex_dagster.core.errors import SourceError
-from docindex_dagster.sources.why import why
+from docindex_dagster.sources.explanation import why
 
 
 def reason(tree, path, **settings):

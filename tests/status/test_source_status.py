@@ -9,7 +9,7 @@ import pytest
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
-from docindex_dagster.sources import withdrawn
+from docindex_dagster.sources import removed_sources
 from docindex_dagster.status import source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import Runs, SourceState, State
@@ -143,7 +143,7 @@ def test_operations_lists_every_state_and_whether_it_needs_attention():
 
 
 def test_a_source_that_was_taken_out_on_purpose_is_left_in_peace(settings):
-    withdrawn.note(Layout(settings.home), "library/a")
+    removed_sources.note(Layout(settings.home), "library/a")
 
     found = one(settings, "library/a", indexed=False, runs=None)
 

@@ -12,7 +12,7 @@ from docindex_dagster.core.errors import DamagedStoreError, ErasureError, StoreE
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
 from docindex_dagster.embedding.cache import VectorCache, VectorSpill
-from docindex_dagster.search.live import LatestReader
+from docindex_dagster.search.live_index import LatestReader
 from docindex_dagster.stores import lance_table, takeover, tantivy_index
 from docindex_dagster.stores import prune as prune_module
 from docindex_dagster.stores.doctor import examine, roll_back

@@ -2,7 +2,7 @@
 
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.stores import lance_table
-from docindex_dagster.stores.clean_up import compact
+from docindex_dagster.stores.cleanup import compact
 from docindex_dagster.stores.reader import open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 

@@ -16,7 +16,7 @@ from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import Links, links
 from docindex_dagster.runner.run import index
-from docindex_dagster.search.ask import Request, context_of
+from docindex_dagster.search.service import Request, context_of
 from docindex_dagster.sources import registry
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.doctor import examine, roll_back
@@ -112,7 +112,7 @@ def test_a_context_that_finds_it_opens_no_graph(linked):
     code = (
         "import sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
         "from docindex_dagster.core.settings import load_settings;"
-        "from docindex_dagster.search.ask import Request, context_of;"
+        "from docindex_dagster.search.service import Request, context_of;"
         "from docindex_dagster.stores.reader import open_reader;"
         "settings = load_settings(Path(sys.argv[1])); reader = open_reader(Layout(settings.home));"
         "found = context_of(settings, reader, Request('water the dry field'), 1000);"

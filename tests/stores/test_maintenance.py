@@ -15,7 +15,7 @@ from docindex_dagster.core import tables
 from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free
-from docindex_dagster.stores import clean_up, lance_table, maintenance
+from docindex_dagster.stores import cleanup, lance_table, maintenance
 from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, read_generation, read_next, replace_next
 from docindex_dagster.stores.prune import erase_stores, prune
@@ -289,7 +289,7 @@ STEPS = [
     (lance_table, "numbers"),
     (maintenance, "sync"),
     (lance_table, "put_in_place"),
-    (clean_up, "remove_old_generations"),
+    (cleanup, "remove_old_generations"),
 ]
 
 

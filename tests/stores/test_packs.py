@@ -16,7 +16,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.graph.links import links
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.live import LatestReader
+from docindex_dagster.search.live_index import LatestReader
 from docindex_dagster.search.model import Mode
 from docindex_dagster.stores import lance_table, link_files, maintenance, matrix, packs, prune
 from docindex_dagster.stores.doctor import check, examine, roll_back

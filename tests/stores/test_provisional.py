@@ -24,7 +24,7 @@ from docindex_dagster.stores import generation, graph_files, lance_table, link_f
 from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation
 from docindex_dagster.stores.publish import Publication, publish, published_from
-from docindex_dagster.stores.published import open_tables
+from docindex_dagster.stores.published_tables import open_tables
 from docindex_dagster.stores.reader import open_reader
 from docindex_dagster.stores.rows import SourceRows
 from tests.conftest import MODEL, chunks_of, extracted, vectors_of

@@ -23,7 +23,7 @@ from docindex_dagster.graph.source_graph import NODES_TABLE, TRIPLES_TABLE
 from docindex_dagster.status import catalog
 from docindex_dagster.stores import (
     analysis,
-    clean_up,
+    cleanup,
     generation,
     graph_files,
     lance_table,
@@ -180,7 +180,7 @@ def test_a_writer_that_died_before_going_live_is_undone_by_the_next(layout, monk
         raise Killed
 
     monkeypatch.setattr(staging, "write_generation", die)
-    monkeypatch.setattr(clean_up, "remove_old_generations", lambda _: None)
+    monkeypatch.setattr(cleanup, "remove_old_generations", lambda _: None)
     with pytest.raises(Killed):
         publish_files(layout, {"x.py": ["half done"]})
     monkeypatch.undo()

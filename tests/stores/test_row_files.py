@@ -15,8 +15,8 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
-from docindex_dagster.search.scan import Pattern, holding
-from docindex_dagster.stores import clean_up, row_files
+from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.stores import cleanup, row_files
 from docindex_dagster.stores.difference import difference
 from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import Generation, PublishedSource, read_generation, replace_generation
@@ -150,7 +150,7 @@ def test_a_rollback_goes_back_to_the_files_of_before(layout):
 def test_of_a_source_that_is_withdrawn_no_file_stays(layout):
     publish_files(layout, files_of())
     withdraw(layout, KEY)
-    clean_up.compact(layout, keep_previous=False)
+    cleanup.compact(layout, keep_previous=False)
     assert list(layout.rows.iterdir()) == []
 
 
@@ -247,7 +247,7 @@ def test_a_compaction_and_an_erasure_leave_nothing_of_what_is_gone(layout):
 def test_without_a_generation_to_go_back_to_a_compaction_leaves_one_file(layout):
     publish_files(layout, files_of(f07=f"{SECRET} is here"))
     publish_files(layout, files_of())
-    clean_up.compact(layout, keep_previous=False)
+    cleanup.compact(layout, keep_previous=False)
     assert not _holding(layout, SECRET)
     assert len(list(layout.rows.iterdir())) == 1
 

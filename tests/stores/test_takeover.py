@@ -15,9 +15,9 @@ from docindex_dagster.embedding.build import build_embeddings
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.live import LatestReader
+from docindex_dagster.search.live_index import LatestReader
 from docindex_dagster.search.model import Mode
-from docindex_dagster.stores import clean_up, lance_table, maintenance, row_files, staging, takeover
+from docindex_dagster.stores import cleanup, lance_table, maintenance, row_files, staging, takeover
 from docindex_dagster.stores.doctor import examine, roll_back
 from docindex_dagster.stores.generation import read_generation, read_next
 from docindex_dagster.stores.prune import orphans, prune
@@ -80,7 +80,7 @@ def tables_there(layout: Layout) -> set[str]:
 
 def stray_files(layout: Layout) -> set[str]:
     """What lies in the stores and no kept generation names."""
-    kept = clean_up.kept(layout)
+    kept = cleanup.kept(layout)
     needed = {name for generation in kept for name in generation.graph_files()} | {g.tantivy for g in kept}
     there = {path.name for folder in (layout.tantivy, layout.graph) for path in folder.iterdir()}
     rows = {path.name for path in layout.rows.iterdir()}
@@ -197,7 +197,7 @@ def test_a_writer_that_died_before_next_or_the_takeover_was_named_is_undone_by_t
         index(half, OTHERS[0], NEW)
     key, before = (LAST if name == "write_generation" else OTHERS[0]), coming(half)
     monkeypatch.setattr(takeover, name, die)
-    monkeypatch.setattr(clean_up, "remove_old_generations", lambda _: None)
+    monkeypatch.setattr(cleanup, "remove_old_generations", lambda _: None)
     with pytest.raises(Killed):
         index(half, key, NEW)
     monkeypatch.undo()
@@ -309,7 +309,7 @@ def test_no_table_folder_or_file_stays_of_a_model_that_no_generation_names(old):
 def test_clean_up_and_prune_spare_what_next_needs(half):
     time_of_next = half.next.read_bytes()
 
-    clean_up.remove_old_generations(half)
+    cleanup.remove_old_generations(half)
     assert orphans(half, TEXTS) == []
     assert prune(half, TEXTS, keep_previous=False) == []
 
@@ -325,7 +325,7 @@ def test_no_two_generations_have_one_number(half):
     assert len(numbers) == 3
     shutil.rmtree(half.tantivy / read_next(half).tantivy)
 
-    assert clean_up.next_number(half) > max(numbers)
+    assert cleanup.next_number(half) > max(numbers)
 
 
 def test_a_rollback_after_the_takeover_goes_back_to_the_old_model_and_the_next_run_takes_over_again(old):
@@ -472,7 +472,7 @@ def test_each_model_has_the_generation_that_its_publications_go_on_from(half):
 def test_while_current_cannot_be_read_nothing_of_next_is_removed(half):
     half.current.write_text("{")
 
-    clean_up.remove_old_generations(half)
+    cleanup.remove_old_generations(half)
 
     assert (half.tantivy / read_next(half).tantivy).is_dir()
     assert lance_table.table_name("tiny") in tables_there(half)

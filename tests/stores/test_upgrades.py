@@ -12,7 +12,7 @@ import pytest
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.pipeline.current import is_current
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.runner.run import index
 from docindex_dagster.search.engine import search
 from docindex_dagster.sources import registry

@@ -12,10 +12,10 @@ from docindex_dagster.core.errors import DamagedStoreError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
-from docindex_dagster.search.live import LatestReader
+from docindex_dagster.search.live_index import LatestReader
 from docindex_dagster.search.model import Hit, Mode
 from docindex_dagster.stores import matrix
-from docindex_dagster.stores.clean_up import compact
+from docindex_dagster.stores.cleanup import compact
 from docindex_dagster.stores.doctor import check
 from docindex_dagster.stores.parts import SIGNS
 from docindex_dagster.stores.publish import withdraw

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import docindex_dagster
-from docindex_dagster.core.printable import command
+from docindex_dagster.core.safe_text import command
 
 _VALUE = "\0"
 _PROGRAMS = r"(docindex|git|find|chmod|ollama|pip|env|[A-Z_]+=\S*)"

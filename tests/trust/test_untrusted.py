@@ -14,9 +14,9 @@ import httpx
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
-from docindex_dagster.cli.launch import RecordedRuns
+from docindex_dagster.cli.dagster_runs import RecordedRuns
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.search.live import Live
+from docindex_dagster.search.live_index import Live
 from tests.serving.http.server import free_port, running
 from tests.trust.conftest import LONGEST_S, PRIVATE, instance_of, settings_of
 
@@ -385,7 +385,7 @@ def test_a_source_that_a_pull_leads_out_is_left_out_by_a_process_that_runs(hosti
 
     docs.rmdir()
     docs.symlink_to(hostile.private.parent)
-    monkeypatch.setattr("docindex_dagster.search.live._MAX_AGE_S", 0)
+    monkeypatch.setattr("docindex_dagster.search.live_index._MAX_AGE_S", 0)
 
     assert not live.settings.source
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.render import console
-from docindex_dagster.search.ask import Request, hits_of
+from docindex_dagster.search.service import Request, hits_of
 from docindex_dagster.stores.reader import open_reader
 
 QUERY = "how does a sensor notice that a file changed"

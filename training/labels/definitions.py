@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from docindex_dagster.code.captures import Captures, Definition, find_leads, run_query
-from docindex_dagster.code.extract import extract
+from docindex_dagster.code.extraction import extract
 from docindex_dagster.code.languages import has_symbols
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 from training.labels.checkout import Checkout, File
 from training.labels.holding import Cut, Held

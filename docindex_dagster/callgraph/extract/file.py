@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from docindex_dagster.callgraph.extract.captured_statements import Language, find_places
 from docindex_dagster.callgraph.extract.expression_rules import reader_of
-from docindex_dagster.callgraph.extract.places import Language, find_places
 from docindex_dagster.callgraph.extract.renaming import NamesIn, Renaming, expressions_of, renamed, with_unique_names
 from docindex_dagster.callgraph.extract.scopes import CALLABLE, Scoping
 from docindex_dagster.callgraph.extract.types import declared_type

@@ -7,7 +7,7 @@ value of a property belongs to what is around it.
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from docindex_dagster.callgraph.extract.places import Place
+from docindex_dagster.callgraph.extract.captured_statements import Place
 from docindex_dagster.callgraph.extract.renaming import Placed
 from docindex_dagster.callgraph.extract.statements import Mark
 from docindex_dagster.callgraph.ir import (

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from docindex_dagster.callgraph.extract.captured_statements import Language
 from docindex_dagster.callgraph.extract.expressions import Syntax
 from docindex_dagster.callgraph.extract.file import definitions_of, read_file
-from docindex_dagster.callgraph.extract.places import Language
 from docindex_dagster.callgraph.ir import FileIR
 from docindex_dagster.callgraph.languages import (
     bash,
@@ -36,7 +36,7 @@ from docindex_dagster.callgraph.languages import (
 from docindex_dagster.callgraph.modules import Modules
 from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.code.languages import HOSTS
-from docindex_dagster.code.parse import grammar_of
+from docindex_dagster.code.parsers import grammar_of
 from docindex_dagster.code.symbols import Symbol
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from docindex_dagster.callgraph.ir import (
     path_of,
 )
 from docindex_dagster.callgraph.nesting import FUNCTIONS, is_class
-from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver import header_visibility
 from docindex_dagster.callgraph.resolver.classes import members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, derived_classes, function_around, interfaces
 from docindex_dagster.callgraph.resolver.overloads import arguments_of, best_overloads, has_labels_of
@@ -130,7 +130,7 @@ def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) ->
 
 
 def _with_body(q: Queries, unit: Unit, value: Value) -> Value:
-    return spaces.with_body(q, value) if unit.rules.sharing == "included" else value
+    return header_visibility.with_body(q, value) if unit.rules.sharing == "included" else value
 
 
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:

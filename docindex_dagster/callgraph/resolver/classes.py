@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import Definition
 from docindex_dagster.callgraph.nesting import is_class
-from docindex_dagster.callgraph.resolver import builtins, spaces
+from docindex_dagster.callgraph.resolver import builtins, header_visibility
 from docindex_dagster.callgraph.resolver.hierarchy import parts_of
 from docindex_dagster.callgraph.resolver.queries import MOST_CALLERS, Part, Queries, argument_at
 from docindex_dagster.callgraph.resolver.types import held_by, is_open
@@ -215,7 +215,7 @@ def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, fou
         given = q.given(cls, names.index(name), name)
         yield from functions(given) if rules.separates_kinds else given
     if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
-        yield from spaces.assigned(q, cls, name)
+        yield from header_visibility.assigned(q, cls, name)
     if rules.has_tables:
         yield from found_by(_assigned(q, unit, definition, name), Resolution.RECEIVER)
         return

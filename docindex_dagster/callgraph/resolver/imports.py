@@ -8,7 +8,7 @@ from docindex_dagster.callgraph.ir import FILE, Definition, Import, Name
 from docindex_dagster.callgraph.languages import RULES
 from docindex_dagster.callgraph.languages.rust import PATH_WORDS
 from docindex_dagster.callgraph.nesting import is_class
-from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver import header_visibility
 from docindex_dagster.callgraph.resolver.queries import Queries
 from docindex_dagster.callgraph.resolver.values import (
     MOST_VALUES,
@@ -152,7 +152,7 @@ def _of_module(q: Queries, unit: Unit, module: str, name: str) -> Values:
         return q.of_namespace(rules, module, name, unit.path)
     if rules.has_namespaces:
         full = ".".join(filter(None, (module.replace("\\", "."), name)))
-        return tuple(spaces.in_space(q, unit, full)) or (external(full),)
+        return tuple(header_visibility.in_space(q, unit, full)) or (external(full),)
     files = q.program.find_module(unit, module)
     if not files:
         return (external(".".join(filter(None, (module.lstrip("."), name)))),)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from docindex_dagster.callgraph.ir import Expression, path_of
-from docindex_dagster.callgraph.resolver import builtins, spaces
+from docindex_dagster.callgraph.resolver import builtins, header_visibility
 from docindex_dagster.callgraph.resolver.classes import as_member, children, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors, bases_of_unnamed, class_of
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -86,7 +86,7 @@ def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
         return found_by(q.in_module(value.path, name), Resolution.IMPORT)
     if q.rules(value).separates_kinds:
         return q.in_namespace(value, name)
-    return spaces.in_space(q, q.unit(value.path), f"{value.name}.{name}")
+    return header_visibility.in_space(q, q.unit(value.path), f"{value.name}.{name}")
 
 
 def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:

@@ -4,9 +4,9 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from docindex_dagster.callgraph.exported_symbols import namespaces
 from docindex_dagster.callgraph.ir import Definition, Implicit, Instance, Name
 from docindex_dagster.callgraph.nesting import is_class, with_parents
-from docindex_dagster.callgraph.offers import namespaces
 from docindex_dagster.callgraph.resolver import builtins
 from docindex_dagster.callgraph.resolver.hierarchy import ancestors
 from docindex_dagster.callgraph.resolver.imports import imported

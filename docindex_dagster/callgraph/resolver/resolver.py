@@ -17,13 +17,13 @@ from docindex_dagster.callgraph.resolver import (
     arguments,
     calls,
     classes,
+    header_visibility,
     hierarchy,
     imports,
     members,
     namespaces,
     results,
     scopes,
-    spaces,
     types,
 )
 from docindex_dagster.callgraph.resolver.arguments import callback_argument
@@ -49,7 +49,7 @@ _ANSWERS: Mapping[ModuleType, str] = {
     namespaces: "extensions in_namespace of_namespace",
     results: "callable_of elements result returned",
     scopes: "bound defined top",
-    spaces: "classes_at in_space included_types seen template_parameters types_named",
+    header_visibility: "classes_at in_space included_types seen template_parameters types_named",
     types: "type_names typed",
 }
 

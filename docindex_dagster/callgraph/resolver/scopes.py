@@ -5,7 +5,7 @@ from itertools import dropwhile
 
 from docindex_dagster.callgraph.ir import FILE, Definition, Name
 from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE, is_class
-from docindex_dagster.callgraph.resolver import spaces
+from docindex_dagster.callgraph.resolver import header_visibility
 from docindex_dagster.callgraph.resolver.classes import declared_or_given, members, own_member
 from docindex_dagster.callgraph.resolver.hierarchy import (
     ancestors,
@@ -61,7 +61,9 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
                 return beside
         space = space_of(unit, around) if is_included else ""
     if is_included:
-        return spaces.looked_up(q, unit, spaces.enclosing_space(q, unit, space), name) or builtin(name, rules)
+        return header_visibility.looked_up(q, unit, header_visibility.enclosing_space(q, unit, space), name) or builtin(
+            name, rules
+        )
     if scope != FILE:
         return q.values(unit, FILE, wanted)
     return outermost(q, unit, wanted) if rules.separates_kinds else _in_file(q, unit, name)
@@ -151,7 +153,7 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     if rules.has_module_paths and not known(found):
         found = files_of(q, unit, f"self.{name}") or files_of(q, unit, name) or found
     if not found and rules.has_namespaces:
-        found = spaces.beyond(q, unit, name)
+        found = header_visibility.beyond(q, unit, name)
     if rules.has_export_lists and not found and name == unit.namespace:
         return [Value("module", unit.path, "")]
     if rules.has_tables:  # other files may add to a table of the library

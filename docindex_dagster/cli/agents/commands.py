@@ -12,7 +12,7 @@ import typer
 
 from docindex_dagster.cli import completion
 from docindex_dagster.cli.common import Json
-from docindex_dagster.cli.project import chosen, is_named
+from docindex_dagster.cli.selected_project import chosen, is_named
 from docindex_dagster.render import console
 
 if TYPE_CHECKING:

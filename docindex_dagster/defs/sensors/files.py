@@ -20,7 +20,7 @@ from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.sensors import LIBRARIES_INTERVAL_S, REPOSITORIES_INTERVAL_S, Remembered
 from docindex_dagster.defs.stage_assets import REMOTES_ANSWER, source_evaluation
 from docindex_dagster.defs.tags import DATA_VERSION_TAG, PARTITION_TAG, REASON_TAG, SOURCES_NAME
-from docindex_dagster.pipeline.current import is_current, made_with, state_of
+from docindex_dagster.pipeline.up_to_date import is_current, made_with, state_of
 from docindex_dagster.sources import git, registry
 from docindex_dagster.sources.changes import fingerprint, fingerprint_of_commit
 from docindex_dagster.sources.mirror import checked_out, remote_heads

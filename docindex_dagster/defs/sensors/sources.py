@@ -16,7 +16,7 @@ from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.sensors import SOURCES_INTERVAL_S, Remembered
 from docindex_dagster.defs.stage_assets import FOLDERS_ARE_THERE, missing, source_evaluation
 from docindex_dagster.defs.tags import PARTITION_TAG, REASON_TAG, SOURCE_TAG, SOURCES, SOURCES_NAME
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.sources.model import Source
 from docindex_dagster.status import source_status
 from docindex_dagster.stores.generation import read_generation
@@ -149,7 +149,7 @@ def _state(
         places=_places(declared),
         partitions=frozenset(partitions),
         published=frozenset(generation.sources if generation else ()) | source_status.waiting_for_takeover(layout),
-        withdrawn=frozenset(withdrawn.all_of(layout)),
+        withdrawn=frozenset(removed_sources.all_of(layout)),
     )
 
 

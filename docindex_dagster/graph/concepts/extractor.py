@@ -10,7 +10,7 @@ from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import GraphSettings, LLMSettings
 from docindex_dagster.documents.model import words as words_of
-from docindex_dagster.graph.prose import Paragraph
+from docindex_dagster.graph.document_text import Paragraph
 from docindex_dagster.llm.providers import load_llm
 
 RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_to")

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from docindex_dagster.core.errors import ConceptError, first_line
 from docindex_dagster.core.events import ignore, reporter
 from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Extractor, Found, Passage, Relation, normal
+from docindex_dagster.graph.document_text import ReadChunk, goes_on, read_prose
 from docindex_dagster.graph.documents import DOCUMENT
-from docindex_dagster.graph.prose import ReadChunk, goes_on, read_prose
 from docindex_dagster.graph.source_graph import CONCEPT, Triple
 
 _CONCEPT = pa.struct([("name", pa.string()), ("confidence", pa.float32()), ("line", pa.int32())])

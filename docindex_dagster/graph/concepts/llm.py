@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from docindex_dagster.core.errors import ConceptError
 from docindex_dagster.graph.concepts.extractor import RELATIONS, Concept, Found, Passage, Relation, normal
-from docindex_dagster.llm.inquiry import Inquiry, Question
+from docindex_dagster.llm.batch_requests import Inquiry, Question
 from docindex_dagster.llm.protocol import LLM
 
 _CONFIDENCE = 0.7

@@ -9,8 +9,8 @@ from itertools import chain
 
 from docindex_dagster.documents.model import words as words_of
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
+from docindex_dagster.graph.document_text import Paragraph
 from docindex_dagster.graph.documents import is_plain
-from docindex_dagster.graph.prose import Paragraph
 
 _MOST_WORDS = 4
 _SHORTEST = 3  # letters

@@ -15,7 +15,7 @@ from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.documents.model import words
 from docindex_dagster.graph.concepts.extractor import Concept, Found, Passage, Relation, normal
 from docindex_dagster.graph.concepts.patterns import is_term
-from docindex_dagster.graph.prose import Paragraph
+from docindex_dagster.graph.document_text import Paragraph
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from docindex_dagster.callgraph.languages import has_calls
-from docindex_dagster.graph.opened import OpenGraph
+from docindex_dagster.graph.open_graph import OpenGraph
 from docindex_dagster.graph.scip.format import (
     DEFINITION,
     METHOD,

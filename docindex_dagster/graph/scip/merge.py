@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from docindex_dagster.callgraph.units import Chunks
-from docindex_dagster.graph.referred import dotted, is_meant
+from docindex_dagster.graph.cross_references import dotted, is_meant
 from docindex_dagster.graph.scip.sites import RESULT, last_of
 from docindex_dagster.graph.source_graph import (
     EXTERNAL,

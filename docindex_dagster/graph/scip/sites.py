@@ -14,8 +14,8 @@ from docindex_dagster.callgraph.extract.file import symbol_ids
 from docindex_dagster.callgraph.ir import Attribute, Call, CallSite, Decorator, Instance, last_name
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS
 from docindex_dagster.code.captures import run_query
-from docindex_dagster.code.extract import extract
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import extract
+from docindex_dagster.code.parsers import parse
 from docindex_dagster.code.symbols import Symbol
 from docindex_dagster.core.schemas import COMMIT
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from docindex_dagster.core.printable import visible
-from docindex_dagster.search.patience import check_waiting
+from docindex_dagster.core.safe_text import visible
+from docindex_dagster.search.cancellation import check_waiting
 from docindex_dagster.sources import languages
 
 _PREFIX = "k-"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from docindex_dagster.core.printable import well_formed
+from docindex_dagster.core.safe_text import well_formed
 from docindex_dagster.core.schemas import COMMIT_PATH
 
 

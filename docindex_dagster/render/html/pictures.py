@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.render.html.templating import drawn
 
 _SHADES = 6  # languages with a shade of their own; the rest shares one

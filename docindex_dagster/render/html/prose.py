@@ -14,7 +14,7 @@ from markupsafe import Markup
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from docindex_dagster.answering.markdown import stoppable
-from docindex_dagster.core.printable import visible
+from docindex_dagster.core.safe_text import visible
 from docindex_dagster.render.html import highlighting, links
 
 LONGEST = 200_000

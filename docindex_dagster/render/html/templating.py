@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.responses import HTMLResponse
 
-from docindex_dagster.core.printable import in_line, visible
+from docindex_dagster.core.safe_text import in_line, visible
 from docindex_dagster.render.html import links
 from docindex_dagster.search.model import CHANGED
 

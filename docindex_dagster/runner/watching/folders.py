@@ -25,7 +25,7 @@ from watchfiles.main import Change
 from docindex_dagster.core import git_folders
 from docindex_dagster.core.errors import DocindexError, SourceError, WatchError
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.pipeline.current import is_current
+from docindex_dagster.pipeline.up_to_date import is_current
 from docindex_dagster.sources import git, noise
 from docindex_dagster.sources.changes import fingerprint
 from docindex_dagster.sources.model import Source

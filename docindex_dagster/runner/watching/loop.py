@@ -15,11 +15,11 @@ from threading import Thread
 from docindex_dagster.core.errors import DocindexError, SettingsError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings, untrusted
-from docindex_dagster.pipeline.current import settled
+from docindex_dagster.pipeline.up_to_date import settled
 from docindex_dagster.runner.watching.commands import Command, Commands
 from docindex_dagster.runner.watching.folders import Notifier, PathEvent, Watched
 from docindex_dagster.runner.watching.messages import state_of
-from docindex_dagster.sources import noise, registry, withdrawn
+from docindex_dagster.sources import noise, registry, removed_sources
 from docindex_dagster.status.summary import summary_of_settled
 from docindex_dagster.stores import link_files, maintenance
 
@@ -262,7 +262,7 @@ class Watch:
         started = time.monotonic()
         try:
             found = watched.look(self._settings)
-            is_out = key in withdrawn.all_of(Layout(self._settings.home))
+            is_out = key in removed_sources.all_of(Layout(self._settings.home))
             now = None if found is not None or is_out else settled(self._settings, watched.source)
         except (DocindexError, OSError) as error:
             self._commands.refuse(command, str(error))
@@ -284,7 +284,7 @@ class Watch:
 
     def _is_taken_out(self, key: str) -> bool:
         """Whether a user took it out of the index, and it is not named here."""
-        return key not in self._named and key in withdrawn.all_of(Layout(self._settings.home))
+        return key not in self._named and key in removed_sources.all_of(Layout(self._settings.home))
 
 
 def _tidy(layout: Layout) -> None:

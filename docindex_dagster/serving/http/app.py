@@ -20,22 +20,22 @@ from starlette.routing import Route
 
 from docindex_dagster import __version__
 from docindex_dagster.serving.http import (
-    asking,
-    collecting,
+    ask,
+    collected_questions,
     completions,
+    conversations,
     files,
     health,
     jobs,
     memory,
     problems,
-    questions,
-    searching,
+    search,
     security,
     sources,
 )
+from docindex_dagster.serving.http.conversations import Questions
 from docindex_dagster.serving.http.problems import Problem
-from docindex_dagster.serving.http.questions import Questions
-from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.http.served_project import Served
 from docindex_dagster.serving.mcp_server import server
 from docindex_dagster.serving.memory_tools import MemoryTools
 from docindex_dagster.serving.telemetry import metrics, tracing
@@ -55,11 +55,11 @@ _LONGEST_END_S = 3
 _SPARE_THREADS = 16
 _ROUTERS = (
     health.router,
-    searching.router,
+    search.router,
     files.router,
-    collecting.router,
-    asking.router,
-    questions.router,
+    collected_questions.router,
+    ask.router,
+    conversations.router,
     sources.router,
     jobs.router,
     memory.router,

@@ -20,12 +20,13 @@ from docindex_dagster.answering.events import Answer, Event, Spent, Step
 from docindex_dagster.answering.link_filter import LinkFilter
 from docindex_dagster.answering.markdown import marks_of
 from docindex_dagster.answering.question import Question
-from docindex_dagster.core.printable import in_line
+from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.operations.search import Where
 from docindex_dagster.serving.http import openai_form, problems
-from docindex_dagster.serving.http.leaving import MEDIA_TYPE, WhileItStays
+from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, WhileItStays
+from docindex_dagster.serving.http.conversations import PROBLEMS, Answering, Conversations, Questions
 from docindex_dagster.serving.http.openai_form import (
     Annotation,
     ChatCompletion,
@@ -40,9 +41,8 @@ from docindex_dagster.serving.http.openai_form import (
     UrlCitation,
 )
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.questions import PROBLEMS, Answering, Conversations, Questions
 from docindex_dagster.serving.http.security import origin_of
-from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.serving.http.served_project import Project, Served
 
 router = APIRouter(prefix=openai_form.PREFIX, tags=["OpenAI"])
 _PLAIN, _AGENT = "docindex", "docindex-agent"

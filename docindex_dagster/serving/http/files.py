@@ -13,7 +13,7 @@ from docindex_dagster import operations
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.references import parse
 from docindex_dagster.graph.analysis import Statistics, statistics
-from docindex_dagster.graph.ask import Step
+from docindex_dagster.graph.queries import Step
 from docindex_dagster.operations.fields import LONGEST_NAME, Names
 from docindex_dagster.operations.graph import Question
 from docindex_dagster.operations.view import View
@@ -22,7 +22,7 @@ from docindex_dagster.search.file_text import FileText, read_file
 from docindex_dagster.search.freshness import files_of
 from docindex_dagster.serving.http.paging import Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.sources.model import Source
 from docindex_dagster.stores.reader import Reader
 

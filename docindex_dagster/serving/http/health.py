@@ -12,7 +12,7 @@ from docindex_dagster.operations import status as operation
 from docindex_dagster.operations.status import SourceStatus
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 
 router = APIRouter(tags=["status"])
 

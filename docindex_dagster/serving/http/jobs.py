@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import documented
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.jobs.model import Job, JobEvent
 
 router = APIRouter(tags=["jobs"])

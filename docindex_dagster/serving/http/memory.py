@@ -14,10 +14,10 @@ from docindex_dagster.memory.results import DomainStatus, Folding, Forgotten, In
 from docindex_dagster.operations.fields import LONGEST_NAME
 from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest
 from docindex_dagster.search.model import Hit
-from docindex_dagster.serving.http.leaving import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import until_it_leaves
 from docindex_dagster.serving.http.paging import Page, Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 
 router = APIRouter(prefix="/memory", tags=["memory"])
 _JSON_LINES = "application/jsonl"

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from docindex_dagster.core import errors
-from docindex_dagster.core.printable import in_line, shortened
+from docindex_dagster.core.safe_text import in_line, shortened
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

@@ -15,9 +15,9 @@ from docindex_dagster.operations.fields import RawText
 from docindex_dagster.serving.http.paging import Cursor, Limit, Page, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.security import is_from_here
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.jobs.model import Job, JobRequest
-from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources import config_edits, registry
 from docindex_dagster.sources.registry import Declared
 from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
@@ -94,7 +94,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
     }
     place = new.place if is_url(new.place) else str(settings.root / new.place)
     try:
-        (key,) = edit.declare(settings.root, place, new.kind, new.branch, **values)
+        (key,) = config_edits.declare(settings.root, place, new.kind, new.branch, **values)
     except SettingsError as error:  # what was asked for is wrong, not the settings as they are
         raise ProblemError("source", str(error)) from error
     response.headers["Location"] = f"/api/v1/sources/{quote(key)}"
@@ -121,7 +121,7 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
 def use(project: Project, kind: str, name: str) -> Declared:
     """Choose the source that searches look at by default, as `docindex source use` does."""
     source = project.source(f"{kind}/{name}")
-    edit.use(project.settings.root, source.key)
+    config_edits.use(project.settings.root, source.key)
     return Declared.of(project.settings, source)
 
 
@@ -132,7 +132,7 @@ def use_all(project: Project, kind: str, name: str) -> None:
     """Let searches look at all sources by default, if this is the one that they look at."""
     source = project.source(f"{kind}/{name}")
     if project.settings.search.default_source == source.key:
-        edit.use(project.settings.root, None)
+        config_edits.use(project.settings.root, None)
 
 
 @router.post("/sources/{kind}/{name:path}/index", status_code=202, responses=documented(*_STARTING, "job"))
@@ -160,7 +160,7 @@ def source(project: Project, kind: str, name: str) -> Declared:
 def remove(project: Project, kind: str, name: str, response: Response, idempotency_key: IdempotencyKey = None) -> Job:
     """Start a job that takes a source out of the index, Dagster and docindex.toml. Its files are not touched."""
     key = project.source(f"{kind}/{name}").key
-    edit.check_removable(project.settings.root, key)
+    config_edits.check_removable(project.settings.root, key)
     return _submitted(project, JobRequest("remove", key), idempotency_key, response)
 
 

@@ -18,10 +18,10 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings
 from docindex_dagster.runner.entries import Kind, Mode, State
 from docindex_dagster.runner.journal import BEGIN, PROGRESS, WAITING, WARNING, Writer, lines, opened
-from docindex_dagster.sources import edit, registry
+from docindex_dagster.sources import config_edits, registry
+from docindex_dagster.sources.explanation import why
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, path_to_name
-from docindex_dagster.sources.why import why
 from docindex_dagster.stores.generation import read_generation
 
 BEGAN, ENDED = "began", "ended"  # the first event of a job, and the last
@@ -165,7 +165,7 @@ def _check_removal(settings: Settings, request: JobRequest) -> None:
     published = generation.sources if generation else ()
     if request.source not in registry.sources(settings) and request.source not in published:
         raise SourceError(f"{request.source} is neither declared nor indexed")
-    edit.check_removable(settings.root, request.source)
+    config_edits.check_removable(settings.root, request.source)
 
 
 def _check_path(settings: Settings, source: Source, name: str) -> None:

@@ -32,7 +32,7 @@ from docindex_dagster.core.locks import exclusive_if_free, holder
 from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Run, State
-from docindex_dagster.serving.jobs import child, model
+from docindex_dagster.serving.jobs import job_process, model
 from docindex_dagster.serving.jobs.model import (
     DONE,
     ENDED,
@@ -360,7 +360,7 @@ class Jobs:
         with self._changed:
             entry = journal.read(path)
             if entry is not None and entry.state is State.QUEUED:  # else it was cancelled meanwhile, or works
-                child.start(self._settings, self._command, path)
+                job_process.start(self._settings, self._command, path)
         if self._follow(path):
             with self._changed:
                 entry = journal.read(path)
@@ -371,13 +371,13 @@ class Jobs:
 
     def _follow(self, path: Path) -> bool:
         """Watch the process of a job, and end it where it is cancelled; whether it has ended."""
-        signals, cancelled_at = list(child.SIGNALS), 0.0
+        signals, cancelled_at = list(job_process.SIGNALS), 0.0
         while holder(path) is not None:
             entry = journal.read(path)
             if entry is not None and entry.is_cancelled and entry.pid:
                 cancelled_at = cancelled_at or time.monotonic()
                 if signals and time.monotonic() >= cancelled_at + signals[0][0]:
-                    child.send(entry.pid, signals.pop(0)[1])
+                    job_process.send(entry.pid, signals.pop(0)[1])
             with self._changed:
                 if self._is_closing:
                     return False

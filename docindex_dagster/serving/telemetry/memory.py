@@ -17,7 +17,7 @@ from docindex_dagster.core.files import folder_bytes
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.traces import Attribute
 from docindex_dagster.memory import domains
-from docindex_dagster.memory.folded import offsets_of
+from docindex_dagster.memory.folded_messages import offsets_of
 from docindex_dagster.memory.log import NOTHING, open_log
 from docindex_dagster.memory.message import Message, Role
 from docindex_dagster.memory.results import ExtractionState
@@ -26,7 +26,7 @@ from docindex_dagster.stores.generation import read_generation
 
 if TYPE_CHECKING:
     from docindex_dagster.core.settings import Settings
-    from docindex_dagster.serving.http.served import Served
+    from docindex_dagster.serving.http.served_project import Served
 
 PREFIX = "memory."
 _DOMAINS_FOR_S = 10.0

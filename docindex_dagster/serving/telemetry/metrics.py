@@ -23,7 +23,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.traces import Attribute, Recorder, recording
 from docindex_dagster.runner.entries import Kind, State
-from docindex_dagster.serving.folding import Done, Stopwatch
+from docindex_dagster.serving.fold_scheduler import Done, Stopwatch
 from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.telemetry import memory
 from docindex_dagster.serving.telemetry.published import Published
@@ -32,7 +32,7 @@ from docindex_dagster.serving.telemetry.series import Series, gauge
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from docindex_dagster.serving.http.served import Served
+    from docindex_dagster.serving.http.served_project import Served
 
 
 _ANSWERS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)

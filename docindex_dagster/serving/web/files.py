@@ -20,15 +20,15 @@ from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.render.html import highlighting, links, pictures, prose
 from docindex_dagster.render.html.templating import page, page_or_part
 from docindex_dagster.search.file_text import Definition, FileText, read_file
+from docindex_dagster.serving.http.client_disconnect import until_it_leaves
 from docindex_dagster.serving.http.files import split_place
-from docindex_dagster.serving.http.leaving import until_it_leaves
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.serving.http.served_project import Project, Served
 from docindex_dagster.serving.web import relations
-from docindex_dagster.serving.web.mistakes import trouble_of
+from docindex_dagster.serving.web.error_pages import trouble_of
 from docindex_dagster.serving.web.relations import Relations
 from docindex_dagster.stores.generation import read_generation
-from docindex_dagster.stores.published import read_commits
+from docindex_dagster.stores.published_tables import read_commits
 from docindex_dagster.stores.reader import Reader
 
 router = APIRouter(dependencies=[Depends(until_it_leaves)])

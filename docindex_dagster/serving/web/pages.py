@@ -17,14 +17,14 @@ from starlette.staticfiles import StaticFiles
 from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.problems import KINDS
 from docindex_dagster.serving.http.security import LOGIN, Access, is_encrypted
-from docindex_dagster.serving.http.served import Project
+from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.http.sessions import LONGEST_S
-from docindex_dagster.serving.web import asking, files, mistakes, searching, sources
+from docindex_dagster.serving.web import ask, error_pages, files, search, sources
 
 _STATIC = Path(__file__).with_name("static")
 _ROUTERS = (
-    searching.router,
-    asking.router,
+    search.router,
+    ask.router,
     files.router,
     sources.router,
 )
@@ -41,10 +41,10 @@ def install(app: FastAPI) -> None:
     """Add the page to an application whose problems are installed already."""
     for each in (*_ROUTERS, router):
         app.include_router(each, include_in_schema=False)
-    app.router.routes.insert(0, mistakes.EXPLAINED)
+    app.router.routes.insert(0, error_pages.EXPLAINED)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.mount("/static", _Static(directory=_STATIC), name="static")
-    mistakes.install(app)
+    error_pages.install(app)
 
 
 def _icon() -> FileResponse:

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.graph import ask
-from docindex_dagster.graph.ask import Step
+from docindex_dagster.graph import queries
 from docindex_dagster.graph.lookup import SYMBOL_MARK
+from docindex_dagster.graph.queries import Step
 from docindex_dagster.operations.view import View
 from docindex_dagster.render.html import links
 from docindex_dagster.render.html.pictures import Neighbour
@@ -52,8 +52,8 @@ def around(
     graph = View(settings, reader, is_local=False).graph(())
     if node not in graph.numbers:
         return Relations(chosen, names, (), (), (), alike, graph.unlinked_files)
-    calling = _neighbours(ask.callers(graph, node), _caller)
-    called = _neighbours(ask.callees(graph, node), _callee)
+    calling = _neighbours(queries.callers(graph, node), _caller)
+    called = _neighbours(queries.callees(graph, node), _callee)
     known = tuple(one for one in called if one.href)
     elsewhere = tuple(sorted({one.name for one in called if not one.href}))
     return Relations(chosen, names, calling, known, elsewhere, alike, graph.unlinked_files)

@@ -14,11 +14,11 @@ from docindex_dagster.render.html import pictures
 from docindex_dagster.render.html.templating import page, page_or_part, seconds_between
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.served import Project, Served
+from docindex_dagster.serving.http.served_project import Project, Served
 from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.web import files
 from docindex_dagster.sources import registry
-from docindex_dagster.sources.why import Skipped, skipped_files
+from docindex_dagster.sources.explanation import Skipped, skipped_files
 from docindex_dagster.status import catalog
 
 router = APIRouter()

@@ -2,8 +2,8 @@
 
 from docindex_dagster.callgraph.ir import Expression, FileIR
 from docindex_dagster.callgraph.languages import extract
-from docindex_dagster.code.extract import extract as outline_of
-from docindex_dagster.code.parse import parse
+from docindex_dagster.code.extraction import extract as outline_of
+from docindex_dagster.code.parsers import parse
 
 
 def read(language: str, source: str) -> FileIR:

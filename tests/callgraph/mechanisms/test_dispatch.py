@@ -1,6 +1,6 @@
 """Dynamic dispatch: what may run instead of the method that a call names."""
 
-from docindex_dagster.graph import ask
+from docindex_dagster.graph import queries
 from tests.graph.samples import opened
 
 ONE_OF_ONE, ONE_OF_TWO = "overrides what is called, one of 1", "overrides what is called, one of 2"
@@ -166,6 +166,6 @@ def test_of_very_many_overriding_methods_none_is_named(may_calls):
 def test_callers_and_impact_show_what_may_call_an_implementation():
     graph = opened(SHAPES)
 
-    for steps in (ask.callers(graph, "Circle.area"), ask.impact(graph, "Circle.area", depth=1)):
+    for steps in (queries.callers(graph, "Circle.area"), queries.impact(graph, "Circle.area", depth=1)):
         found = {(step.predicate, step.subject.rpartition("::")[2], step.resolution) for step in steps}
         assert ("may_call", "Use.sum", ONE_OF_TWO) in found

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.graph.opened import open_graphs
+from docindex_dagster.graph.open_graph import open_graphs
 from docindex_dagster.graph.scip.exporting import Exported, exported
 from docindex_dagster.graph.scip.format import DEFINITION, index_message, parse_symbol, read_index
 from docindex_dagster.graph.scip.importing import imported

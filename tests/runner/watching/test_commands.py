@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 
-from docindex_dagster.cli import handing_over, launch, watching
+from docindex_dagster.cli import dagster_runs, watch, watch_client
 from docindex_dagster.core import events
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, holder
@@ -38,7 +38,7 @@ from docindex_dagster.runner.watching.messages import (
     line_of,
     state_of,
 )
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import registry, removed_sources
 
 KEY = "library/notes"
 STATE = "a state"
@@ -192,7 +192,7 @@ def test_a_socket_that_a_killed_process_left_is_replaced(settings, commands):
     path.parent.mkdir(parents=True)
     with socket.socket(socket.AF_UNIX) as left:
         left.bind(str(path))
-    assert handing_over.handed_over(settings, [KEY], lambda _: None, quiet=True) == {}
+    assert watch_client.handed_over(settings, [KEY], lambda _: None, quiet=True) == {}
     with closing(Listener(path, commands)):
         Client.at(path)
 
@@ -204,7 +204,7 @@ def test_a_path_that_is_too_long_for_the_system_does(root, commands):
     found: list[object] = []
 
     def ask() -> None:
-        found.append(handing_over.handed_over(settings, [KEY], found.append, quiet=True))
+        found.append(watch_client.handed_over(settings, [KEY], found.append, quiet=True))
 
     with closing(Listener(Layout(home).watch_socket, commands)):
         command = Thread(target=ask)
@@ -328,7 +328,7 @@ def watched(root: Path) -> Iterator["subprocess.Popen[str]"]:
     try:
         assert process.stdout.readline().startswith("watching 1 source")
         assert "1 added" in process.stdout.readline()
-        withdrawn.note(Layout(load_settings(root).home), KEY)
+        removed_sources.note(Layout(load_settings(root).home), KEY)
         (root / "notes/guide.md").write_text("# Guide\n\nMarmots live in burrows.\n")
         yield process
     finally:
@@ -349,7 +349,7 @@ def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_fo
         assert command.returncode == 0
         assert out.startswith("library/notes: 1 file, 1 chunk (1 changed), 0 skipped, ")
         loaded = {line.rpartition("|")[2].strip() for line in errors.splitlines()}
-        assert "docindex_dagster.cli.handing_over" in loaded
+        assert "docindex_dagster.cli.watch_client" in loaded
         assert {"dagster", "pyarrow", "lancedb", "numpy", "tantivy", "tomlkit"} & loaded == set()
         assert "library/notes: stores: 1 chunk" in errors
 
@@ -359,7 +359,7 @@ def test_the_process_that_watches_does_the_work_and_the_command_loads_nothing_fo
 
         own = docindex(root, "index", "--run", "--json")
         own.communicate(timeout=PATIENCE_S)
-        recorded = launch.RecordedRuns(load_settings(root)).newest(1)
+        recorded = dagster_runs.RecordedRuns(load_settings(root)).newest(1)
         assert [(job.state, job.launched_by) for job in recorded] == [("succeeded", "command line")]
 
 
@@ -395,7 +395,7 @@ def test_an_interrupted_command_waits_no_more_and_the_work_goes_on(root):
             command.send_signal(signal.SIGINT)
             _, errors = command.communicate(timeout=PATIENCE_S)
             assert command.returncode == 130
-            assert errors.splitlines()[-1] == f"error: {handing_over._LEFT}"
+            assert errors.splitlines()[-1] == f"error: {watch_client._LEFT}"
             assert holder(Layout(load_settings(root).home).watch_lock).pid == watcher.pid
         assert "1 changed" in watcher.stdout.readline()
         assert runs_of(root)[0] == (State.SUCCEEDED, "command line", watcher.pid)
@@ -413,6 +413,6 @@ def test_what_fails_without_a_summary_is_left_to_the_command(settings, commands)
 
 def test_where_the_system_lets_nobody_listen_a_line_says_so(settings, commands, capfd):
     Layout(settings.home).watch_socket.mkdir(parents=True)
-    with watching._listening(settings, commands):
+    with watch._listening(settings, commands):
         pass
     assert capfd.readouterr().err.startswith("`docindex index` works by itself, since it cannot ask this process (")

@@ -27,7 +27,7 @@ from docindex_dagster.runner.watching import folders, loop
 from docindex_dagster.runner.watching.loop import Watch
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Mode
-from docindex_dagster.sources import registry, withdrawn
+from docindex_dagster.sources import registry, removed_sources
 from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.reader import open_reader
 
@@ -443,7 +443,7 @@ def test_what_another_process_has_indexed_is_not_indexed_again(project):
 
 
 def test_a_source_that_was_taken_out_stays_out_unless_it_is_named(project):
-    withdrawn.note(Layout(load_settings(project.root).home), "library/notes")
+    removed_sources.note(Layout(load_settings(project.root).home), "library/notes")
     with project.watched() as watch:
         project.write("notes/guide.md", "# Guide\n\nMarmots live in burrows.\n")
         for_a_while(watch)

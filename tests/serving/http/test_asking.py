@@ -20,7 +20,7 @@ from starlette.testclient import TestClient
 from docindex_dagster.answering.events import Spent
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.llm.chat import Delta, ToolCall, Usage
-from docindex_dagster.serving.http import leaving, questions
+from docindex_dagster.serving.http import client_disconnect, conversations
 from tests import loopback, offering
 from tests.llm.chats import MODEL, OPENAI, ChatServer, Reply
 from tests.serving.http.conftest import serving
@@ -495,9 +495,9 @@ def test_as_many_questions_are_answered_as_may_be_and_others_may_come_again(proc
     chats.replies = [Reply(delay_s=30)]
     chats.asked.clear()
     with ExitStack() as open_ones, httpx.Client(base_url=process.url, timeout=30) as client:
-        for _ in range(questions.MOST):
+        for _ in range(conversations.MOST):
             open_ones.enter_context(begin(process, STREAM))
-        while len(chats.asked) < questions.MOST:
+        while len(chats.asked) < conversations.MOST:
             time.sleep(0.02)
         refused = [client.post(ASK, json=BODY, headers=headers) for headers in ({}, STREAM)]
         assert client.get("/api/v1/search", params={"query": "pump"}).status_code == 200
@@ -509,7 +509,7 @@ def test_as_many_questions_are_answered_as_may_be_and_others_may_come_again(proc
 
 
 def test_a_stream_says_now_and_then_that_it_lives(project, chats, monkeypatch):
-    monkeypatch.setattr(leaving, "_BEAT_S", 0.05)
+    monkeypatch.setattr(client_disconnect, "_BEAT_S", 0.05)
     script(chats, *WORDS, drip_s=0.1)
     with serving(project) as client:
         text = client.post(ASK, json=BODY, headers=STREAM).text

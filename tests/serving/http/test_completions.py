@@ -15,8 +15,8 @@ from starlette.testclient import TestClient
 from docindex_dagster.answering.conversation import Turn
 from docindex_dagster.llm.chat import Delta, Item, Usage
 from docindex_dagster.serving.http.completions import Asked
+from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.openai_form import ChatMessage
-from docindex_dagster.serving.http.questions import Conversations
 from tests.llm.chats import OPENAI, ChatServer, Reply
 from tests.serving.http.conftest import ADDRESS, serving
 from tests.serving.http.scripted import ANSWER, PUMP, THOUGHT, WORDS, script

@@ -9,9 +9,9 @@ import pytest
 from docindex_dagster.answering.conversation import Conversation
 from docindex_dagster.answering.events import Answer, Found
 from docindex_dagster.answering.passages import Passages
-from docindex_dagster.serving.http import questions as conversations
+from docindex_dagster.serving.http import conversations
+from docindex_dagster.serving.http.conversations import Conversations, Talk
 from docindex_dagster.serving.http.problems import ProblemError
-from docindex_dagster.serving.http.questions import Conversations, Talk
 from tests.answering.samples import passage
 
 

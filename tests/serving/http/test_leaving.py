@@ -15,16 +15,16 @@ import pytest
 import uvicorn
 from fastapi import Depends, FastAPI
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import load_settings
-from docindex_dagster.search.live import Live
-from docindex_dagster.search.patience import Patience
-from docindex_dagster.search.scan import Pattern, counted
+from docindex_dagster.search.cancellation import Patience
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.search.text_scan import Pattern, counted
 from docindex_dagster.serving.http.app import build_app
-from docindex_dagster.serving.http.leaving import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import until_it_leaves
 from docindex_dagster.serving.http.security import Access
-from docindex_dagster.serving.http.served import Served
+from docindex_dagster.serving.http.served_project import Served
 from docindex_dagster.serving.jobs.queue import Jobs
 from tests.serving.http.server import LONGEST_S, free_port
 
@@ -101,8 +101,8 @@ def test_a_search_whose_client_stays_is_not_given_up():
 def test_who_follows_a_job_and_leaves_leaves_nothing_behind(root):
     settings = load_settings(root)
     works_for_long = (sys.executable, "-c", f"import time; time.sleep({SLOW_S})")
-    jobs = Jobs(settings, launch.RecordedRuns(settings), works_for_long)
-    served = Served(Live(settings), Access.of("127.0.0.1", None, settings.serve), launch.outcomes, jobs)
+    jobs = Jobs(settings, dagster_runs.RecordedRuns(settings), works_for_long)
+    served = Served(Live(settings), Access.of("127.0.0.1", None, settings.serve), dagster_runs.outcomes, jobs)
     with listening(build_app(served)) as server:
         api = f"{server.url}/api/v1"
         httpx.get(f"{api}/health")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.launch import RecordedRuns, jobs_of
+from docindex_dagster.cli.dagster_runs import RecordedRuns, jobs_of
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.settings import load_settings

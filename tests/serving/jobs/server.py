@@ -7,7 +7,7 @@ its id, then its state when it has ended.
 import sys
 import time
 
-from docindex_dagster.cli.launch import jobs_of
+from docindex_dagster.cli.dagster_runs import jobs_of
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.serving.jobs.model import JobRequest
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.errors import JobError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.definitions import build_definitions
@@ -32,14 +32,14 @@ from tests.serving.jobs.conftest import INDEX, LONGEST_S, busy, ended, events_un
 def daemon_of(root: Path) -> Iterator[Daemon]:
     """What the sensors of the project make of what is recorded."""
     settings = load_settings(root)
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         record_all(settings, instance)
         yield Daemon(Project(root, instance), build_definitions(root))
 
 
 def runs_of(root: Path) -> list[dg.DagsterRun]:
     settings = load_settings(root)
-    with launch.instance(settings) as instance:
+    with dagster_runs.instance(settings) as instance:
         record_all(settings, instance)
         return list(instance.get_runs())
 

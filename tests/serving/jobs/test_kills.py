@@ -15,7 +15,7 @@ from typing import Literal
 import dagster as dg
 import pytest
 
-from docindex_dagster.cli import launch
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry
@@ -159,7 +159,7 @@ def process_of(path: Path) -> int | None:
 
 def check(project: Project, job: str, state: str, died_in: str, where: str) -> None:
     """A job has one entry, and one run if it began; both say the same, and there is no other run."""
-    with launch.instance(project.settings) as instance:
+    with dagster_runs.instance(project.settings) as instance:
         record_all(project.settings, instance)
         runs = {run.run_id: run.status for run in instance.get_runs()}
     entries = [entry for _, entry in jobs_of(project.layout)]

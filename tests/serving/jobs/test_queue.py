@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docindex_dagster.cli.launch import jobs_of
+from docindex_dagster.cli.dagster_runs import jobs_of
 from docindex_dagster.core import errors
 from docindex_dagster.core.locks import holder
 from docindex_dagster.core.settings import load_settings
@@ -69,7 +69,7 @@ class TestOrder:
             sleeping.cancel(second.id)
 
     def test_a_cancelled_job_that_overhears_an_interrupt_is_ended_all_the_same(self, opened, monkeypatch):
-        monkeypatch.setattr("docindex_dagster.serving.jobs.child.SIGNALS", ((0.0, 2), (0.3, 15), (0.6, 9)))
+        monkeypatch.setattr("docindex_dagster.serving.jobs.job_process.SIGNALS", ((0.0, 2), (0.3, 15), (0.6, 9)))
         jobs = opened("import signal, time\nfor number in (2, 15): signal.signal(number, signal.SIG_IGN)\n" + SLEEPS)
         job = jobs.submit(INDEX)
 

@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.core.traces import recording
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.serving.folding import Done
+from docindex_dagster.serving.fold_scheduler import Done
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.telemetry.tracing import Tracing
 from tests.serving.telemetry.conftest import samples, served_of

@@ -7,7 +7,7 @@ import pytest
 
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.render.html import highlighting, prose
-from docindex_dagster.search import patience
+from docindex_dagster.search import cancellation
 from tests.serving.web import project
 
 FILE = f"/file/git/shop/{quote(project.HOSTILE_NAME)}"
@@ -151,7 +151,7 @@ def test_code_in_hostile_lexers_does_not_keep_a_page_waiting(language, length):
 
 
 def test_code_is_coloured_no_more_once_its_client_has_left():
-    with patience.until(lambda: True), pytest.raises(QueryError):
+    with cancellation.until(lambda: True), pytest.raises(QueryError):
         highlighting.lines_of("x = 1\n", "python")
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
-from docindex_dagster.serving.web import searching
+from docindex_dagster.serving.web import search
 from tests.serving.web.conftest import serving
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_answered_is_explained_in_the_place_of_the_results(read, 
 
 
 def test_more_results_go_on_behind_the_first(read, monkeypatch):
-    monkeypatch.setattr(searching, "_RESULTS", 1)
+    monkeypatch.setattr(search, "_RESULTS", 1)
     first = read("/?q=pump")
     second = read(first.css_first("a[data-more]").attributes["href"])
     places = [page.css_first(".hit a.open").attributes["href"] for page in (first, second)]

@@ -1,0 +1,303 @@
+"""Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
+
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import yaml
+
+from docindex_dagster.cli.common import has_record, listed
+from docindex_dagster.core import errors, events, interrupts
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import SettingsError
+from docindex_dagster.core.files import replacing, reporting_full_disk
+from docindex_dagster.core.garbage_collection import loading
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive
+from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.generation import read_generation
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+    from docindex_dagster.defs.requests import Request
+    from docindex_dagster.runner.entries import Launcher, Mode
+    from docindex_dagster.runner.journal import Writer
+    from docindex_dagster.runner.runs import RunOutcome
+    from docindex_dagster.serving.jobs.model import Job
+    from docindex_dagster.serving.jobs.queue import Jobs
+    from docindex_dagster.status.source_status import Runs
+
+_PACKAGED = Path(__file__).parents[1] / "defs" / INSTANCE_FILE
+_JOB = (sys.executable, "-P", "-m", "docindex_dagster.cli.job")
+# Where local state lies is decided by the folder that holds the file.
+_LOCAL_STATE = ("local_artifact_storage", "compute_logs")
+
+
+def dagster_home(settings: Settings) -> Path:
+    """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
+
+    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none that is trusted.
+
+    Raises:
+        SettingsError: `DAGSTER_HOME` is not a folder, the file is not YAML, or Dagster cannot use the path.
+    """
+    if chosen := os.environ.get("DAGSTER_HOME"):
+        if not Path(chosen).is_absolute() or not Path(chosen).is_dir():
+            raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
+        return Path(chosen)
+    layout = Layout(settings.home)
+    # Dagster writes the path into the URL of a database as it is, where these would lead elsewhere.
+    if unquote(place := str(layout.dagster)) != place or "?" in place:
+        raise SettingsError(
+            f"Dagster cannot keep its databases in {place}: set DOCINDEX_HOME to a path without '%' and '?'"
+        )
+    own = trusted_file(settings.root, INSTANCE_FILE)
+    try:
+        config: dict[str, Any] = yaml.safe_load(_PACKAGED.read_bytes() if own is None else own) or {}
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{settings.root / INSTANCE_FILE} is not YAML: {errors.first_line(error)}") from error
+    if "sqlite" in config.get("storage", {"sqlite": {}}):
+        config = {key: value for key, value in config.items() if key not in {"storage", *_LOCAL_STATE}}
+    text = yaml.safe_dump(config)
+    target = layout.dagster / INSTANCE_FILE
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        with replacing(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return layout.dagster
+
+
+@contextmanager
+def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
+    """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
+    with loading("dagster"):
+        from dagster import DagsterInstance, DagsterInvalidConfigError
+
+        from docindex_dagster.defs import dead_runs
+
+    lock = Layout(settings.home).instance_lock
+    with reporting_full_disk(settings.home), writing(settings):
+        with exclusive(lock, owner=f"process {os.getpid()}", on_wait=lambda _: None):
+            home = dagster_home(settings)
+            try:
+                opened = DagsterInstance.from_config(str(home))
+            except DagsterInvalidConfigError as error:
+                problems = "; ".join(problem.message for problem in error.errors) or errors.first_line(error)
+                raise SettingsError(f"{home / INSTANCE_FILE}: {problems}") from error
+        with opened:
+            dead_runs.hold(opened)
+            yield opened
+
+
+def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
+    """How the runs of the sources ended that are declared or indexed; None where no run was recorded yet.
+
+    Raises:
+        DocindexError: the record cannot be opened.
+        OSError: neither may its files be read.
+    """
+    from docindex_dagster.runner import journal
+
+    layout = Layout(settings.home)
+    return journal.outcomes(layout, _recorded_outcomes(settings, layout) if has_record(layout) else None)
+
+
+def _recorded_outcomes(settings: Settings, layout: Layout) -> "Mapping[str, Runs]":
+    from docindex_dagster.defs import outcomes
+
+    generation = read_generation(layout)
+    keys = {*registry.sources(settings), *(generation.sources if generation else ())}
+    with instance(settings) as opened:
+        return outcomes.of_sources(opened, keys)
+
+
+def index(
+    settings: Settings,
+    key: str,
+    *,
+    mode: "Mode" = "changes",
+    only: tuple[str, ...] = (),
+    launched_by: "Launcher" = "command line",
+    begun: "Writer | None" = None,
+) -> "RunOutcome":
+    """Bring a source up to date, see `runner.runs.index`, and list the project among those of the user.
+
+    Where machines share the stores, the run is some other machine's, and is followed until searches find what it made.
+
+    Raises:
+        WorkerError: a script without a main guard called this; its parsing workers would run it again.
+        KeyboardInterrupt: the user stopped the run, or only ceased to follow one of another machine.
+        FullDiskError: the disk is full, so the journal cannot be written.
+    """
+    if settings.storage.url is not None:
+        with instance(settings) as opened:
+            return followed(settings, ask_for_index(settings, key, opened, mode, only, launched_by), opened)
+    from docindex_dagster.operations import index as operation
+
+    request = operation.IndexRequest(mode=mode, paths=list(only))
+    outcome = operation.index(settings, key, request, launched_by, begun)
+    return replace(outcome, warnings=(*outcome.warnings, *listed(settings))) if outcome.succeeded else outcome
+
+
+def ask_for_index(
+    settings: Settings,
+    key: str,
+    opened: "dg.DagsterInstance",
+    mode: "Mode" = "changes",
+    only: Sequence[str] = (),
+    launched_by: "Launcher" = "command line",
+) -> "Request":
+    """Ask for a run of `index_source` on whichever machine has time; the arguments are those of `index`."""
+    from docindex_dagster.defs import shared
+    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.tags import LAUNCHER_TAG, SOURCES_NAME, tags_of
+
+    shared.forget_taken_out(opened, settings, key)
+    opened.add_dynamic_partitions(SOURCES_NAME, [key])
+    tags = {LAUNCHER_TAG: launched_by, **tags_of(mode, only)}
+    return ask(opened, Request("index_source", key, tags))
+
+
+@contextmanager
+def asked_for(
+    settings: Settings, wanted: Mapping[str, Collection[str]], mode: "Mode"
+) -> "Iterator[Callable[[str], RunOutcome] | None]":
+    """Where runs are other machines' to do, ask for those of all sources at once, and yield what follows one of them.
+
+    None where they are this machine's.
+
+    Args:
+        settings: of the project.
+        wanted: the names of files by source; none for all of it.
+        mode: as for `index`.
+    """
+    if settings.storage.url is None:
+        yield None
+        return
+    with instance(settings) as opened:
+        requests = {
+            key: ask_for_index(settings, key, opened, mode=mode, only=sorted(names)) for key, names in wanted.items()
+        }
+        yield lambda key: followed(settings, requests[key], opened)
+
+
+def taken_out(settings: Settings) -> set[str]:
+    """The keys of the sources that were taken out of the index while they are declared."""
+    from docindex_dagster.defs import shared
+
+    with instance(settings) as opened:
+        return shared.taken_out_of(opened, settings)
+
+
+def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> "RunOutcome":
+    """How the run of a request ended, once it has, and what it made can be searched.
+
+    Raises:
+        KeyboardInterrupt: the user does not want to wait; the run goes on.
+        JobError: the run was deleted.
+        ObjectStoreError: it is not known whether it can be searched, since the store does not answer.
+    """
+    from docindex_dagster.defs import requests
+    from docindex_dagster.defs.outcomes import reason
+    from docindex_dagster.objects.shared_stores import wait_until_published
+    from docindex_dagster.runner.runs import RunOutcome
+
+    with interrupts.noted() as check_interrupt:
+        run = requests.follow(opened, request)
+        metadata = requests.reported(opened, run.run_id)
+        if not run.is_success:
+            return RunOutcome(run.run_id, False, _numbers(metadata), (reason(opened, run.run_id),))  # noqa: FBT003
+        events.emit(events.Waiting(request.source, "its publication"))
+        is_published = wait_until_published(settings, request.source, check_interrupt)
+    metadata |= requests.published(opened, request.source, run.run_id)
+    warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
+    refused = () if is_published else ("its tables were refused: see the last run of publish_prepared in the UI",)
+    return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))
+
+
+def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command line") -> tuple[str, ...]:
+    """Take a source out of the index and of Dagster; why it could not, if it could not.
+
+    Where machines share the stores, the run is some other machine's, and is followed until searches do not find it.
+    """
+    from docindex_dagster.runner.runs import removing
+
+    if settings.storage.url is not None:
+        with instance(settings) as opened:
+            return followed(settings, ask_for_removal(key, opened, launched_by), opened).failures
+    with removing(settings, key, lambda owner: events.emit(events.Waiting(key, owner))):
+        if has_record(Layout(settings.home)):
+            from docindex_dagster.defs.jobs import forget_source
+
+            with instance(settings) as opened:
+                forget_source(opened, settings, key)
+    return ()
+
+
+def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
+    """Ask for a run of `remove_source` on whichever machine has time."""
+    from docindex_dagster.defs.requests import Request, ask
+    from docindex_dagster.defs.tags import LAUNCHER_TAG
+
+    return ask(opened, Request("remove_source", key, {LAUNCHER_TAG: launched_by}))
+
+
+def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]:
+    return {
+        asset: {name: value for name, value in values.items() if isinstance(value, (int, float))}
+        for asset, values in metadata.items()
+    }
+
+
+class RecordedRuns:
+    """The runs of a project that Dagster has recorded, as jobs.
+
+    Each call opens Dagster's instance, so that it never sees an old one.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def newest(self, limit: int) -> "list[Job]":
+        """The newest runs that index or remove a source, as jobs."""
+        if not has_record(Layout(self._settings.home)):
+            return []
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            return recorded_runs.newest(opened, self._settings, limit)
+
+    def get(self, run_id: str) -> "Job | None":
+        """One run as a job; None where there is none."""
+        if not has_record(Layout(self._settings.home)):
+            return None
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            return recorded_runs.one(opened, self._settings, run_id)
+
+    def cancel(self, run_id: str) -> None:
+        """Stop a run.
+
+        Raises:
+            EndedJobError: it has ended.
+            JobError: it is not known how to reach it.
+        """
+        from docindex_dagster.defs import recorded_runs
+
+        with instance(self._settings) as opened:
+            recorded_runs.cancel(opened, self._settings, run_id)
+
+
+def jobs_of(settings: Settings, *, is_on: bool = True) -> "Jobs":
+    """The jobs of `docindex serve`, not yet opened; see `Jobs`."""
+    from docindex_dagster.serving.jobs.queue import Jobs
+
+    return Jobs(settings, RecordedRuns(settings), _JOB, is_on=is_on)

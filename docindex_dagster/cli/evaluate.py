@@ -1,0 +1,183 @@
+"""`docindex evaluate`: how good searches are on the user's own repositories."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from docindex_dagster.cli.common import Json, Sources, reader_of
+from docindex_dagster.cli.selected_project import load_project
+from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.evaluation import COMMITS, QUESTIONS
+from docindex_dagster.render import console
+from docindex_dagster.search.model import RETRIEVING, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from docindex_dagster.core.settings import Settings
+    from docindex_dagster.evaluation.metrics import Interval
+    from docindex_dagster.evaluation.report import Comparison, Figures
+    from docindex_dagster.evaluation.retrieval_runs import Answer
+    from docindex_dagster.evaluation.run import Evaluation
+
+_PLACES = 3  # of what was found instead
+
+
+def evaluate(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Questions of your own: .csv with the columns question,path (PATH, PATH:LINE or PATH:FIRST-LAST) and "
+            "source if you like, or .jsonl with these keys. Without it, commits ask: their subjects, and the files "
+            "that they changed.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    source: Sources = None,
+    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")] = False,
+    commits: Annotated[
+        int, typer.Option("--commits", "-n", min=1, max=1_000_000, help="How many of the newest are read, a source.")
+    ] = COMMITS,
+    questions: Annotated[
+        int, typer.Option("--questions", "-q", min=0, help="How many of them are asked, a source; 0: all.")
+    ] = QUESTIONS,
+    seed: Annotated[int, typer.Option(help="Another one chooses other questions.")] = 0,
+    mode: Annotated[
+        Mode, typer.Option("--mode", "-m", help="Which retrievers answer: " + ", ".join(RETRIEVING) + ".")
+    ] = (Mode.HYBRID),
+    rerank: Annotated[
+        str | None,
+        typer.Option(
+            "--rerank", help="none, mmr, cross-encoder, remote, or what a package offers.", show_default=False
+        ),
+    ] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(
+            "--compare",
+            metavar="FILE.toml",
+            help="Ask a second configuration the same. The file says how it differs: mode, home, and the tables "
+            "search, rerank, embedding and weights.",
+            show_default=False,
+        ),
+    ] = None,
+    worst: Annotated[
+        int, typer.Option("--worst", "-w", min=0, max=100_000, help="How many of the worst questions are shown.")
+    ] = 10,
+    json: Json = False,
+) -> None:
+    """Measure how good searches are here: Hit@1, Hit@5, Hit@10, MRR and NDCG@10 with 95 % intervals.
+
+    By source and by language, with the questions that are answered worst and what was found instead.
+    """
+    from docindex_dagster.evaluation.configuration import Configuration, read_configuration
+    from docindex_dagster.evaluation.run import Wanted, find_questions
+    from docindex_dagster.evaluation.run import evaluate as evaluated
+    from docindex_dagster.search.scope import keys_of
+
+    if mode not in RETRIEVING:
+        raise typer.BadParameter(f"must be one of {', '.join(RETRIEVING)}", param_hint="--mode")
+    settings = load_project()
+    first = Configuration(_reranked(settings, rerank), mode)
+    second = None if compare is None else read_configuration(first, compare)
+    reader = reader_of(settings)
+    keys = keys_of(settings, reader.generation, source or (), all_sources=all_sources)
+    wanted = Wanted(keys, commits, questions or None, seed, file)
+    started = time.perf_counter()
+    asked = find_questions(settings, reader, wanted, console.warning)
+    if console.err.is_terminal:
+        console.err.print(f"asking {console.count(len(asked.questions), 'question')}")
+    found = evaluated(first, reader, asked, other=second, sources=keys, worst=worst, warn=console.warning)
+    if json:
+        console.as_json(found.as_dict())
+    else:
+        _show(found)
+    console.err.print(f"{console.count(len(asked.questions), 'question')} in {time.perf_counter() - started:.1f} s")
+
+
+def _reranked(settings: "Settings", rerank: str | None) -> "Settings":
+    """The settings with another reranker."""
+    if rerank is None:
+        return settings
+    from docindex_dagster.search.service import rerank_settings
+
+    return settings.model_copy(update={"rerank": rerank_settings(settings.rerank, rerank)})
+
+
+def _show(found: "Evaluation") -> None:
+    for origin in found.origins:
+        console.out.print(in_line(origin))
+    if found.left_out:
+        console.out.print(f"{console.count(found.left_out, 'question')} left out: the second index lacks their answers")
+    report = found.report
+    _table("", [report.total, *(report.by_source if len(report.by_source) > 1 else ())])
+    _table("by language", report.by_language)
+    if found.comparison is not None:
+        _comparison(report.total, found.comparison)
+    if report.worst:
+        console.out.print(Text("\nthe worst questions", "bold"))
+    for answer in report.worst:
+        _answer(answer)
+
+
+def _table(title: str, rows: "Iterable[Figures]") -> None:
+    from docindex_dagster.evaluation.metrics import LABELS
+
+    cells = [(row.name, row.questions, *map(_interval, row.metrics)) for row in rows]
+    console.out.print()
+    console.table((title or "source", "questions", *LABELS), cells)
+
+
+def _interval(found: "Interval") -> str:
+    return f"{found.mean:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def _comparison(first: "Figures", found: "Comparison") -> None:
+    from docindex_dagster.evaluation.metrics import LABELS
+    from docindex_dagster.evaluation.report import verdict
+
+    rows = [
+        (label, f"{one.mean:.3f}", f"{two.mean:.3f}", _signed(by), verdict(by))
+        for label, one, two, by in zip(
+            LABELS, first.metrics, found.total.metrics, found.difference.metrics, strict=True
+        )
+    ]
+    console.out.print()
+    console.table(("the second", "first", "second", "difference", ""), rows)
+    if len(found.by_source) > 1:
+        console.out.print()
+        ndcg = [
+            (row.name, row.questions, _signed(row.metrics[-1]), verdict(row.metrics[-1])) for row in found.by_source
+        ]
+        console.table((f"{LABELS[-1]} of", "questions", "difference", ""), ndcg)
+    if found.changed:
+        console.out.print(Text("\nthe questions that differ most", "bold"))
+    for before, after in found.changed:
+        _answer(before)
+        _found("   second", after)
+
+
+def _signed(found: "Interval") -> str:
+    return f"{found.mean:+.3f} ({found.low:+.3f} to {found.high:+.3f})"
+
+
+def _answer(answer: "Answer") -> None:
+    question = answer.question
+    line = Text(f"{answer.scores.ndcg_10:.3f} ", "dim").append(in_line(question.text), "bold")
+    console.out.print(line.append(in_line(f"  {question.name}"), "dim"))
+    wanted = (f"{target}{_rank(rank)}" for target, rank in zip(question.targets, answer.ranks, strict=True))
+    console.out.print(Text(in_line(f"   wanted {', '.join(wanted)}")))
+    _found("   found ", answer)
+
+
+def _rank(rank: int | None) -> str:
+    return "" if rank is None else f" (#{rank})"
+
+
+def _found(label: str, answer: "Answer") -> None:
+    places: Sequence[str] = [str(place) for place in answer.places[:_PLACES]]
+    console.out.print(Text(in_line(f"{label} {', '.join(places) or 'nothing'}"), "dim"))

@@ -1,0 +1,223 @@
+"""`docindex init`."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from docindex_dagster.cli import INTERRUPTED, progress
+from docindex_dagster.cli.common import Json, Yes
+from docindex_dagster.cli.selected_project import chosen
+from docindex_dagster.core.errors import DeclaredError, NoRootError, SourceError
+from docindex_dagster.core.privileges import leads_out
+from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.settings import CONFIG_NAME
+from docindex_dagster.core.trust import check_project
+from docindex_dagster.render import console
+from docindex_dagster.sources.paths import check_way, expanded, normal
+
+if TYPE_CHECKING:
+    from docindex_dagster.core.settings import Settings
+    from docindex_dagster.sources.folder_checks import LeftOut, Outlook
+    from docindex_dagster.sources.model import Source
+
+_SHOWN = 6  # languages of a type of file
+_TYPES = ("code", "test", "doc", "config")
+_MINUTE = 60
+
+
+def init(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Where the project begins; default: the git work tree around the working directory, or that."
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show what would be written.")] = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Begin a project: write docindex.toml, and say what would be indexed, what left out, and how long it may take.
+
+    Nothing is indexed yet, and a docindex.toml that is there stays as it is.
+    """
+    from docindex_dagster.sources import initial_config
+
+    root = _root(folder)
+    _check(root, yes=yes, writes=not dry_run)
+    text = initial_config.first_text(root)
+    source, settings = initial_config.first_source(root, text)
+    outlook = _looked_ahead(source, quiet=json)
+    file = root / CONFIG_NAME
+    if not dry_run:
+        file = initial_config.write_first(root, text)
+    if json:
+        console.as_json(_described(file, source, outlook, is_written=not dry_run))
+        return
+    if dry_run:
+        console.plain(text)
+    console.out.print(f"{'would write' if dry_run else 'wrote'} {file}, which declares {in_line(source.key)}")
+    _show(outlook, settings)
+
+
+def _root(folder: Path | None) -> Path:
+    """The folder in which the project begins.
+
+    Raises:
+        SourceError: there is no such folder.
+        DeclaredError: it has a project, or, where no folder is given, lies in one.
+    """
+    if folder is not None:
+        check_way(expanded(folder))
+        root = normal(expanded(folder))
+        if not root.is_dir():
+            raise SourceError(f"{root} is {'no folder' if root.exists() else 'not there'}")
+        if os.path.lexists(root / CONFIG_NAME):
+            raise DeclaredError(_there(root))
+        return root
+    choice = chosen(by_folder=False)
+    if (choice.root / CONFIG_NAME).is_file():
+        raise DeclaredError(_there(choice.root) + _around(choice.root))
+    root = next((parent for parent in (choice.root, *choice.root.parents) if (parent / ".git").exists()), choice.root)
+    if root != choice.root:
+        console.err.print(in_line(f"the project begins in {root}, the root of the git work tree"))
+    return root
+
+
+def _there(root: Path) -> str:
+    return f"{root / CONFIG_NAME} is there already, and stays as it is; index what it declares with `docindex index`"
+
+
+def _around(root: Path) -> str:
+    here = Path.cwd()
+    return "" if root == here else "; a project of its own begins here with `docindex init .`"
+
+
+def _check(root: Path, *, yes: bool, writes: bool) -> None:
+    """Refuse or ask about a folder that is too large, or in which nothing can be written.
+
+    Raises:
+        SourceError: as `check_size`, or the folder may not be written.
+        OwnershipError: the folder belongs to another user, or other users may write it.
+    """
+    from docindex_dagster.cli.common import check_size
+    from docindex_dagster.sources import projects
+
+    check_project(root)
+    check_size(root, yes=yes)
+    if writes and not os.access(root, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise SourceError(
+            f"{root} may not be written by you: choose another folder, or see with --dry-run what would be"
+        )
+    _, others = projects.by_folder(root, projects.known())
+    for other in others:
+        console.warning(f"project {other.root} indexes {root} already: what both index is kept twice")
+
+
+def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
+    """What would be indexed.
+
+    Raises:
+        SourceError: as `look_ahead`.
+    """
+    from docindex_dagster.sources.folder_checks import look_ahead
+
+    if leads_out(source.path, "."):
+        raise SourceError(
+            f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` says more"
+        )
+    try:
+        with progress.shown(source.key, quiet=quiet):
+            return look_ahead(source)
+    except KeyboardInterrupt:
+        console.failure("interrupted; nothing was written")
+        raise typer.Exit(INTERRUPTED) from None
+    except NoRootError as error:
+        raise SourceError(
+            f"git cannot read the .git of {source.path}: mend it, or index the files without it, by "
+            "`docindex source add . --kind library` in that folder"
+        ) from error
+
+
+def _show(outlook: "Outlook", settings: "Settings") -> None:
+    from docindex_dagster.sources import folder_checks
+
+    if not outlook.files:
+        console.warning(f"nothing here would be indexed but {CONFIG_NAME}: {folder_checks.WHAT_COUNTS}")
+    size = f"{outlook.megabytes:,.1f} MB"
+    console.out.print(f"\nwould index {console.count(outlook.files, 'file')}, {size}, and {CONFIG_NAME} itself")
+    rows = [
+        (kind, sum(number for _, number in languages), _languages(languages))
+        for kind in _TYPES
+        if (languages := outlook.languages([kind]))
+    ]
+    if rows:
+        console.table(("type", "files", "languages"), rows)
+    if outlook.masked:
+        console.out.print(f"secrets are masked in {console.count(outlook.masked, 'file')}")
+    if outlook.rules:
+        console.out.print("\nwould leave out")
+        by_number = sorted(outlook.rules.items(), key=lambda item: -item[1].files - item[1].folders)
+        console.table(
+            ("rule", "how many", "such as"), [(rule, _how_many(out), _such_as(out)) for rule, out in by_number]
+        )
+        console.out.print(
+            "`docindex why FILE` says which rule decides; exclude leaves out more, and an include glob or a line such "
+            "as `!build/` in .docindexignore brings back what a name leaves out"
+        )
+    console.out.print(f"\n{_estimate(outlook, settings)}")
+    console.out.print(
+        "next: `docindex index`, then `docindex search QUERY`; agents learn of it by `docindex agents add`"
+    )
+
+
+def _languages(languages: list[tuple[str, int]]) -> str:
+    more = len(languages) - _SHOWN
+    named = ", ".join(f"{language} {number:,}" for language, number in languages[:_SHOWN])
+    return named + (f", {console.count(more, 'further one')}" if more > 0 else "")
+
+
+def _how_many(out: "LeftOut") -> str:
+    counts = ((out.files, "file"), (out.folders, "folder"))
+    return " and ".join(console.count(number, noun) for number, noun in counts if number)
+
+
+def _such_as(out: "LeftOut") -> str:
+    return ", ".join(map(in_line, out.examples)) + (", …" if out.files + out.folders > len(out.examples) else "")
+
+
+def _estimate(outlook: "Outlook", settings: "Settings") -> str:
+    """How long the first run may take, and what that is taken from."""
+    from docindex_dagster.sources.folder_checks import CHUNKS_A_SECOND, START_S
+
+    (low, high), (slow, fast) = outlook.seconds, CHUNKS_A_SECOND
+    if high < _MINUTE * 2:
+        span = f"{low} to {high} seconds" if low < high else f"{low} seconds"
+    else:
+        span = f"{max(1, round(low / _MINUTE))} to {round(high / _MINUTE)} minutes"
+    chunks = " to ".join(f"{number:,}" for number in dict.fromkeys(outlook.chunks))
+    other = settings.embedding.provider
+    model = "" if other == "static" else f"; the model of {other} was not measured, and is slower"
+    return (
+        f"the first `docindex index` may take {span}: {START_S} s to start, and {chunks} chunks at {slow} to {fast} a "
+        f"second, as measured on six repositories with two cores (benchmarks/README.md){model}"
+    )
+
+
+def _described(file: Path, source: "Source", outlook: "Outlook", *, is_written: bool) -> dict[str, object]:
+    low, high = outlook.seconds
+    return {
+        "file": str(file),
+        "written": is_written,
+        "source": source.key,
+        "files": outlook.files,
+        "bytes": outlook.text_bytes,
+        "kinds": [
+            {"type": kind, "language": language, "files": number}
+            for (kind, language), number in outlook.kinds.most_common()
+        ],
+        "with_secrets": outlook.masked,
+        "left_out": outlook.rules,
+        "seconds": {"least": low, "most": high},
+    }

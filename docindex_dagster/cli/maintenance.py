@@ -1,0 +1,301 @@
+"""Looking after the index: `docindex doctor`, `rollback`, `version` and `support`."""
+
+import json as json_
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+
+from docindex_dagster import __version__
+from docindex_dagster.cli.common import Json, output_file, publication, reader_of
+from docindex_dagster.cli.index import index_sources
+from docindex_dagster.cli.selected_project import load_project, load_settings
+from docindex_dagster.core import access
+from docindex_dagster.core.errors import StoreError, first_line
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.privileges import INSTANCE_FILE, trusted_file
+from docindex_dagster.core.safe_text import escaped, in_line
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
+from docindex_dagster.sources import registry
+
+if TYPE_CHECKING:
+    from docindex_dagster.status.catalog import CatalogEntry
+    from docindex_dagster.stores.doctor import Finding
+    from docindex_dagster.stores.takeover import Takeover
+
+
+_MOST_FILES = 10
+_INDENT = "  "
+
+
+def doctor(
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is wrong from the files.")] = False,
+    json: Json = False,
+) -> None:
+    """Verify that the three stores agree with each other and with the tables, and that dagster.yaml fits.
+
+    What is worse than it could be, such as files that could not be parsed, is noted; it is no damage.
+    """
+    wrong = _of_instance(load_settings())
+    for text in () if json else wrong:
+        console.out.print(f"dagster.yaml: {text}", soft_wrap=True)
+    settings = load_project()
+    layout = Layout(settings.home)
+    if settings.storage.url is None and not layout.current.exists():
+        reader_of(settings)  # says what to do first
+    findings = list(_examine(settings))
+    if not json:
+        _show(findings)
+        if findings and not repair:
+            console.out.print("`docindex doctor --repair` rebuilds this from the files")
+    repairs: list[dict[str, Any]] = []
+    left = findings
+    if findings and repair:
+        repairs, left = _repair(settings, findings, quiet=json)
+    notes = [] if left else _notes(layout)
+    if json:
+        console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes, "instance": wrong})
+    else:
+        _show_end(left, notes, is_repaired=repair)
+    if left or wrong:
+        raise typer.Exit(1)
+
+
+def _show_end(left: "list[Finding]", notes: "list[_Note]", *, is_repaired: bool) -> None:
+    if not left:
+        console.out.print("the index is whole: all stores agree")
+        for note in notes:
+            _show_note(note)
+    elif is_repaired:
+        console.out.print("the index is not whole yet:")
+        _show(left)
+
+
+def _of_instance(settings: Settings) -> list[str]:
+    """What is wrong with the file of Dagster's instance; nothing where there is none."""
+    from docindex_dagster.status.deployment import problems
+
+    chosen = os.environ.get("DAGSTER_HOME")
+    try:
+        if chosen:
+            file = Path(chosen) / INSTANCE_FILE
+            data = file.read_bytes() if file.is_file() else None
+        else:
+            data = trusted_file(settings.root, INSTANCE_FILE)
+        config = yaml.safe_load(data or b"")
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        return [f"it cannot be read: {first_line(error)}"]
+    if not isinstance(config or {}, dict):
+        return ["it holds no settings"]
+    return problems(config or {}, is_shared=settings.storage.url is not None)
+
+
+def _examine(settings: Settings) -> "Iterator[Finding]":
+    """What is wrong with the index, and where it is shared, with what the object store holds of it."""
+    from docindex_dagster.stores.doctor import Finding, examine
+
+    layout = Layout(settings.home)
+    if settings.storage.url is None:
+        yield from examine(layout)
+        return
+    from docindex_dagster.objects import garbage_collection
+    from docindex_dagster.objects.shared_stores import bucket_of
+
+    if layout.current.exists():
+        yield from examine(layout, has_tables=False)
+    for source, problem in garbage_collection.problems(bucket_of(settings)):
+        yield Finding(source, "object store", problem)
+
+
+@dataclass(frozen=True, slots=True)
+class _Note:
+    """What is worse of a source than it could be, though nothing is damaged."""
+
+    source: str
+    text: str
+    files: dict[str, str]  # those concerned, and why
+
+
+def _notes(layout: Layout) -> list[_Note]:
+    from docindex_dagster.chunking.table_rules import fallbacks
+    from docindex_dagster.core import tables
+    from docindex_dagster.status import catalog
+
+    notes = []
+    for entry in catalog.entries(layout):
+        if worse := catalog.lacks(entry):
+            chunks = tables.read(layout.table("chunks", entry.source)) if entry.fallbacks else None
+            files = fallbacks(chunks) if chunks is not None else {}
+            notes.append(_Note(entry.source, "; ".join(worse), _without_edges(layout, entry) | files))
+    return notes
+
+
+def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
+    """The files of which the graph has definitions alone, or that it cannot read as configurations, and why."""
+    from docindex_dagster.stores import graph_files
+    from docindex_dagster.stores.generation import read_generation
+
+    generation = read_generation(layout) if entry.graph_failures or entry.unreadable_configurations else None
+    published = generation.sources.get(entry.source) if generation else None
+    if generation is None or published is None or published.graph is None:
+        return {}
+    graph = graph_files.read(graph_files.mapped(layout, generation), published.graph)
+    return graph.problems | graph.unreadable if graph else {}
+
+
+def _show_note(note: _Note) -> None:
+    console.out.print(f"note: {note.source}: {note.text}")
+    for path, reason in islice(note.files.items(), _MOST_FILES):
+        console.out.print(f"  {in_line(path)}: {in_line(reason)}")
+    if len(note.files) > _MOST_FILES:
+        console.out.print(f"  {len(note.files) - _MOST_FILES:,} more, which `docindex doctor --json` lists")
+
+
+def _show(findings: "list[Finding]") -> None:
+    for finding in findings:
+        console.out.print(f"{finding.source or 'index'}: {finding.store}: {finding.problem}")
+
+
+def _repair(
+    settings: Settings, findings: "list[Finding]", *, quiet: bool
+) -> "tuple[list[dict[str, Any]], list[Finding]]":
+    """Index in full what is damaged; returns what the runs did, and what is wrong still.
+
+    Where the stores are damaged as a whole, one run builds them anew from the tables of all sources, so that others
+    need not be there; a source whose tables are lost, too, is run as well.
+    """
+    layout = Layout(settings.home)
+    is_whole_index = any(finding.source is None for finding in findings)
+    keys = dict.fromkeys(finding.source for finding in findings if finding.source)
+    if is_whole_index:
+        published = _published(layout)
+        declared = registry.sources(settings)
+        keys |= dict.fromkeys(key for key in declared if key in published or layout.table("chunks", key).exists())
+    summaries: list[dict[str, Any]] = []
+    left = findings
+    for key in keys:
+        is_lost = is_whole_index and key not in _published(layout)
+        if is_lost or any(finding.source in {None, key} for finding in left):
+            summaries += index_sources(settings, {key: set()}, mode="full", quiet=quiet, report_failure=console.warning)
+            left = list(_examine(settings))
+    change = _change_of_model(settings)
+    if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
+        for key in (key for key in change.missing if key in registry.sources(settings)):
+            summaries += index_sources(settings, {key: set()}, quiet=quiet, report_failure=console.warning)
+        left = list(_examine(settings))
+    return summaries, left
+
+
+def _change_of_model(settings: Settings) -> "Takeover | None":
+    """How far the index is on its way to another model; None where that cannot be read."""
+    from docindex_dagster.status import source_status
+
+    try:
+        return source_status.change_of_model(settings)
+    except StoreError:
+        return None
+
+
+def _published(layout: Layout) -> set[str]:
+    """The keys of what is published; none where that cannot be read."""
+    from docindex_dagster.stores.generation import read_generation
+
+    try:
+        generation = read_generation(layout)
+    except StoreError:
+        return set()
+    return set(generation.sources) if generation else set()
+
+
+def rollback() -> None:
+    """Search the generation before the present one again; the next run publishes the present files again."""
+    from docindex_dagster.status import catalog, source_status
+    from docindex_dagster.stores.doctor import roll_back
+
+    settings = load_project()
+    with publication(settings, "rollback") as layout:
+        generation = roll_back(layout)
+    with access.writing(settings):
+        catalog.rebuild(layout, owner="docindex rollback")
+    console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+    change = source_status.change_of_model(settings)
+    if change is not None:
+        console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")
+
+
+def version(json: Json = False) -> None:
+    """Print the version; with --json also those of Python, of what docindex stands on, and of what it stores."""
+    if not json:
+        console.out.print(__version__)
+        return
+    from docindex_dagster.status.support_report import versions
+
+    console.as_json(versions(__version__))
+
+
+def support(
+    json: Json = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report into this file.")
+    ] = None,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Also names and paths of sources, and failures in their words.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Verify no stores: what docindex doctor does, which reads them whole.")
+    ] = False,
+) -> None:
+    """Make a report for a bug: versions, settings, sizes, states, failures. It sends nothing.
+
+    No text of a file, no name, no path and no value of a variable is in it; --paths adds names and paths. Messages
+    have the words that docindex's own pages have, but none behind "password", "user" and the like. Read it before you
+    pass it on.
+
+    Raises:
+        BadParameter: a folder is where the report is to be written.
+    """
+    from docindex_dagster.cli import dagster_runs, selected_project
+    from docindex_dagster.status.support_report import Wanted, report
+
+    if output is not None and output.is_dir():
+        raise typer.BadParameter(f"{output} is a folder: name a file", param_hint="--output")
+    found = report(
+        selected_project.load_settings,
+        dagster_runs.outcomes,
+        Wanted(__version__, has_paths=paths, is_verified=not quick),
+    )
+    text = escaped(json_.dumps(found, indent=1, ensure_ascii=False)) if json else "\n".join(_lines(found))
+    if output is None:
+        console.plain(text)
+        return
+    with output_file(output, 0o600) as file:
+        file.write(f"{text}\n".encode())
+    console.out.print(f"the report is in {output}: read it before you pass it on")
+
+
+def _lines(values: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
+    """A line for each value, below the names of what holds it."""
+    for name, value in values.items():
+        at = f"{_INDENT * depth}{in_line(str(name))}:"
+        if isinstance(value, Mapping) and value:
+            yield at
+            yield from _lines(value, depth + 1)
+        elif isinstance(value, list) and value:
+            yield at
+            yield from (f"{_INDENT * (depth + 1)}{in_line(str(item))}" for item in value)
+        else:
+            yield f"{at} {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    if value is None or value in ([], {}):
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return in_line(str(value))

@@ -1,0 +1,129 @@
+"""Which arguments of `docindex search` are folders or files to search, and which index has them."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from docindex_dagster.cli import INTERRUPTED, common, progress, selected_project
+from docindex_dagster.cli.common import reader_of, view_of
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.safe_text import in_line
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.operations.view import View
+from docindex_dagster.render import console
+from docindex_dagster.search.filters import escape_glob
+from docindex_dagster.sources import folder_checks, registry
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import check_way, expanded
+from docindex_dagster.sources.projects import Choice, choose
+from docindex_dagster.stores.generation import read_generation
+from docindex_dagster.stores.reader import Reader
+
+_EXPLICIT = ("/", "./", "../", "~/")
+
+
+def understood(
+    arguments: Sequence[str], sources: Sequence[str], *, yes: bool, wants_graph: bool = False
+) -> tuple[str, View]:
+    """The query that arguments begin with, and the index that is searched: for the paths behind it, or the project's.
+
+    The index of folders that no project has gets a graph once `wants_graph` asks for it.
+
+    Raises:
+        BadParameter: there are paths and sources.
+        SourceError: there is no project, or the one that is named has not all paths; or the home folder is meant.
+        StoreError: the index cannot be read.
+        Exit: the user stopped it.
+    """
+    query, paths = _split(arguments)
+    if paths and sources:
+        raise typer.BadParameter("goes with no folders or files behind the query", param_hint="--source")
+    if paths:
+        resolved = [path.resolve() for path in paths]
+        return query, _of_project(paths) or _of_folders(resolved, yes=yes, wants_graph=wants_graph)
+    return query, view_of(selected_project.load_project())
+
+
+def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
+    """The query, and the paths behind it: all that follows the first word, or what is written as paths; they exist."""
+    query, rest = list(arguments[:1]), list(arguments[1:])
+    if not all(map(_exists, rest)):
+        while rest and not all(_exists(argument) and _is_explicit(argument) for argument in rest):
+            query.append(rest.pop(0))
+    for argument in query[1:]:
+        if argument.startswith(_EXPLICIT):
+            console.warning(f"there is nothing at {argument}, so it is taken for a word of the query")
+    if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
+        where = " and ".join(rest)
+        console.err.print(in_line(f"searching {where} for {arguments[0]!r}; quote a query of several words"))
+    return " ".join(query), [expanded(argument) for argument in rest]
+
+
+def _is_explicit(argument: str) -> bool:
+    return "/" in argument or argument in {".", "..", "~"}
+
+
+def _exists(argument: str) -> bool:
+    return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it raises nothing
+
+
+def _of_project(paths: Sequence[Path]) -> View | None:
+    """The index of the project that was chosen, or that the first path leads to, if it has all paths."""
+    chosen = selected_project.chosen(by_folder=False)
+    first = paths[0] if paths[0].is_dir() else paths[0].parent
+    for choice in (chosen, choose(first, by_url=False)):
+        settings, located = _located(choice, paths)
+        if located:
+            if choice is not chosen and choice.because:
+                console.err.print(in_line(choice.because))
+            return _opened(settings, reader_of(settings), located)
+        if selected_project.is_named():
+            raise SourceError(f"not all paths lie in what {chosen.root} has indexed: search them without --project")
+        for path in paths:  # what the project indexes was trusted, wherever it is
+            check_way(path)
+    return None
+
+
+def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tuple[Source, str]]]:
+    """Return the source and the name in it of each path; nothing unless the project has published all of them."""
+    settings = selected_project.settings_of(choice)
+    generation = read_generation(Layout(settings.home))
+    located = []
+    for path in paths:
+        found = registry.located(settings, path)
+        if found is None or generation is None or found[0].key not in generation.sources:
+            return settings, []
+        located.append(found)
+    return settings, located
+
+
+def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
+    from docindex_dagster.runner import folders
+
+    for path in paths:
+        common.check_size(path if path.is_dir() else path.parent, yes=yes)
+    found = folders.index_for(paths, wants_graph=wants_graph)
+    settings = found.settings
+    located = [place for path in paths if (place := registry.located(settings, path))]
+    sources = list({source.key: source for source, _ in located}.values())
+    try:
+        with progress.shown(" and ".join(source.key for source in sources), quiet=not console.err.is_terminal):
+            reader = folders.open_current(found, sources, console.err.print)
+    except KeyboardInterrupt:
+        what = " and ".join(str(source.path) for source in sources)
+        console.failure(f"indexing {what} was interrupted; the next search goes on from here")
+        raise typer.Exit(INTERRUPTED) from None
+    for source in sources:
+        if source.key in reader.generation.sources and not reader.generation.sources[source.key].files:
+            console.warning(f"nothing in {source.path} is indexed: {folder_checks.WHAT_COUNTS}")
+    return _opened(settings, reader, located)
+
+
+def _opened(settings: Settings, reader: Reader, located: Sequence[tuple[Source, str]]) -> View:
+    is_whole = not any(name for _, name in located)
+    keys = tuple(dict.fromkeys(source.key for source, _ in located))
+    globs = tuple((source.key, f"/{escape_glob(name)}" if name else "") for source, name in located)
+    return View(settings, reader, console.warning, sources=keys, places=() if is_whole else globs)

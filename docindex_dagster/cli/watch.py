@@ -1,0 +1,254 @@
+"""`docindex watch`, and the same in a thread of another command."""
+
+import json as json_format
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from docindex_dagster.cli import completion, progress
+from docindex_dagster.cli.index import sentence_of
+from docindex_dagster.cli.selected_project import load_project
+from docindex_dagster.core import events, interrupts
+from docindex_dagster.core.access import writing
+from docindex_dagster.core.errors import DocindexError, SourceError, first_line, is_debugging
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.locks import exclusive_if_free
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.render import console
+from docindex_dagster.sources import registry
+from docindex_dagster.status.summary import summary_of
+
+if TYPE_CHECKING:
+    from docindex_dagster.runner.entries import Launcher
+    from docindex_dagster.runner.watching.commands import Commands
+
+_LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
+_AGAIN_S = 5.0
+_PAGES = {"page.md": "# Page\n\nA page.\n", "code.py": 'def page() -> str:\n    """A page."""\n    return ""\n'}
+
+
+def watch(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Keys, names or folders; default: all but those that follow a remote.",
+            autocompletion=completion.sources,
+        ),
+    ] = None,
+    poll: Annotated[
+        bool, typer.Option("--poll", help="Look at the files every second, as network file systems need.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each run.")] = False,
+) -> None:
+    """Index edits as they happen, until Ctrl-C: what is saved is searchable about a second later.
+
+    First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
+    other once it is recorded. An edit of docindex.toml counts at once.
+    """
+    # A job in the background ignores SIGINT; and SIGTERM ends a run as that one does.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    try:
+        settings = load_project()
+        named = _chosen(settings, sources or ())
+        with ExitStack() as stack:
+            lock = stack.enter_context(writing(settings)).watch_lock
+            # For those that would watch as well.
+            is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
+            check_interrupt = stack.enter_context(interrupts.noted())
+            shown_on = console.err if json else console.out
+            _index_edits(
+                settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone
+            )
+    except KeyboardInterrupt:
+        console.err.print("stopped; what is searchable stays so")
+
+
+@contextmanager
+def in_background(settings: Settings) -> Iterator[None]:
+    """Index edits in a thread for as long as the block runs; what there is to say goes to standard error.
+
+    Where another process watches the project, it is left to that one, for as long as it does.
+    """
+    ending = Event()
+    thread = Thread(target=_follow, args=(settings, ending), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join(_LONGEST_END_S)
+
+
+def _follow(settings: Settings, ending: Event) -> None:
+    is_reported = False
+    try:
+        while not ending.is_set():
+            with exclusive_if_free(Layout(settings.home).watch_lock, f"process {os.getpid()}") as is_ours:
+                if is_ours:
+                    with writing(settings):
+                        _index_edits(settings, _Runner(out=console.err), ending.is_set, console.err)
+                    return
+            if not is_reported:
+                console.err.print("another process watches this project; this one goes on when that one ends")
+                is_reported = True
+            ending.wait(_AGAIN_S)
+    except (DocindexError, OSError) as error:
+        console.failure(f"edits are no longer indexed: {first_line(error)}")
+
+
+def _index_edits(
+    settings: Settings,
+    runner: "_Runner",
+    is_over: Callable[[], bool | None],
+    shown_on: Console,
+    *,
+    named: Sequence[str] = (),
+    poll: bool = False,
+    is_alone: bool = True,
+) -> None:
+    """Bring up to date what changed before, then index edits, and take requests if nobody else does."""
+    from docindex_dagster.runner.watching.loop import Watch
+
+    with ExitStack() as stack:
+        watching = Watch(settings, named, runner.index, console.err.print, poll=poll, commands=runner.commands)
+        stack.enter_context(closing(watching))
+        if is_alone:
+            stack.enter_context(_listening(settings, runner.commands))
+        sources, folders = watching.counts
+        what = f"{console.count(sources, 'source')} in {console.count(folders, 'folder')}"
+        shown_on.print(f"watching {what}; stop with Ctrl-C")
+        while not watching.is_idle and not is_over():
+            watching.step()
+        if not runner.has_run:
+            _preload(settings)
+        while not is_over():
+            watching.step()
+
+
+def _preload(settings: Settings) -> None:
+    """Index two pages, and again after an edit, into a folder that is thrown away: that loads all there is to load."""
+    from tempfile import TemporaryDirectory
+
+    from docindex_dagster.embedding.providers import load_embedder
+    from docindex_dagster.runner.run import index
+    from docindex_dagster.sources.model import Source
+
+    with TemporaryDirectory(prefix="docindex-") as folder, suppress(DocindexError, OSError):
+        pages = Path(folder, "pages")
+        pages.mkdir()
+        for edit in ("", "\nEdited.\n"):
+            for name, text in _PAGES.items():
+                (pages / name).write_text(text + (edit if name.endswith(".md") else ""), encoding="utf-8")
+            source = Source(key="library/pages", kind="library", name="pages", path=pages)
+            elsewhere = settings.model_copy(update={"home": Path(folder, "home")})
+            index(elsewhere, source, load_embedder(settings.embedding))
+
+
+@contextmanager
+def _listening(settings: Settings, commands: "Commands") -> Iterator[None]:
+    """Take the requests of `docindex index` for as long as the block runs, where the system lets us."""
+    from docindex_dagster.runner.watching.commands import Listener
+
+    try:
+        listener = Listener(Layout(settings.home).watch_socket, commands)
+    except OSError as error:
+        console.err.print(f"`docindex index` works by itself, since it cannot ask this process ({error.strerror})")
+        yield
+        return
+    with closing(listener):
+        yield
+
+
+def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
+    """The keys that arguments mean; none for all.
+
+    Raises:
+        SourceError: there is none, or none that can be watched.
+    """
+    declared = registry.sources(settings)
+    if not declared:
+        raise SourceError("no sources yet: begin with `docindex index PATH`")
+    named = tuple(_key(settings, argument) for argument in arguments)
+    chosen = named or tuple(declared)
+    remote_keys = [key for key in chosen if declared[key].remote is not None]
+    if remote_keys:
+        what = f"{', '.join(remote_keys)}: what follows a remote cannot be watched; `docindex ui` asks remotes for news"
+        if len(remote_keys) == len(chosen):
+            raise SourceError(what)
+        console.err.print(what)
+    return named
+
+
+def _key(settings: Settings, argument: str) -> str:
+    """The key that an argument means: it, a name, or a folder in a source."""
+    known = {name for source in registry.sources(settings).values() for name in (source.key, source.name)}
+    around = (
+        registry.containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
+    )
+    return around.key if around is not None else registry.find(settings, argument).key
+
+
+class _Runner:
+    """Indexes one source after the other, and prints a line for each run."""
+
+    def __init__(self, *, as_json: bool = False, out: Console = console.out) -> None:
+        from docindex_dagster.runner.watching.commands import Commands
+
+        self.commands = Commands()
+        self._as_json = as_json
+        self._out = out
+        self._begun: set[str] = set()
+
+    @property
+    def has_run(self) -> bool:
+        """Whether there was a run, which has loaded whatever the next one needs."""
+        return bool(self._begun)
+
+    def index(self, settings: Settings, key: str) -> bool:
+        """Bring a source up to date; whether it could."""
+        from docindex_dagster.cli import dagster_runs
+
+        started = time.monotonic()
+        launcher: Launcher = "command line" if self.commands.served == key else "watch"
+        try:
+            with self._showing(key), self.commands.running(key):
+                outcome = dagster_runs.index(settings, key, launched_by=launcher)
+        except Exception as error:
+            if is_debugging():
+                raise
+            console.failure(f"{key}: {first_line(error)}")
+            return False
+        for warning in outcome.warnings:
+            console.warning(f"{key}: {warning}")
+        for reason in outcome.failures:
+            console.failure(f"{key}: {reason}")
+        summary = summary_of(key, outcome, time.monotonic() - started)
+        self.commands.note(summary)
+        self._print(summary)
+        return outcome.succeeded
+
+    def _showing(self, key: str) -> AbstractContextManager[None]:
+        """Bars for the first run of a source, which may take minutes; later ones take a second."""
+        is_first = key not in self._begun
+        self._begun.add(key)
+        return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)
+
+    def _print(self, summary: dict[str, Any]) -> None:
+        now = datetime.now().astimezone()
+        if self._as_json:
+            line = json_format.dumps({"ended_at": now.isoformat(timespec="seconds"), **summary}, ensure_ascii=False)
+            sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")
+            sys.stdout.flush()
+        elif summary["succeeded"]:
+            self._out.print(f"{now:%H:%M:%S} {sentence_of(summary)}")

@@ -1,0 +1,150 @@
+"""How well questions were answered in the last nights, and whether they are answered worse now.
+
+Each question is compared with itself: with the mean of what it had in the last nights. So it does not matter that
+another night asked others, and what differs is the search or the repository, since a search gives the same each time.
+The mean of these differences has an interval as any mean (see `metrics`); a search is worse where all of the interval
+is below zero, and the mean is not just a trifle. After a week of it, worse is usual, and warns no more.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from docindex_dagster.core.files import replacing
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.evaluation.configuration import Configuration
+from docindex_dagster.evaluation.metrics import Interval, intervals
+from docindex_dagster.evaluation.questions import Question, sample
+from docindex_dagster.evaluation.report import ALL, Report, grouped, report
+from docindex_dagster.evaluation.retrieval_runs import Answer, ask
+from docindex_dagster.evaluation.run import Wanted, questions_of_file, questions_of_history
+from docindex_dagster.search.scope import without_branches
+from docindex_dagster.stores.reader import Reader, open_reader
+
+NIGHTS = 7  # that are remembered of a question
+FEWEST = 20  # questions in common: an interval of fewer says little
+TRIFLE = 0.01  # of NDCG@10
+_FORMAT = 1
+_DIGITS = 4
+Scores = Mapping[str, Sequence[float]]  # NDCG@10 of the last nights by question, the newest last
+_MOST = 2000  # questions of all sources: half a minute
+_WORST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How NDCG@10 differs from the last nights, over the questions that they asked, too; None where these are few."""
+
+    name: str
+    questions: int
+    difference: Interval | None
+
+    @property
+    def is_drop(self) -> bool:
+        """Whether searches are worse."""
+        return self.difference is not None and self.difference.high < 0 and self.difference.mean <= -TRIFLE
+
+
+def changes(answers: Sequence[Answer], before: Scores) -> Iterator[Change]:
+    """How all answers differ from those of the last nights, then those of each source."""
+    yield _change(ALL, answers, before)
+    for key, some in grouped(answers, lambda answer: answer.question.source):
+        yield _change(key, some, before)
+
+
+def _change(name: str, answers: Sequence[Answer], before: Scores) -> Change:
+    differences = [
+        [answer.scores.ndcg_10 - sum(past) / len(past)]
+        for answer in answers
+        if (past := before.get(identity(answer.question)))
+    ]
+    enough = len(differences) >= FEWEST
+    return Change(name, len(differences), intervals(differences)[0] if enough else None)
+
+
+def identity(question: Question) -> str:
+    """What stays the same of a question, though its line in a file changes."""
+    parts = [question.text, *(f"{target.source}/{target}" for target in question.targets)]
+    return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def remembered(answers: Sequence[Answer], before: Scores) -> dict[str, list[float]]:
+    """What to remember after a night: of the questions that it asked, the scores of the last nights."""
+    found = {}
+    for answer in answers:
+        key = identity(answer.question)
+        found[key] = [*before.get(key, ()), round(answer.scores.ndcg_10, _DIGITS)][-NIGHTS:]
+    return found
+
+
+def read(file: Path) -> dict[str, list[float]]:
+    """What was remembered; nothing where there is no such file, or it is damaged or of another version."""
+    try:
+        found: Any = json.loads(file.read_text(encoding="utf-8"))
+        if found["format"] != _FORMAT:
+            return {}
+        return {str(key): [float(value) for value in values] for key, values in found["ndcg_10"].items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+
+
+def write(file: Path, scores: Scores) -> None:
+    """Remember scores in the place of those before.
+
+    Raises:
+        FullDiskError: there is no space left.
+    """
+    text = json.dumps({"format": _FORMAT, "ndcg_10": dict(sorted(scores.items()))})
+    with replacing(file) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What a night found; without a report where there was nothing to ask."""
+
+    report: Report | None
+    changes: Sequence[Change]
+    answers: Sequence[Answer] = ()
+
+
+def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:
+    """Ask what is published now, and remember how well it answered.
+
+    Raises:
+        QuestionError: the user's file of questions is wrong.
+        EmbeddingError: as `ask`.
+        StoreError: what is published cannot be read.
+        FullDiskError: there is no space left.
+    """
+    layout = Layout(settings.home)
+    if not settings.evaluation.questions or not layout.current.exists():
+        return Night(None, ())
+    reader = open_reader(layout)
+    sources = without_branches(reader.generation.sources)
+    questions = sample(_questions(settings, reader, sources, warn), _MOST)
+    if not questions:
+        return Night(None, ())
+    answers = ask(Configuration(settings), reader, questions, sources=sources, warn=warn)
+    before = read(layout.evaluation)
+    write(layout.evaluation, remembered(answers, before))
+    return Night(report(answers, _WORST), tuple(changes(answers, before)), answers)
+
+
+def _questions(
+    settings: Settings, reader: Reader, sources: tuple[str, ...], warn: Callable[[str], None]
+) -> list[Question]:
+    """Those of the history of each source, but of further branches, which share most of it; and the user's."""
+    section = settings.evaluation
+    wanted = Wanted(sources, section.commits, section.questions)
+    found = [*questions_of_history(settings, reader, wanted, warn).questions]
+    if section.file is not None:
+        file = settings.root / section.file
+        found += questions_of_file(settings, reader, wanted, file, warn).questions
+    return found

@@ -1,0 +1,177 @@
+"""Whether what is published of a source was made from its files and settings as they are now. Nothing is made here."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from docindex_dagster.chunking.inputs import MADE_FROM
+from docindex_dagster.chunking.inputs import fingerprint as chunking_fingerprint
+from docindex_dagster.chunking.summaries import summariser_of
+from docindex_dagster.chunking.table_rules import are_many
+from docindex_dagster.core import locks, tables
+from docindex_dagster.core.errors import DamagedStoreError
+from docindex_dagster.core.hashing import digest_parts
+from docindex_dagster.core.schemas import DISCOVERED_FILES
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.embedding.providers import load_embedder
+from docindex_dagster.graph.extraction import GraphPlan
+from docindex_dagster.pipeline import chunking
+from docindex_dagster.pipeline.publication import revision_of
+from docindex_dagster.pipeline.source_run import SourceRun
+from docindex_dagster.pipeline.stages import by_name
+from docindex_dagster.sources.changes import fingerprint
+from docindex_dagster.sources.commits import is_history
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.previous_listing import fingerprint_of, head_of
+from docindex_dagster.stores import cleanup
+from docindex_dagster.stores.publish import Publication, published_from
+from docindex_dagster.stores.reader import can_be_opened, check_published
+from docindex_dagster.stores.staging import Model
+
+_FILES, _COMMITS, _CHUNKS = "discovered_files", "commits", "chunks"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A source of which a run would find everything as it should be.
+
+    Attributes:
+        files: its table of discovered files.
+        publication: what is published of it.
+    """
+
+    files: pa.Table
+    publication: Publication
+
+
+def settled(settings: Settings, source: Source) -> Settled | None:
+    """What is published of a source, if a run would have nothing to do; None where it would, or that is not known.
+
+    No file is read. A repository that docindex clones is never known to be settled, since its remote is not asked; nor
+    is a source whose last run was killed, since the next one has to report it, nor one of which each run warns.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
+    if source.remote is not None or settings.storage.url is not None or run.layout.next.exists():
+        return None
+    if locks.was_held_by_the_dead(run.layout.source_lock(source.key)):
+        return None
+    found = _found(run, fingerprint(source))
+    if found is None:
+        return None
+    try:
+        publication = unchanged(run, *found)
+    except DamagedStoreError:  # which a run reports
+        return None
+    if publication is None or _is_warned_of(run, publication):
+        return None
+    return Settled(found[0], publication)
+
+
+def _is_warned_of(run: SourceRun, publication: Publication) -> bool:
+    """Whether a run may warn, though it finds nothing to do: of a precise index, of many files that are cut as text."""
+    of_source = publication.source
+    return bool(run.graph_plan.precise) or are_many(of_source.fallbacks, of_source.files)
+
+
+def is_current(settings: Settings, source: Source, seen: str | None = None) -> bool:
+    """Whether what is published of a source was made from its files and settings as they are now.
+
+    No file is read, and no stage runs. Of a repository that docindex clones, its files are those that are checked out.
+    It is False where that is unknown: after a run over single files, and while files were written as they were read.
+
+    Args:
+        settings: as they are now.
+        source: what is asked about.
+        seen: what `fingerprint` says of it now, where that is known.
+
+    Raises:
+        SourceError: the source cannot be listed.
+    """
+    run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
+    found = _found(run, fingerprint(source) if seen is None else seen)
+    return found is not None and _published(run, *found) is not None
+
+
+def made_with(settings: Settings, source: Source) -> str:
+    """A hash of the settings that decide what is made of a source: its own, and those of the stages.
+
+    It is the same on all machines, wherever the source lies there.
+    """
+    own = replace(source, path=Path(), remote=source.remote and replace(source.remote, repository=Path()))
+    model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
+    chunked_by = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
+    graph = GraphPlan(settings.graph, settings.llm).fingerprint
+    return digest_parts(repr(own), repr((chunked_by, model, graph, settings.history)))
+
+
+def state_of(settings: Settings, source: Source, seen: str) -> str:
+    """What the tables of a source are made from, as a hash: what `fingerprint` says of it, and the settings."""
+    return digest_parts(seen, made_with(settings, source))
+
+
+def state_of_tables(settings: Settings, source: Source) -> str:
+    """The `state_of` which the tables that are here were made from; "" where they are not all there, or of another."""
+    run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
+    files = tables.read(run.layout.table(_FILES, run.key))
+    seen = fingerprint_of(files) if files is not None else None
+    found = _found(run, seen) if seen is not None else None
+    if seen is None or found is None or not _are_kept(run, chunking.inputs_of(run, *found).made_from):
+        return ""
+    return state_of(settings, source, seen)
+
+
+def _found(run: SourceRun, seen: str) -> tuple[pa.Table, pa.Table] | None:
+    """The tables of the files and commits of a source, if they are of the state that was seen of it."""
+    files, commits = (tables.read(run.layout.table(name, run.key)) for name in (_FILES, _COMMITS))
+    if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
+        return None
+    is_of_now = fingerprint_of(files) == seen and is_history(
+        run.source, commits, head_of(files), run.settings.history.commits
+    )
+    return (files, commits) if is_of_now else None
+
+
+def unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
+    """What is published, if it was made from these files and commits, and there is nothing to do about it.
+
+    Raises:
+        DamagedStoreError: searches use it, and it cannot be opened.
+    """
+    published = None if run.is_full or run.is_verifying else _published(run, files, commits)
+    if published is None:
+        return None
+    if published.takeover is not None:  # a candidate that is damaged, or that is late, is mended by a publication
+        is_settled = bool(published.takeover.missing) and can_be_opened(run.layout, published.generation)
+        return published if is_settled else None
+    check_published(run.layout)  # nothing would be found, and no later run would notice
+    if run.layout.next.exists():
+        with run.publishing():
+            cleanup.give_up_next(run.layout, published.generation.model)
+    return published
+
+
+def _published(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
+    """What is published, if it and all tables were made from exactly this."""
+    made_from = chunking.inputs_of(run, files, commits).made_from
+    model = Model.of(run.load_embedder())
+    published = published_from(run.layout, run.key, made_from, revision_of(run), model, plan=run.graph_plan)
+    return published if published is not None and _are_kept(run, made_from) else None
+
+
+def _are_kept(run: SourceRun, made_from: str) -> bool:
+    """Whether the tables of all stages after the first two were made from this, by their footers."""
+    if tables.metadata_value(run.layout.table(_CHUNKS, run.key), MADE_FROM) != made_from:
+        return False
+    known = by_name()
+    kept = {name: stage.storage.kept_version(run.layout, run.key) for name, stage in known.items() if stage.storage}
+    for stage in known.values():
+        if stage.storage is None or stage.name in {_FILES, _COMMITS, _CHUNKS}:
+            continue
+        of_inputs = {name: kept.get(name) or "" for name in stage.inputs}
+        if stage.storage.made_of(run.layout, run.key) != stage.made_of(run, of_inputs):
+            return False
+    return True

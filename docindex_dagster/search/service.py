@@ -1,0 +1,212 @@
+"""A question with its options, and its answers by the settings of a project.
+
+What the command line, agents and other programs have in common: the model and reranker that the settings name, and
+whether the files of the results are still those that were indexed.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+
+from pydantic import ValidationError
+
+from docindex_dagster.core.errors import QueryError, SettingsError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.references import Reference
+from docindex_dagster.core.safe_text import well_formed
+from docindex_dagster.core.settings import EmbeddingSettings, RerankSettings, Settings
+from docindex_dagster.core.traces import spanned
+from docindex_dagster.embedding.protocol import Embedder
+from docindex_dagster.embedding.providers import embedder_named, shared_embedder
+from docindex_dagster.search.candidates import Pool
+from docindex_dagster.search.context import Context, gathered, pack
+from docindex_dagster.search.engine import search
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.freshness import located, notes_of_edits, originals
+from docindex_dagster.search.lookup import check_filters
+from docindex_dagster.search.matches import Matches, find_matches, lines_of
+from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
+from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
+from docindex_dagster.search.reranking.providers import load_reranker
+from docindex_dagster.search.similar import similar
+from docindex_dagster.search.text_scan import Pattern
+from docindex_dagster.search.weights import WEIGHTS, WEIGHTS_OF_CONTEXT, Weights
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.damage import reading_stores
+from docindex_dagster.stores.reader import Reader
+
+_CONTEXT_CANDIDATES = 50  # hits that are tried for a context
+_TOKENS_A_HIT = 100  # a larger budget tries more of them
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked. `rerank` names a reranker in place of the one in the settings."""
+
+    query: str
+    mode: Mode = Mode.HYBRID
+    granularity: Granularity = Granularity.CHUNK
+    top_k: int = 10
+    filters: Filters = field(default_factory=Filters)
+    rerank: str | None = None
+
+
+def hits_of(
+    settings: Settings,
+    reader: Reader,
+    request: Request,
+    warn: Callable[[str], None] = ignore_warning,
+    weights: Weights = WEIGHTS,
+) -> list[Hit]:
+    """The best hits, each saying whether its file was changed since; a warning names other changes of the sources.
+
+    Raises:
+        QueryError: as `search`, or no indexed chunk meets the filters.
+        EmbeddingError: as `search`.
+        DamagedStoreError: as `search`.
+        SettingsError: the reranker that is asked for lacks a setting.
+    """
+    notes: list[str] = []
+    found = search(
+        reader,
+        request.query,
+        lambda: shared_embedder(settings.embedding),
+        mode=request.mode,
+        granularity=request.granularity,
+        top_k=request.top_k,
+        filters=request.filters,
+        pool=settings.search.candidates,
+        weights=weights,
+        reranker=_reranker(settings.rerank, request.rerank, warn),
+        former=partial(_former, settings.embedding),
+        warn=notes.append,
+    )
+    if not found:
+        check_filters(reader, request.filters)  # an error says more than that nothing is close
+    for note in notes:
+        warn(note)
+    _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
+    return located(found, registry.sources(settings))
+
+
+@spanned("matches")
+def matches_of(
+    settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
+) -> Matches:
+    """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
+
+    A warning names what changed in the sources since they were indexed.
+
+    Raises:
+        QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed chunk meets the
+            filters.
+    """
+    if not request.query:
+        raise QueryError("the query is empty: say what to search for")
+    pattern = Pattern(well_formed(request.query), is_regex=request.mode is Mode.REGEX)
+    request.filters.check(reader.index.schema)
+    sources = registry.sources(settings)
+    with reading_stores():
+        pool = Pool(reader, request.filters, request.top_k)
+        found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
+    if not found.total:
+        check_filters(reader, request.filters)
+    _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
+    return replace(found, matches=tuple(located(found.matches, sources)))
+
+
+def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
+    """The lines of each file of some matches by their numbers, by source and path."""
+    pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
+    files = {(match.source, match.path): match for match in found.matches}
+    return {key: lines_of(pool, match, original) for key, match in files.items()}
+
+
+@spanned("similar")
+def similar_to(
+    settings: Settings,
+    reader: Reader,
+    readings: Sequence[Reference],
+    request: Request,
+    warn: Callable[[str], None] = ignore_warning,
+    *,
+    same_file: bool = False,
+) -> list[Hit]:
+    """Return the chunks nearest to a place or file; `query` is its reference, mode and granularity are ignored.
+
+    Args:
+        settings: of the project.
+        reader: an open generation.
+        readings: what the reference may mean; empty for all that `core.references` reads in it.
+        request: the reference, the number of hits, and their filters.
+        warn: called with what changed in the sources since they were indexed.
+        same_file: whether to include other chunks of the file.
+
+    Raises:
+        QueryError: as `similar`.
+        DamagedStoreError: as `similar`.
+    """
+    filters, top_k = request.filters, request.top_k
+    found = similar(reader, request.query, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
+    if not found:
+        check_filters(reader, request.filters)
+    _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
+    return located(found, registry.sources(settings))
+
+
+@spanned("context")
+def context_of(
+    settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
+) -> Context:
+    """What to read before an answer, in so many tokens. How many hits are asked for does not matter.
+
+    Where places of an exact text are asked for, or one hit a file, it is those alone.
+
+    Raises:
+        QueryError: as `search`.
+        DamagedStoreError: as `search`.
+        EmbeddingError: as `search`.
+        SettingsError: as `hits_of`.
+    """
+    tried = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT))
+    if request.mode not in RETRIEVING or request.granularity is Granularity.FILE:
+        return pack(request.query, hits_of(settings, reader, tried, warn), budget)
+    hits = hits_of(settings, reader, tried, warn, WEIGHTS_OF_CONTEXT)
+    if hits:
+        pool = Pool(reader, request.filters, tried.top_k)
+        hits = located(gathered(pool, request.query, hits, warn), registry.sources(settings))
+    return pack(request.query, hits, budget)
+
+
+@spanned("look for edits")
+def _warn_of_edits(
+    settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
+) -> None:
+    """Look at the sources that were searched, first at those that something was found in."""
+    declared = registry.sources(settings)
+    searched = request.filters.sources or tuple(reader.generation.sources)
+    keys = dict.fromkeys((*found_in, *searched))
+    sources = (declared[key] for key in keys if key in declared and key in reader.generation.sources)
+    for note in notes_of_edits(Layout(settings.home), sources, settings.search.look_s):
+        warn(note)
+
+
+@cache
+def _former(settings: EmbeddingSettings, name: str) -> Embedder | None:
+    return embedder_named(name, settings)
+
+
+def _reranker(settings: RerankSettings, name: str | None, warn: Callable[[str], None]) -> Reranker | None:
+    return load_reranker(settings if name is None else rerank_settings(settings, name), warn)
+
+
+def rerank_settings(settings: RerankSettings, name: str) -> RerankSettings:
+    """The settings with another reranker.
+
+    Raises:
+        SettingsError: there is no such reranker, or it lacks a setting.
+    """
+    try:
+        return RerankSettings(**{**dict(settings), "provider": name})
+    except ValidationError as error:
+        raise SettingsError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error

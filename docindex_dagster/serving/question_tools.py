@@ -1,0 +1,377 @@
+"""The tools of an agent that answers a question: those of `tools`, within what the question may look at.
+
+Arguments and descriptions are theirs. What differs is what they give: passages, which get numbers, so that an answer
+can cite them.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
+
+from docindex_dagster.answering.agent import Looked
+from docindex_dagster.answering.question import Question
+from docindex_dagster.core.errors import QueryError, SourceError
+from docindex_dagster.core.safe_text import well_formed
+from docindex_dagster.core.schemas import COMMIT
+from docindex_dagster.core.settings import Settings
+from docindex_dagster.graph import queries
+from docindex_dagster.llm.chat import Tool
+from docindex_dagster.operations.context import ContextRequest
+from docindex_dagster.operations.fields import describe_errors
+from docindex_dagster.operations.graph import GraphRequest
+from docindex_dagster.operations.log import LOG, LogRequest
+from docindex_dagster.operations.search import SearchRequest, Where
+from docindex_dagster.operations.show import ShowRequest
+from docindex_dagster.operations.view import View
+from docindex_dagster.render import budget, markdown
+from docindex_dagster.search import snippets
+from docindex_dagster.search.context import Context, ContextPassage, pack
+from docindex_dagster.search.filters import Filters
+from docindex_dagster.search.freshness import located
+from docindex_dagster.search.hits import hit_of
+from docindex_dagster.search.live_index import Live
+from docindex_dagster.search.log import CommitFilters, commits_of
+from docindex_dagster.search.lookup import find_chunks, node_name
+from docindex_dagster.search.matches import Match, around
+from docindex_dagster.search.model import Granularity, Hit, Mode, Scored
+from docindex_dagster.search.scope import key_of
+from docindex_dagster.search.service import Request, context_of, hits_of, matches_of
+from docindex_dagster.serving import arguments
+from docindex_dagster.serving.tools import Tools
+from docindex_dagster.sources import registry
+from docindex_dagster.stores.reader import Reader
+from docindex_dagster.stores.tantivy_index import rows as rows_by_id
+
+_MOST_COMMITS = 1000  # that are looked at where a call narrows the path of a question
+_SHARE_OF_CONTEXT = 0.8  # whose tokens are counted with headings, which are shorter than fences
+_TOKENS_AROUND = 80  # a text: of its fence, place, kind and name
+_NAMED = 20  # sources of an error
+_FILTERED = ("source", "path", "language", "human_language", "source_type", "symbol_kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """One generation, as far as a question goes."""
+
+    settings: Settings
+    reader: Reader
+    filters: Filters
+
+    @property
+    def view(self) -> View:
+        """The generation, all of it."""
+        return View(self.settings, self.reader, is_local=False)
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The keys of all sources within."""
+        return self.filters.sources or tuple(self.reader.generation.sources)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of each source is within."""
+        return replace(self.filters, sources=()) == Filters()
+
+    def keys(self, names: Sequence[str] | None) -> tuple[str, ...]:
+        """The keys of the sources that a call names, else those of the question; empty for all.
+
+        Raises:
+            QueryError: one of them is not within.
+        """
+        if not names:
+            return self.filters.sources
+        return tuple(self._key(name) for name in names)
+
+    def narrowed(self, where: Where) -> Filters:
+        """The filters of the question and of a call; its paths are those of a source, never on the disk.
+
+        Raises:
+            QueryError: nothing can meet both, or a value of the call is none.
+        """
+        keys, path = self.keys(where.sources), where.path
+        anywhere = where.model_copy(update={"sources": [], "all_sources": True, "path": None})
+        call = anywhere.filters(self.view)
+        own = self.filters
+        found = replace(
+            own,
+            sources=keys,
+            languages=_both("languages", own.languages, call.languages),
+            human_languages=_both("human_languages", own.human_languages, call.human_languages),
+            source_types=_both("types", own.source_types, call.source_types),
+            symbol_kinds=_both("kinds", own.symbol_kinds, call.symbol_kinds),
+        )
+        return self._on_path(found, path.removeprefix("./")) if path else found
+
+    def holds(self, rows: Sequence[Mapping[str, Any]], filters: Filters | None = None) -> NDArray[np.bool_]:
+        """Which chunks are within: booleans of shape (rows,). A commit is, unless the filters are of files."""
+        table = pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in _FILTERED})
+        own = filters or self.filters
+        of_commits = replace(own, source_types=own.source_types or (COMMIT,))
+        return own.to_mask(table) | of_commits.to_mask(table)
+
+    def holds_paths(self, source: str, paths: Sequence[str], filters: Filters) -> NDArray[np.bool_]:
+        """Which paths of a source are within, by the filters of paths alone: booleans of shape (paths,)."""
+        on_path = Filters(path_glob=filters.path_glob, places=filters.places)
+        rows = [dict.fromkeys(_FILTERED, "") | {"source": source, "path": path} for path in paths]
+        return self.holds(rows, on_path)
+
+    def _key(self, name: str) -> str:
+        try:
+            key = key_of(self.settings, self.reader.generation, name)
+        except SourceError:
+            key = ""
+        if key not in self.sources:
+            named = ", ".join(self.sources[:_NAMED])
+            more = f" and {len(self.sources) - _NAMED} more" if len(self.sources) > _NAMED else ""
+            raise QueryError(f"{name!r} is none of the sources that the question is about: {named}{more}")
+        return key
+
+    def _on_path(self, filters: Filters, glob: str) -> Filters:
+        if filters.path_glob is None:
+            return replace(filters, path_glob=glob)
+        if filters.places:
+            raise QueryError("path: the question is narrowed to places already; leave it out")
+        return replace(filters, places=tuple((key, glob) for key in filters.sources or self.sources))
+
+
+def _both(argument: str, own: tuple[str, ...], call: tuple[str, ...]) -> tuple[str, ...]:
+    """The values that both ask for; no value asks for all."""
+    if not own or not call:
+        return own or call
+    if found := tuple(value for value in call if value in own):
+        return found
+    raise QueryError(f"{argument}: the question is about {', '.join(own)} alone, not about {', '.join(call)}")
+
+
+@dataclass(eq=False)
+class QuestionTools:
+    """The tools for one question, whose filters hold for whatever is called; they search a project."""
+
+    live: Live
+    question: Question
+
+    @cached_property
+    def tools(self) -> tuple[Tool, ...]:
+        """What the model learns of them."""
+        return tuple(
+            Tool(name, inspect.getdoc(getattr(Tools, name)) or "", arguments.schema_of(model))
+            for name, model in _ARGUMENTS.items()
+        )
+
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
+        """Call one.
+
+        Raises:
+            QueryError: there is no such tool, or the arguments are wrong.
+            DocindexError: it could not be done.
+        """
+        values, tool = _values(name, arguments), _TOOLS[name]
+
+        def look(reader: Reader) -> Looked:
+            within = Within(self.live.settings, reader, self.question.filters(reader))
+            return tool(within, max_tokens - _TOKENS_AROUND, **values)
+
+        return self.live.reading(look)
+
+
+def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in _ARGUMENTS:
+        raise QueryError(arguments.unknown_tool(name, _ARGUMENTS))
+    model = _ARGUMENTS[name]
+    if problem := arguments.unknown_arguments(name, given, model.model_fields):
+        raise QueryError(problem)
+    try:
+        values = model.model_validate(given)
+    except ValidationError as error:
+        raise QueryError(describe_errors(error)) from None
+    return {field: getattr(values, field) for field in model.model_fields}
+
+
+def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+    start = budget.start_of(cursor)
+    end = start + top_k
+    asked = SearchRequest(**given)
+    mode, granularity = Mode(asked.mode), Granularity(asked.granularity)
+    request = Request(asked.query, mode, granularity, end + 1, within.narrowed(asked))
+    if asked.is_listing:
+        return _matches(within, request, start, max_tokens)
+    hits = hits_of(within.settings, within.reader, request)
+    passages = _fitting([_best_lines(hit) for hit in hits[start:end]], max_tokens)
+    notes = ["Nothing here is close to the query."] if hits and hits[0].is_weak else []
+    notes += _more(start + len(passages), len(hits))
+    return Looked(_places(passages), "\n".join(notes), _context(asked.query, passages))
+
+
+def _matches(within: Within, request: Request, start: int, max_tokens: int) -> Looked:
+    found = matches_of(within.settings, within.reader, request)
+    page = found.matches[start : request.top_k - 1]
+    passages = _fitting([_line(within.reader, match) for match in page], max_tokens)
+    notes = [f"Matches in all: {found.total:,}, in files: {found.files:,}."]
+    notes += _more(start + len(passages), found.total)
+    return Looked(_places(passages), "\n".join(notes), _context(request.query, passages))
+
+
+def _look_up(within: Within, max_tokens: int, **given: Any) -> Looked:
+    asked = ContextRequest(**given)
+    request = Request(asked.query, filters=within.narrowed(asked))
+    context = context_of(within.settings, within.reader, request, int(max_tokens * _SHARE_OF_CONTEXT))
+    return Looked(_places(context.passages), context=context)
+
+
+def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> Looked:
+    request, start = ShowRequest(**given), budget.start_of(cursor)
+    rows = _rows(within, well_formed(request.reference), within.keys(request.sources))
+    hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
+    taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
+    context = pack(request.reference, located(taken, registry.sources(within.settings)), max_tokens)
+    return Looked(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
+
+
+def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The chunks of a reference that are within. What others there are is not said."""
+    try:
+        found = find_chunks(within.reader, reference, keys)
+    except QueryError:
+        if within.is_whole:
+            raise
+        found = []
+    if rows := [row for row, is_held in zip(found, within.holds(found), strict=True) if is_held]:
+        return rows
+    raise QueryError(f"no indexed chunk that the question is about is named {reference!r}")
+
+
+def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> Looked:
+    request, start = GraphRequest(**given), budget.start_of(cursor)
+    keys = within.keys(request.sources)
+    opened = within.reader.graph_of(keys) if keys else within.reader.graph
+    if question == "stats":
+        if not within.is_whole:
+            raise QueryError("stats are of whole sources, and the question is about a part of them")
+        return Looked("how much is in the graph", markdown.of_statistics(opened, max_tokens))
+    symbol, to = (
+        node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
+    )
+    known = queries.answer(opened, question, symbol, to, request.depth)
+    steps = _held(within, known)
+    notes = [markdown.sentence(text) for text in queries.notes(opened, question, symbol, to, known)]
+    notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
+    text = markdown.of_steps(steps, notes, start, max_tokens, is_backward=question in queries.BACKWARD)
+    return Looked(f"edges: {len(steps)}", text)
+
+
+def _held(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
+    """The edges that chunks within prove."""
+    if within.is_whole:
+        return [*steps]
+    reader = within.reader
+    rows = rows_by_id(reader.searcher, reader.index.schema, {step.chunk_id for step in steps})
+    held = {
+        row["chunk_id"] for row, is_held in zip(rows.values(), within.holds([*rows.values()]), strict=True) if is_held
+    }
+    return [step for step in steps if step.chunk_id in held]
+
+
+def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+    request, start = LogRequest(**given), budget.start_of(cursor)
+    end = start + top_k
+    narrowed = within.narrowed(Where(sources=request.sources, path=request.path))
+    most = _MOST_COMMITS if narrowed.places else end + 1
+    filters = CommitFilters(narrowed.sources, request.author, request.since, narrowed.path_glob)
+    found = commits_of(within.settings, within.reader, request.query, top_k=most, filters=filters)
+    rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
+    return Looked(
+        f"commits: {len(rows[start:end])}", markdown.of_list(rows, top_k, start, (), max_tokens, nothing=LOG.nothing)
+    )
+
+
+def _on_path(within: Within, commit: Mapping[str, Any], filters: Filters) -> dict[str, Any] | None:
+    """A commit with those of its files that are on the path of a question; none if no file is."""
+    if filters.path_glob is None and not filters.places:
+        return {**commit}
+    is_held = within.holds_paths(commit["source"], [file["path"] for file in commit["files"]], filters)
+    files = [file for file, held in zip(commit["files"], is_held, strict=True) if held]
+    counts = {"file_count": len(files), "insertions": None, "deletions": None}
+    return {**commit, **counts, "files": files} if files else None
+
+
+def _best_lines(hit: Hit) -> ContextPassage:
+    first = min(hit.start_line + hit.snippet.offset, hit.end_line)
+    text = hit.snippet.text
+    return ContextPassage(
+        source=hit.source,
+        path=hit.path,
+        start_line=first,
+        end_line=min(first + text.count("\n"), hit.end_line),
+        kind=hit.chunk_type,
+        name=hit.title or None,
+        language=hit.language,
+        text=text,
+        tokens=0,
+        chunk_ids=(hit.chunk_id,),
+        stale=hit.stale,
+        page=hit.page,
+        score=hit.score,
+    )
+
+
+def _line(reader: Reader, match: Match) -> ContextPassage:
+    of_file = find_chunks(reader, match.path, (match.source,))
+    row = next((row for row in of_file if row["start_line"] <= match.line <= row["end_line"]), of_file[0])
+    return ContextPassage(
+        source=match.source,
+        path=match.path,
+        start_line=match.line,
+        end_line=match.line,
+        kind="line",
+        name=None,
+        language=row["language"],
+        text=around(match)[0],
+        tokens=0,
+        chunk_ids=(row["chunk_id"],),
+        stale=match.stale,
+        page=match.page,
+    )
+
+
+def _context(query: str, passages: Sequence[ContextPassage]) -> Context:
+    """Passages of one line or a few: those that overlap stay by themselves."""
+    return Context(query, len(passages), 0, 0, tuple(dict.fromkeys(passages)))
+
+
+def _fitting(passages: Sequence[ContextPassage], max_tokens: int) -> Sequence[ContextPassage]:
+    return passages[: _count(budget.sizes([passage.text for passage in passages]), max_tokens)]
+
+
+def _count(sizes: Sequence[int], max_tokens: int) -> int:
+    """How many texts fit, each with what stands around it; one at least, which is cut."""
+    ends = accumulate(size + _TOKENS_AROUND for size in sizes)
+    return max(1, sum(1 for end in ends if end <= max_tokens))
+
+
+def _more(shown: int, found: int) -> list[str]:
+    return [*filter(None, [budget.more(None if shown < found else 0, shown, "results")])]
+
+
+def _places(passages: Sequence[ContextPassage]) -> str:
+    files = {(passage.source, passage.path) for passage in passages}
+    return f"passages: {len(passages)}, files: {len(files)}"
+
+
+_TOOLS: Mapping[str, Callable[..., Looked]] = {
+    "search": _search,
+    "context": _look_up,
+    "show": _show,
+    "graph": _graph,
+    "log": _log,
+}
+_ARGUMENTS: Mapping[str, type[BaseModel]] = {
+    name: arguments.model_of(getattr(Tools, name), without=("max_tokens",)) for name in _TOOLS
+}

@@ -1,0 +1,82 @@
+"""The view in which one asks: a question with its filters, and what people say of its answer.
+
+Opening it asks nothing: a link from elsewhere may hold a question, and must not spend what an answer costs.
+"""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.responses import HTMLResponse
+
+from docindex_dagster.answering import feedback
+from docindex_dagster.answering.citations import State
+from docindex_dagster.answering.feedback import Cited, Feedback, Verdict
+from docindex_dagster.answering.rendering import HOW_TO_SET
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.operations.fields import LONGEST_QUERY
+from docindex_dagster.render.html.templating import page
+from docindex_dagster.serving.http.served_project import Project
+from docindex_dagster.serving.web import files
+from docindex_dagster.serving.web.search import Asked, choices_of
+
+router = APIRouter()
+_LONGEST_ANSWER, _LONGEST_COMMENT = 200_000, 4000
+_MOST_CITATIONS = 1000
+_Name = Annotated[str | None, Field(max_length=2000)]
+
+
+class _Sent(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SentCitation(_Sent):
+    """A citation of the answer that is judged."""
+
+    number: Annotated[int, Field(ge=0, le=10**9)]
+    state: State
+    source: _Name = None
+    path: _Name = None
+    start_line: Annotated[int, Field(ge=0)] = 0
+    end_line: Annotated[int, Field(ge=0)] = 0
+
+
+class SentFeedback(_Sent):
+    """A verdict on an answer, as the page sends it."""
+
+    verdict: Verdict
+    question: Annotated[str, Field(max_length=LONGEST_QUERY)]
+    answer: Annotated[str, Field(max_length=_LONGEST_ANSWER)]
+    citations: Annotated[list[SentCitation], Field(max_length=_MOST_CITATIONS)] = []
+    comment: Annotated[str, Field(max_length=_LONGEST_COMMENT)] = ""
+    model: _Name = None
+    generation: int | None = None
+
+    def feedback(self) -> Feedback:
+        """The same to be noted."""
+        citations = tuple(Cited(**one.model_dump()) for one in self.citations)
+        return Feedback(**{**self.model_dump(), "citations": citations})
+
+
+@router.get("/ask")
+def ask(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+    """The view, with the question of its address written into the form."""
+    llm = project.settings.llm
+    opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None
+    return page(
+        request,
+        "ask.html",
+        asked=asked,
+        choices=choices_of(project),
+        opened=opened,
+        model=None if llm.provider == "none" else "/".join(filter(None, (llm.provider, llm.model))),
+        how_to_set=HOW_TO_SET,
+        longest=LONGEST_QUERY,
+    )
+
+
+@router.post("/ask/feedback", status_code=201)
+def note(project: Project, sent: SentFeedback) -> dict[Literal["noted"], bool]:
+    """Note what a user says of an answer, in a file of this project."""
+    feedback.note(Layout(project.settings.home), sent.feedback())
+    return {"noted": True}

@@ -1,0 +1,219 @@
+"""The page to search on, with a file beside the results; and the results alone, for who types."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request
+from markupsafe import Markup
+from pydantic import BaseModel, Field
+from starlette.responses import HTMLResponse
+
+from docindex_dagster.code.symbols import SYMBOL_KINDS
+from docindex_dagster.core.errors import DocindexError, StoreError
+from docindex_dagster.core.schemas import COMMIT
+from docindex_dagster.evaluation.collected_questions import noted_places, target_of
+from docindex_dagster.operations.fields import Name
+from docindex_dagster.render.html import highlighting, pictures
+from docindex_dagster.render.html.templating import page
+from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
+from docindex_dagster.serving.http import search
+from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.paging import Answer
+from docindex_dagster.serving.http.problems import ProblemError
+from docindex_dagster.serving.http.search import SearchRequest
+from docindex_dagster.serving.http.served_project import Project, Served
+from docindex_dagster.serving.web import files
+from docindex_dagster.serving.web.error_pages import trouble_of
+from docindex_dagster.sources import registry
+from docindex_dagster.status import catalog
+from docindex_dagster.status.catalog import CatalogEntry
+from docindex_dagster.stores.reader import Reader
+
+router = APIRouter(dependencies=[Depends(until_it_leaves)])
+_RESULTS = 15
+MODES: Mapping[ModeName, str] = {
+    "hybrid": "Words and meaning",
+    "bm25": "Words",
+    "vector": "Meaning",
+    "graph": "Linked code",
+    "literal": "Exact text",
+    "regex": "Pattern (RE2)",
+}
+TYPES: Mapping[SourceType, str] = {
+    "code": "Code",
+    "doc": "Documents",
+    "test": "Tests",
+    "config": "Configuration",
+    "commit": "Commits",
+}
+
+
+class Asked(BaseModel):
+    """A search and a file beside it, as the address of the page has them. What is empty is not asked."""
+
+    q: Annotated[str, Field(max_length=20_000)] = ""
+    source: Name = ""
+    language: Name = ""
+    type: SourceType | Literal[""] = ""
+    kind: Name = ""
+    path: Name = ""
+    mode: ModeName | Literal[""] = ""
+    cursor: Annotated[str, Field(max_length=200)] = ""
+    at: Annotated[str, Field(max_length=2000)] = ""  # KIND/NAME/PATH of the file beside the results
+    start: Annotated[int | None, Field(alias="from", ge=1)] = None
+    end: Annotated[int | None, Field(alias="to", ge=1)] = None
+    symbol: Name = ""
+
+    @property
+    def search(self) -> dict[str, str]:
+        """What makes the results, by the names in the address."""
+        named = {
+            "q": self.q,
+            "source": self.source,
+            "language": self.language,
+            "type": self.type,
+            "kind": self.kind,
+            "path": self.path,
+            "mode": "" if self.mode == "hybrid" else self.mode,
+        }
+        return {name: value for name, value in named.items() if value}
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it looks at a part of the index alone."""
+        return bool(self.source or self.language or self.type or self.kind or self.path)
+
+    def request(self) -> SearchRequest:
+        """The same as the API takes it."""
+        return SearchRequest(
+            query=self.q,
+            mode=self.mode or "hybrid",
+            sources=[self.source] if self.source else [],
+            languages=[self.language] if self.language else [],
+            types=[self.type] if self.type else [],
+            kinds=[self.kind] if self.kind else [],
+            path=self.path or None,
+            limit=_RESULTS,
+            cursor=self.cursor or None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A result, with the lines of its snippet as HTML and the first of their numbers."""
+
+    hit: Hit
+    lines: list[Markup]
+    first_line: int
+    largest: float  # contribution of one of its signals
+    is_noted: bool | None = None  # as what answers the query; None where that cannot be noted
+
+    @property
+    def folder(self) -> str:
+        """The path without the name."""
+        return self.hit.path.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The end of the path."""
+        return self.hit.path.rpartition("/")[2]
+
+    def width(self, signal: Signal) -> float:
+        """How much a signal did, in percent of the one that did most."""
+        return round(100 * abs(signal.contribution) / self.largest, 1) if self.largest else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a search can be narrowed to."""
+
+    sources: Sequence[str]
+    languages: Sequence[str]
+    types: Mapping[SourceType, str]
+    kinds: Sequence[str]
+    modes: Mapping[ModeName, str]
+
+
+@router.get("/")
+def home(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+    """The page to search on."""
+    values = _results(project, asked)
+    opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None
+    return page(request, "search.html", **values, opened=opened, query=asked.q)
+
+
+@router.get("/part/results")
+def results(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
+    """The results alone."""
+    return page(request, "_results.html", **_results(project, asked))
+
+
+def shown(hit: Hit, *, is_noted: bool | None = None) -> Shown:
+    """A result with what its template needs."""
+    lines = _snippet(hit)
+    largest = max((abs(signal.contribution) for signal in hit.signals), default=0.0)
+    return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest, is_noted)
+
+
+def _all_shown(project: Served, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
+    """Results; where questions are collected, those of a ranked search with whether they are noted as answers."""
+    if not project.settings.evaluation.collect or asked.mode not in {"", *RETRIEVING}:
+        return [shown(hit) for hit in hits]
+    noted = noted_places(project.settings, asked.q)
+    return [shown(hit, is_noted=_is_noted(hit, noted)) for hit in hits]
+
+
+def _is_noted(hit: Hit, noted: Collection[tuple[str, str]]) -> bool | None:
+    return None if hit.source_type == COMMIT else (hit.source, str(target_of(hit))) in noted
+
+
+def _snippet(hit: Hit) -> list[Markup]:
+    """Its lines, coloured as parts of the chunk where they are shown as they stand in it."""
+    snippet = hit.snippet
+    count = snippet.text.count("\n") + 1
+    if hit.text.split("\n")[snippet.offset : snippet.offset + count] != snippet.text.split("\n"):
+        return highlighting.lines_of(snippet.text, hit.language, snippet.highlights)
+    return highlighting.window_of(hit.text, hit.language, snippet.highlights, snippet.offset, count)
+
+
+def _results(project: Served, asked: Asked) -> dict[str, Any]:
+    """What is found; without a query, what is indexed; or why neither can be said."""
+    answer: Answer[Hit] | None = None
+    trouble: ProblemError | None = None
+    entries: list[CatalogEntry] = []
+    choices = choices_of(project)
+    if asked.q.strip():
+        try:
+            answer = search.search(project, asked.request())
+        except (DocindexError, ProblemError) as error:
+            trouble = trouble_of(error)
+    else:
+        entries = catalog.entries_of(project.settings)
+    return {
+        "asked": asked,
+        "answer": answer,
+        "hits": _all_shown(project, asked, answer.items) if answer else [],
+        "trouble": trouble,
+        "entries": entries,
+        "bars": {entry.source: pictures.languages(entry.languages) for entry in entries},
+        "is_declared": bool(registry.sources(project.settings)),
+        "choices": choices,
+    }
+
+
+def choices_of(project: Served) -> Choices:
+    """What the published generation can be narrowed to; nothing where there is none."""
+
+    def ask(reader: Reader) -> Choices:
+        counts: dict[str, int] = {}
+        for source in reader.generation.sources.values():
+            for language, count in source.languages.items():
+                counts[language] = counts.get(language, 0) + count
+        most = sorted(counts, key=lambda name: (-counts[name], name))
+        return Choices(tuple(reader.generation.sources), most, TYPES, SYMBOL_KINDS, MODES)
+
+    try:
+        return project.reading(ask)
+    except StoreError:
+        return Choices((), (), TYPES, SYMBOL_KINDS, MODES)

@@ -1,0 +1,153 @@
+"""Why a path is indexed or not, by the same rules that discovery applies; and what the last run left out."""
+
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from docindex_dagster.core import tables
+from docindex_dagster.core.errors import SourceError
+from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.safe_text import command
+from docindex_dagster.sources import git, noise
+from docindex_dagster.sources.discovery import judge, list_entries
+from docindex_dagster.sources.model import Source
+from docindex_dagster.sources.paths import join, name_to_path, path_to_name, spellings
+from docindex_dagster.sources.previous_listing import Memory
+from docindex_dagster.sources.secrets import Secret
+from docindex_dagster.sources.text import is_guessed
+from docindex_dagster.sources.walk import Entry
+
+_MOST_SHOWN = 20
+_COLUMNS = ("path", "size", "skipped_reason")
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What decides a path."""
+
+    path: str  # as the table writes it
+    decided_at: str  # the path of the row that decides: `path`, or a folder above it
+    skipped_reason: str | None  # None: it is indexed
+    sentence: str
+    loader: str | None = None  # of a file that is indexed
+    masked: tuple[Secret, ...] = ()  # the secrets in it that are not
+
+
+def why(source: Source, path: Path) -> Explanation:
+    """Explain whether `path`, absolute or relative to the source, is indexed.
+
+    Raises:
+        SourceError: `path` is not in the source or does not exist, or the source cannot be listed.
+    """
+    if source.remote is not None and not source.path.is_dir():
+        raise SourceError(f"{source.key} is not cloned yet: run {command('docindex', 'index', source.key)}")
+    wanted = _as_on_disk(source, _relative(source, path))
+    name = path_to_name(wanted)
+    entry = next((entry for entry in list_entries(source) if _decides(entry, wanted)), None)
+    if entry is None:
+        reason = _unlisted_reason(source, wanted)
+        return Explanation(name, name, reason, f"{name} is not indexed: {reason}")
+    content = judge(source, entry, Memory())
+    if content.reason is None and content.kind is not None:
+        about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
+        loader = content.kind.loader
+        notes = f"{_guessed(content.encoding)}{_what_is_masked(content.masked or ())}"
+        sentence = f"{name} is to be indexed, as {about} (loader {loader}){notes}"
+        return Explanation(name, name, None, sentence, loader, content.masked or ())
+    decided_at = path_to_name(entry.path)
+    place = "" if decided_at == name else f", decided at {decided_at}"
+    return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")
+
+
+def _guessed(encoding: str | None) -> str:
+    return f"; its encoding is a guess: {encoding}" if encoding is not None and is_guessed(encoding) else ""
+
+
+def _what_is_masked(secrets: Sequence[Secret]) -> str:
+    """Say which lines are masked and by which rules, without anything of what stands there."""
+    places = [f"{_lines(secret)} ({secret.rule})" for secret in secrets[:_MOST_SHOWN]]
+    more = f" and {len(secrets) - _MOST_SHOWN} more" if len(secrets) > _MOST_SHOWN else ""
+    return f"; secrets are masked in {', '.join(places)}{more}" if places else ""
+
+
+def _lines(secret: Secret) -> str:
+    if secret.start_line == secret.end_line:
+        return f"line {secret.start_line}"
+    return f"lines {secret.start_line} to {secret.end_line}"
+
+
+def _relative(source: Source, path: Path) -> bytes:
+    """Return the path below the source. Links on the way to the source are resolved, those in it are not."""
+    normal = Path(os.path.normpath(source.path / path))
+    for root in (source.path, source.path.resolve()):
+        if normal.is_relative_to(root) and normal != root:
+            return os.fsencode(normal.relative_to(root))
+    raise SourceError(f"{path} is not below {source.path}, the folder of {source.key}")
+
+
+def _as_on_disk(source: Source, path: bytes) -> bytes:
+    """Return the path as the disk spells it, where that composes accents in another way."""
+    spelt = map(name_to_path, spellings(path_to_name(path)))
+    return next((one for one in spelt if os.path.lexists(join(os.fsencode(source.path), one))), path)
+
+
+def _decides(entry: Entry, wanted: bytes) -> bool:
+    if entry.path.endswith(b"/"):
+        return (wanted + b"/").startswith(entry.path)
+    is_link_above = entry.reason is not None and wanted.startswith(entry.path + b"/")
+    return entry.path == wanted or is_link_above
+
+
+def _unlisted_reason(source: Source, wanted: bytes) -> str:
+    """Why discovery does not meet a path at all."""
+    if any(noise.is_version_control(part) for part in wanted.split(b"/")):
+        return "version-control: a version control system keeps its own data there"
+    root = os.fsencode(source.path)
+    try:
+        found = os.lstat(join(root, wanted))
+    except OSError as error:
+        return f"missing: {error.strerror}"
+    if stat.S_ISDIR(found.st_mode):
+        return "folder: it is not indexed itself; ask about a file in it"
+    if source.kind == "git" and (rule := _ignoring(root, wanted)):
+        deciding, _, _ = rule.partition(b"\t")
+        return f"ignored: {path_to_name(deciding)}"
+    if source.kind == "git" and not source.untracked:
+        return "untracked: git does not track it, and untracked is false"
+    return "unlisted: it is not among the files of the source"
+
+
+def _ignoring(root: bytes, path: bytes) -> bytes | None:
+    """The rule by which git ignores a path, after the place where it stands."""
+    return git.attempt(root, *git.safe_options(root), "check-ignore", "--verbose", b"./" + path)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file, or a folder with all that is in it, that is not indexed."""
+
+    path: str
+    size: int | None  # bytes; None where it was not looked at
+    rule: str  # the name of the rule, such as `gitignored`
+    detail: str  # what of it: a pattern, a size; may be empty
+
+
+def skipped_files(layout: Layout, key: str) -> list[Skipped]:
+    """The files that the last run of a source skipped, by rule and path.
+
+    Raises:
+        SourceError: the source was not indexed yet.
+    """
+    found = tables.read(layout.table("discovered_files", key))
+    if found is None:
+        raise SourceError(f"{key} is not indexed yet: run {command('docindex', 'index', key)}")
+    rows = found.filter(pc.is_valid(found["skipped_reason"])).select(_COLUMNS)
+    skipped = []
+    for path, size, reason in zip(*(rows[name].to_pylist() for name in _COLUMNS), strict=True):
+        rule, _, detail = reason.partition(": ")
+        skipped.append(Skipped(path, size, rule, detail))
+    return sorted(skipped, key=lambda one: one.rule)
