@@ -63,11 +63,11 @@ _MODULES = {
     "api": ("Graph", "Index", "open_index"),
     "operations.status": ("SourceStatus",),
     "graph.analysis": ("Statistics",),
-    "graph.ask": ("Step",),
+    "graph.queries": ("Step",),
     "search.context": ("Context", "ContextPassage"),
     "search.matches": ("Match", "Matches"),
     "search.model": ("Granularity", "Hit", "Mode", "Signal", "Snippet"),
-    "stores.published": ("PublishedTable", "Tables"),
+    "stores.published_tables": ("PublishedTable", "Tables"),
 }
 _OTHERS = "core.errors"
 
