@@ -188,6 +188,35 @@ def test_names_of_files_elsewhere_are_not_kept_of_a_source_of_which_none_is_read
     assert own.private.name not in str(names)
 
 
+@pytest.mark.parametrize("link", ["docindex-submodules", "index"])
+def test_a_link_in_the_git_folder_of_a_submodule_is_not_followed(own, git, link):
+    """docindex notes there why submodules could not be fetched; and the index of another repository names its files."""
+    (sub := own.root / "sub").mkdir()
+    (elsewhere := own.user / "merger").mkdir()
+    for repository in (own.root, sub, elsewhere):
+        git(repository, "init")
+        git(repository, "commit", "--allow-empty", "--message", "one")
+    commit = git(sub, "rev-parse", "HEAD").strip()
+    git(sub, "update-index", "--add", "--cacheinfo", f"160000,{commit},inner")
+    git(own.root, "update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
+    (own.user / "docindex-submodules").write_bytes(b"inner\0plan of a merger\0")
+    (sub / ".docindexignore").write_text("plan*\n")
+    (elsewhere / "plan of a merger").mkdir()
+    (elsewhere / "plan of a merger/page.md").touch()
+    git(elsewhere, "add", ".")
+    (own.user / "index").symlink_to(elsewhere / ".git/index")
+    (sub / ".git" / link).unlink(missing_ok=True)
+    (sub / ".git" / link).symlink_to(own.user / link)
+
+    assert own.run("source", "add", ".", "--submodules", "--name", "with-submodules").returncode == 0
+    assert own.run("index", "git/with-submodules").returncode == 0
+
+    [table] = own.home.rglob("discovered_files/*with-submodules.parquet")
+    rows = {row["path"]: row["skipped_reason"] for row in pq.read_table(table).to_pylist()}
+    assert "plan of a merger" not in str(rows)
+    assert rows["sub/"] == "submodule: there are links in its .git, which may lead elsewhere"
+
+
 def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):
     (project := own.user / "project").mkdir()
     bare = own.root / "lib.git"
