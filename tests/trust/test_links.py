@@ -2,20 +2,29 @@
 
 import os
 import shutil
+import threading
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
+from docindex_dagster.cli import launch
 from docindex_dagster.core import events, git_folders
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.evaluation.collected import collect
+from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
+from docindex_dagster.serving.jobs.model import JobRequest
+from docindex_dagster.serving.jobs.queue import Jobs
+from docindex_dagster.serving.web import asking
 from docindex_dagster.sources import registry
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
+SENT = asking.SentFeedback(verdict="good", question="How is it primed?", answer="With water.")
 
 
 @pytest.fixture
@@ -167,6 +176,42 @@ def test_no_message_is_written_where_a_pull_has_made_a_folder_around_the_home_a_
 
     with pytest.raises(LinkError, match="is a link to"):
         memory.ingest("The valve is open.", session="s")
+    assert not any(elsewhere.iterdir())
+
+
+@pytest.mark.parametrize("home", [".docindex", "data/index"])
+def test_no_running_server_writes_where_a_pull_has_made_a_folder_around_the_home_a_link(own, monkeypatch, home):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("DOCINDEX_HOME", str(own.root / home))
+    settings = load_settings(own.root)
+    assert runs.index(settings, "library/own").succeeded
+    jobs = Jobs(settings, launch.RecordedRuns(settings), ())
+    monkeypatch.setattr(jobs, "_worker", threading.current_thread())  # one that works
+
+    (top := own.root / home.partition("/")[0]).rename(elsewhere := own.user / "copy")
+    top.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+
+    for write in (
+        lambda: jobs.submit(JobRequest("index", "library/own")),
+        lambda: collect(settings, "how to prime", Target("library/own", "guide.md"), "page"),
+        lambda: asking.note(SimpleNamespace(settings=settings), SENT),
+    ):
+        with pytest.raises(LinkError, match="link"):
+            write()
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_no_command_writes_where_a_folder_around_the_home_is_a_link(own):
+    (elsewhere := own.user / "elsewhere").mkdir()
+    (own.root / "data").symlink_to(elsewhere)
+
+    for words in (("source", "use", "own"), ("graph", "import", "--remove", "own"), ("index",)):
+        done = own.run(*words, DOCINDEX_HOME=str(own.root / "data/index"))
+        assert done.returncode == 1
+        assert "is a link to" in " ".join(done.stderr.split())
     assert not any(elsewhere.iterdir())
 
 
