@@ -105,6 +105,22 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
         assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
 
 
+def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own, git):
+    """Beside it are a work tree that is preferred to it, and a link to what is around all of them."""
+    git(own.root, "init", "--initial-branch", "main", "tree")
+    git(own.root / "tree", "commit", "--allow-empty", "--message", "one")
+    git(own.root / "tree", "worktree", "add", "../{library}")
+    (own.root / "{library}/page.md").write_text("# Valves\n")
+    (own.root / "link").symlink_to(own.user.parent)
+    (own.root / "docindex.toml").unlink()
+
+    done = own.run("search", "valves", "./{library}")
+
+    own.check()
+    assert done.returncode == 1
+    assert "stands for each folder beside it" in " ".join(done.stderr.split())
+
+
 @pytest.mark.parametrize("stage", ["discovered_files", "chunks", "embeddings"])
 @pytest.mark.parametrize("place", ["docs", "link", "{library}"])
 def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, stage, place):
