@@ -105,7 +105,9 @@ def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable
     try:
         return open_reader(Layout(found.settings.home))
     except DamagedStoreError:
-        _bring_up_to_date(found, list(registry.sources(found.settings).values()), report, anew=True)
+        declared = registry.sources(found.settings).values()
+        # A folder that has become a link is another one than its user named.
+        _bring_up_to_date(found, [source for source in declared if source.real == source.path], report, anew=True)
         return open_reader(Layout(found.settings.home))
 
 

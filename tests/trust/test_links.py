@@ -121,6 +121,23 @@ def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own
     assert "stands for each folder beside it" in " ".join(done.stderr.split())
 
 
+def test_a_folder_that_has_become_a_link_is_not_read_when_an_index_of_several_is_made_anew(own, git):
+    git(own.root, "init")
+    for folder in (docs := own.root / "docs", mine := own.user / "mine"):
+        folder.mkdir()
+        (folder / "page.md").write_text("# Valves\n")
+    assert own.run("search", "valves", str(docs), str(mine), cwd=own.user).returncode == 0
+    shutil.rmtree(docs)
+    docs.symlink_to(own.private.parent)
+    [stores] = own.user.glob("cache/docindex/folders/*/.docindex/stores")
+    shutil.rmtree(stores / "tantivy")
+
+    done = own.run("search", "valves", str(mine), cwd=own.user)
+
+    assert "page.md" in done.stdout
+    own.check()
+
+
 @pytest.mark.parametrize("stage", ["discovered_files", "chunks", "embeddings"])
 @pytest.mark.parametrize("place", ["docs", "link", "{library}"])
 def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, stage, place):
