@@ -62,6 +62,16 @@ def test_a_folder_named_like_a_placeholder_stands_for_no_other_folder(hostile, w
     assert "would stand for each folder" in " ".join(done.stderr.split())
 
 
+def test_a_project_named_like_a_placeholder_needs_no_trust(hostile):
+    (project := hostile.user / "{library}").mkdir()
+    (project / "page.md").write_text("# Valves\n")
+
+    done = hostile.run("index", ".", cwd=project)
+
+    assert done.returncode == 0, done.stderr
+    hostile.check()
+
+
 def test_a_link_named_like_a_url_is_not_cloned(hostile):
     (hostile.root / "git@example.invalid:repo").symlink_to("nowhere")
 
