@@ -55,8 +55,7 @@ def trust(
         was_granted = trusted.revoke(root)
         console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
         return
-    asked = [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root)]
-    asked += [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
+    asked = _asked(root)
     rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
     for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
         console.err.print(f"{name}:")
@@ -64,9 +63,17 @@ def trust(
     _show(root, rows, json=json)  # last, so that no long file moves it out of sight
     if not rows or not _confirmed(yes=yes):
         return
+    if _asked(root) != asked:
+        raise SettingsError(f"nothing was trusted: what {root} asks for changed meanwhile; run it again")
     trusted.grant(root, asked, owner=root.stat().st_uid, replaces=True)
     _dispose(untrusted_home(root))
     console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+
+
+def _asked(root: Path) -> list[trusted.Privilege]:
+    """What a project asks for now."""
+    links = [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
+    return [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root), *links]
 
 
 def _dispose(home: Path) -> None:

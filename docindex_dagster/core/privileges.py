@@ -194,7 +194,7 @@ def _places(root: Path, path: str) -> tuple[list[Path], list[Path]]:
         return [], []
     if "\0" in path:
         return [], []
-    is_parent = folder.name == LIBRARY_PLACEHOLDER
+    is_parent = Path(path).name == LIBRARY_PLACEHOLDER  # the project itself may have this name
     places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
     try:
         others = borrowed(folder)

@@ -672,7 +672,8 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         given: What the user has granted to the project.
 
     Raises:
-        LinkError: The subfolder, or a folder between it and the project, is a symbolic link.
+        LinkError: The subfolder, or a folder between it and the project, is a symbolic link, which the user has not
+            agreed to.
         OwnershipError: It belongs to another user, or other users may write it.
         SettingsError: As `hidden_name`.
     """
@@ -680,6 +681,7 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
         if not given.is_full:
             check_owner(home, trust_in(home).owner)
         return home
+    _check_links(root, home.parent)
     if given.owner not in {None, os.geteuid()} and (theirs := _home_of(given.owner, home)) is not None:
         return theirs
     name = trust.hidden_name(root, make=not given.is_full)

@@ -7,6 +7,7 @@ Whoever can write a project, a home or a cache decides what docindex does for it
 refused until this user trusts it, as git's `safe.directory` has it (CVE-2022-24765).
 """
 
+import fcntl
 import json
 import os
 import pwd
@@ -36,6 +37,7 @@ _EVERYTHING, _NOTHING = {"1", "true", "yes"}, {"", "0", "false", "no"}
 _SECRET, _SECRET_BYTES = "secret", 32
 _SUDO_UID = "SUDO_UID"
 _UNMAPPED = 65_534  # the owner of what belongs to users outside of a container's user namespace, root among them
+_GET_GENERATION, _LONG_BYTES = 0x80087601, 8  # FS_IOC_GETVERSION of Linux, and what it fills in
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,21 @@ def hidden_name(root: Path, *, make: bool) -> str | None:
         number = place.stat().st_ino  # not its device, whose number may change when the machine starts again
     except OSError:  # the project is still to be made
         return digest_parts(secret, str(place))
-    return digest_parts(secret, str(place), str(number))
+    return digest_parts(secret, str(place), str(number), _generation(place))
+
+
+def _generation(folder: Path) -> str:
+    """What tells a folder from a later one with its inode, which ext4 gives again at once; empty where nothing does."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return fcntl.ioctl(descriptor, _GET_GENERATION, bytes(_LONG_BYTES)).hex()
+    except OSError:  # the file system has no such numbers, and mostly gives no inode again
+        return ""
+    finally:
+        os.close(descriptor)
 
 
 def _make_secret() -> str:

@@ -17,7 +17,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.references import Reference, parse
 from docindex_dagster.core.schemas import COMMIT
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core.settings import Settings, check_home
 from docindex_dagster.evaluation.question_file import as_line, normal
 from docindex_dagster.evaluation.questions import Origin, Target
 from docindex_dagster.search.lookup import look_up
@@ -47,7 +47,7 @@ def collect(settings: Settings, question: str, target: Target, origin: Origin) -
     Raises:
         QuestionError: no line of a file can say so, as of an empty question.
         QueryError: the question holds a secret, or the file is full.
-        AccessError: the home may not be written.
+        AccessError: the home may not be written, or a pull has made a folder around it a link.
         FullDiskError: there is no space left.
     """
     values = as_line(question, target)
@@ -100,6 +100,7 @@ def _alone(settings: Settings) -> Iterator[Path]:
     layout = Layout(settings.home)
     owner = f"questions of process {os.getpid()}"
     try:
+        check_home(settings)
         layout.prepare()
         with reporting_full_disk(layout.home), exclusive(layout.feedback_lock, owner, lambda _: None):
             yield layout.questions

@@ -21,6 +21,7 @@ from docindex_dagster.core.files import folder_bytes, replacing
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive, exclusive_if_free
+from docindex_dagster.core.privileges import LIBRARY_PLACEHOLDER
 from docindex_dagster.core.settings import CONFIG_NAME, Settings, load_settings
 from docindex_dagster.embedding.providers import load_embedder
 from docindex_dagster.pipeline.up_to_date import is_current
@@ -84,7 +85,7 @@ def index_for(paths: Sequence[Path], *, wants_graph: bool = False) -> FolderInde
     From the first time that `wants_graph` asks for it, the index has a graph.
 
     Raises:
-        SourceError: the name of a folder is no text.
+        SourceError: as `_declaration`.
     """
     covering = [found for found in kept() if found.covers(paths)]
     found = min(covering, key=lambda found: len(found.folders), default=None) or _make(_outermost(paths))
@@ -104,7 +105,9 @@ def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable
     try:
         return open_reader(Layout(found.settings.home))
     except DamagedStoreError:
-        _bring_up_to_date(found, list(registry.sources(found.settings).values()), report, anew=True)
+        declared = registry.sources(found.settings).values()
+        # A folder that has become a link is another one than its user named.
+        _bring_up_to_date(found, [source for source in declared if source.real == source.path], report, anew=True)
         return open_reader(Layout(found.settings.home))
 
 
@@ -190,7 +193,16 @@ def _make(folders: Sequence[Path]) -> FolderIndex:
 
 
 def _declaration(folders: Sequence[Path]) -> bytes:
-    """A `docindex.toml` with each folder as a library; those that would have the name of another are numbered."""
+    """A `docindex.toml` with each folder as a library; those that would have the name of another are numbered.
+
+    Raises:
+        SourceError: the path of a folder is no text, or would stand for others.
+    """
+    if placeholder := next((folder for folder in folders if LIBRARY_PLACEHOLDER in str(folder)), None):
+        raise SourceError(
+            f"cannot index {placeholder}: in the path of a source, {LIBRARY_PLACEHOLDER} stands for each folder beside "
+            "it; rename the folder, or search the one around it"
+        )
     document = tomlkit.document()
     document.add(tomlkit.comment(_HEADER))
     tables = tomlkit.aot()

@@ -84,6 +84,10 @@ def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tup
     if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
         raise SourceError(f"there is nothing at {folder}")
     _check_elsewhere(root, folder)
+    if is_parent and os.path.lexists(folder / LIBRARY_PLACEHOLDER):
+        raise SourceError(
+            f"{folder / LIBRARY_PLACEHOLDER} is there, and would stand for each folder in {folder}: rename it"
+        )
     if not folder.is_dir():
         raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
     is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from docindex_dagster.core.errors import SourceError
 from docindex_dagster.core.files import stamp
-from docindex_dagster.core.git_folders import git_folder
+from docindex_dagster.core.git_folders import borrowed, git_folder
 from docindex_dagster.sources import git
 from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join
@@ -25,6 +25,7 @@ from docindex_dagster.sources.walk import Entry, file_entry, folder_entry
 
 _OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
 _NOT_CHECKED_OUT = "submodule: it is not checked out"
+_LINKED = "submodule: there are links in its .git, which may lead elsewhere"
 _GITLINK = b"160000"
 _ATTEMPTS = 5
 _INDEX = ("ls-files", "-z", "-v", "--stage")
@@ -166,8 +167,9 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
     for outer in trees if source.submodules else ():  # the list grows meanwhile
         for own, commit in outer.tree_status.links.items():
             path = outer.prefix + own
-            if not isinstance(rules.scope(path + b"/"), Pruned) and _is_checked_out(rules.root, path):
-                root = join(rules.root, path)
+            root = join(rules.root, path)
+            is_entered = not isinstance(rules.scope(path + b"/"), Pruned) and _is_checked_out(rules.root, path)
+            if is_entered and not _has_links(root):
                 tree_status = read_tree_status(root, untracked=source.untracked)
                 trees.append(WorkTree(root, tree_status, path + b"/", outer.outermost or path, commit))
     return rules, trees
@@ -220,6 +222,8 @@ def _reason_left_out(rules: PathRules, tree: WorkTree, own: bytes) -> str:
     scope = rules.scope(tree.prefix + own + b"/")
     if isinstance(scope, Pruned):
         return scope.reason
+    if _is_checked_out(rules.root, tree.prefix + own):
+        return _LINKED
     failure = submodule_failures(tree.root).get(own)
     return f"submodule: {failure}" if failure else _NOT_CHECKED_OUT
 
@@ -235,3 +239,8 @@ def _is_checked_out(root: bytes, path: bytes) -> bool:
     folder = join(root, path)
     is_tree = os.path.lexists(join(folder, b".git"))
     return is_tree and os.path.realpath(folder) == join(os.path.realpath(root), path)
+
+
+def _has_links(root: bytes) -> bool:
+    """Whether there are links in the git folders of a submodule, which trust in the source does not cover."""
+    return any(place.is_symlink() for place in borrowed(Path(os.fsdecode(root))))

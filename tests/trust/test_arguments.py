@@ -50,6 +50,28 @@ def test_a_folder_named_like_a_home_is_the_folder(hostile, tmp_path, monkeypatch
     assert "diary.md" not in found.stdout
 
 
+@pytest.mark.parametrize("words", [("index",), ("source", "add")])
+def test_a_folder_named_like_a_placeholder_stands_for_no_other_folder(hostile, words):
+    (hostile.user / "{library}").mkdir()
+    (project := hostile.user / "project").mkdir()
+
+    done = hostile.run(*words, "../{library}", cwd=project)
+
+    hostile.check()
+    assert done.returncode == 1
+    assert "would stand for each folder" in " ".join(done.stderr.split())
+
+
+def test_a_project_named_like_a_placeholder_needs_no_trust(hostile):
+    (project := hostile.user / "{library}").mkdir()
+    (project / "page.md").write_text("# Valves\n")
+
+    done = hostile.run("index", ".", cwd=project)
+
+    assert done.returncode == 0, done.stderr
+    hostile.check()
+
+
 def test_a_link_named_like_a_url_is_not_cloned(hostile):
     (hostile.root / "git@example.invalid:repo").symlink_to("nowhere")
 

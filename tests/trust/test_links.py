@@ -2,20 +2,31 @@
 
 import os
 import shutil
+import threading
+from types import SimpleNamespace
+from typing import cast
 
 import pyarrow.parquet as pq
 import pytest
 
+from docindex_dagster.cli import dagster_runs
 from docindex_dagster.core import events, git_folders
 from docindex_dagster.core.errors import LinkError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.evaluation.collected_questions import collect
+from docindex_dagster.evaluation.questions import Target
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.runner import runs
+from docindex_dagster.serving.http.served_project import Served
+from docindex_dagster.serving.jobs.model import JobRequest
+from docindex_dagster.serving.jobs.queue import Jobs
+from docindex_dagster.serving.web import ask
 from docindex_dagster.sources import registry
 from tests.trust.conftest import PRIVATE
 
 RC = "# mine\n"
+SENT = ask.SentFeedback(verdict="good", question="How is it primed?", answer="With water.")
 
 
 @pytest.fixture
@@ -96,6 +107,39 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
         assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
 
 
+def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own, git):
+    """Beside it are a work tree that is preferred to it, and a link to what is around all of them."""
+    git(own.root, "init", "--initial-branch", "main", "tree")
+    git(own.root / "tree", "commit", "--allow-empty", "--message", "one")
+    git(own.root / "tree", "worktree", "add", "../{library}")
+    (own.root / "{library}/page.md").write_text("# Valves\n")
+    (own.root / "link").symlink_to(own.user.parent)
+    (own.root / "docindex.toml").unlink()
+
+    done = own.run("search", "valves", "./{library}")
+
+    own.check()
+    assert done.returncode == 1
+    assert "stands for each folder beside it" in " ".join(done.stderr.split())
+
+
+def test_a_folder_that_has_become_a_link_is_not_read_when_an_index_of_several_is_made_anew(own, git):
+    git(own.root, "init")
+    for folder in (docs := own.root / "docs", mine := own.user / "mine"):
+        folder.mkdir()
+        (folder / "page.md").write_text("# Valves\n")
+    assert own.run("search", "valves", str(docs), str(mine), cwd=own.user).returncode == 0
+    shutil.rmtree(docs)
+    docs.symlink_to(own.private.parent)
+    [stores] = own.user.glob("cache/docindex/folders/*/.docindex/stores")
+    shutil.rmtree(stores / "tantivy")
+
+    done = own.run("search", "valves", str(mine), cwd=own.user)
+
+    assert "page.md" in done.stdout
+    own.check()
+
+
 @pytest.mark.parametrize("stage", ["discovered_files", "chunks", "embeddings"])
 @pytest.mark.parametrize("place", ["docs", "link", "{library}"])
 def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, stage, place):
@@ -170,6 +214,42 @@ def test_no_message_is_written_where_a_pull_has_made_a_folder_around_the_home_a_
     assert not any(elsewhere.iterdir())
 
 
+@pytest.mark.parametrize("home", [".docindex", "data/index"])
+def test_no_running_server_writes_where_a_pull_has_made_a_folder_around_the_home_a_link(own, monkeypatch, home):
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(variable, own.environment[variable])
+    monkeypatch.delenv("DOCINDEX_TRUST")
+    monkeypatch.setenv("DOCINDEX_HOME", str(own.root / home))
+    settings = load_settings(own.root)
+    assert runs.index(settings, "library/own").succeeded
+    jobs = Jobs(settings, dagster_runs.RecordedRuns(settings), ())
+    monkeypatch.setattr(jobs, "_worker", threading.current_thread())  # one that works
+
+    (top := own.root / home.partition("/")[0]).rename(elsewhere := own.user / "copy")
+    top.symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+
+    for write in (
+        lambda: jobs.submit(JobRequest("index", "library/own")),
+        lambda: collect(settings, "how to prime", Target("library/own", "guide.md"), "page"),
+        lambda: ask.note(cast("Served", SimpleNamespace(settings=settings)), SENT),
+    ):
+        with pytest.raises(LinkError, match="link"):
+            write()
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_no_command_writes_where_a_folder_around_the_home_is_a_link(own):
+    (elsewhere := own.user / "elsewhere").mkdir()
+    (own.root / "data").symlink_to(elsewhere)
+
+    for words in (("source", "use", "own"), ("graph", "import", "--remove", "own"), ("index",)):
+        done = own.run(*words, DOCINDEX_HOME=str(own.root / "data/index"))
+        assert done.returncode == 1
+        assert "is a link to" in " ".join(done.stderr.split())
+    assert not any(elsewhere.iterdir())
+
+
 def test_names_of_files_elsewhere_are_not_kept_of_a_source_of_which_none_is_read(own, git):
     (own.root / "docs").mkdir()
     (own.root / "docs/guide.txt").write_text("How a pump is primed.\n")
@@ -186,6 +266,35 @@ def test_names_of_files_elsewhere_are_not_kept_of_a_source_of_which_none_is_read
 
     names = [pq.read_table(table)["path"].to_pylist() for table in own.home.rglob("discovered_files/*docs.parquet")]
     assert own.private.name not in str(names)
+
+
+@pytest.mark.parametrize("link", ["docindex-submodules", "index"])
+def test_a_link_in_the_git_folder_of_a_submodule_is_not_followed(own, git, link):
+    """docindex notes there why submodules could not be fetched; and the index of another repository names its files."""
+    (sub := own.root / "sub").mkdir()
+    (elsewhere := own.user / "merger").mkdir()
+    for repository in (own.root, sub, elsewhere):
+        git(repository, "init")
+        git(repository, "commit", "--allow-empty", "--message", "one")
+    commit = git(sub, "rev-parse", "HEAD").strip()
+    git(sub, "update-index", "--add", "--cacheinfo", f"160000,{commit},inner")
+    git(own.root, "update-index", "--add", "--cacheinfo", f"160000,{commit},sub")
+    (own.user / "docindex-submodules").write_bytes(b"inner\0plan of a merger\0")
+    (sub / ".docindexignore").write_text("plan*\n")
+    (elsewhere / "plan of a merger").mkdir()
+    (elsewhere / "plan of a merger/page.md").touch()
+    git(elsewhere, "add", ".")
+    (own.user / "index").symlink_to(elsewhere / ".git/index")
+    (sub / ".git" / link).unlink(missing_ok=True)
+    (sub / ".git" / link).symlink_to(own.user / link)
+
+    assert own.run("source", "add", ".", "--submodules", "--name", "with-submodules").returncode == 0
+    assert own.run("index", "git/with-submodules").returncode == 0
+
+    [table] = own.home.rglob("discovered_files/*with-submodules.parquet")
+    rows = {row["path"]: row["skipped_reason"] for row in pq.read_table(table).to_pylist()}
+    assert "plan of a merger" not in str(rows)
+    assert rows["sub/"] == "submodule: there are links in its .git, which may lead elsewhere"
 
 
 def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):

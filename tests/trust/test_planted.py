@@ -13,6 +13,7 @@ from docindex_dagster.core.git_folders import is_tracked
 
 DECLARED = '[[source]]\nkind = "library"\npath = "."\nname = "own"\n'
 LONGER_THAN_A_LINK = 5000
+MOST_COPIES = 50  # until one of them gets the inode of the one before
 
 
 @pytest.fixture
@@ -108,6 +109,26 @@ def test_a_home_that_was_given_away_is_not_opened_when_it_comes_back(cloned, whe
         back = cloned.root
 
     done = cloned.run("search", "pump", cwd=back)
+
+    assert done.returncode == 1
+    assert "nothing is indexed" in done.stderr
+
+
+def test_a_home_that_was_given_away_is_not_opened_in_a_copy_that_gets_the_inode_of_the_project(cloned, tmp_path):
+    """Ext4 mostly gives the inode of a folder that was deleted to the next one."""
+    shutil.copytree(cloned.home, given := tmp_path / "given")
+    for _ in range(MOST_COPIES):
+        name, inode = cloned.home.name, cloned.root.stat().st_ino
+        shutil.rmtree(cloned.root)
+        cloned.root.mkdir()
+        (cloned.root / "docindex.toml").write_text(DECLARED)
+        if cloned.root.stat().st_ino == inode:
+            break
+    else:
+        pytest.skip("this file system gives no inode again")
+    shutil.copytree(given, cloned.root / ".docindex" / name)
+
+    done = cloned.run("search", "pump")
 
     assert done.returncode == 1
     assert "nothing is indexed" in done.stderr

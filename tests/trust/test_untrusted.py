@@ -15,7 +15,9 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from docindex_dagster.cli.dagster_runs import RecordedRuns
+from docindex_dagster.core.privileges import environment_privileges
 from docindex_dagster.core.settings import load_settings
+from docindex_dagster.core.trust import Privilege
 from docindex_dagster.search.live_index import Live
 from tests.serving.http.server import free_port, running
 from tests.trust.conftest import LONGEST_S, PRIVATE, instance_of, settings_of
@@ -343,6 +345,20 @@ def test_trust_shows_what_is_asked_for_and_needs_an_answer(hostile):
     assert hostile.url in shown.stdout
     assert "dagster.yaml" in shown.stdout
     assert "pass --yes" in shown.stderr
+    assert "not trusted" in hostile.run("source", "list").stderr
+
+
+def test_nothing_is_trusted_that_a_pull_changes_before_it_is_shown(hostile, monkeypatch):
+    def pulled(root: Path) -> list[Privilege]:
+        (root / "dagster.yaml").write_text("telemetry: {enabled: false}\n")
+        return environment_privileges(root)
+
+    monkeypatch.setattr("docindex_dagster.cli.trust.environment_privileges", pulled)
+
+    done = hostile.run("trust", "--yes")
+
+    assert done.returncode == 1
+    assert "changed meanwhile" in done.stderr
     assert "not trusted" in hostile.run("source", "list").stderr
 
 

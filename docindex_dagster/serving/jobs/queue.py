@@ -29,7 +29,7 @@ from docindex_dagster.core.errors import (
 )
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive_if_free, holder
-from docindex_dagster.core.settings import Settings, load_settings
+from docindex_dagster.core.settings import Settings, check_home, load_settings
 from docindex_dagster.runner import journal
 from docindex_dagster.runner.entries import Entry, Run, State
 from docindex_dagster.serving.jobs import job_process, model
@@ -155,6 +155,7 @@ class Jobs:
 
         Raises:
             JobsOffError: it takes no jobs.
+            LinkError: a pull has made a folder around the home a link.
             UsedKeyError: the key was given with another request.
             FullQueueError: too many wait.
             SourceError: the source or a path is not there.
@@ -254,6 +255,7 @@ class Jobs:
             UnknownJobError: there is none with this id.
             EndedJobError: it has ended.
             JobsOffError: it takes no jobs.
+            LinkError: as `submit`.
             JobError: the run of others cannot be reached.
         """
         self._check_on()
@@ -300,6 +302,7 @@ class Jobs:
             raise JobsOffError("this server takes no jobs (--no-jobs): run `docindex index` where the project is")
         if self._is_closing or not self._worker.is_alive():
             raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
+        check_home(self._settings)
 
     def _tail(self, path: Path) -> Tail:
         """The events in the file of a job; those that nobody looked at for long are read anew."""
@@ -357,6 +360,7 @@ class Jobs:
 
     def _do(self, path: Path) -> None:
         """Bring a job to its end, unless it is closed before."""
+        check_home(self._settings)
         with self._changed:
             entry = journal.read(path)
             if entry is not None and entry.state is State.QUEUED:  # else it was cancelled meanwhile, or works

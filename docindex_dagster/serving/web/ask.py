@@ -14,6 +14,7 @@ from docindex_dagster.answering.citations import State
 from docindex_dagster.answering.feedback import Cited, Feedback, Verdict
 from docindex_dagster.answering.rendering import HOW_TO_SET
 from docindex_dagster.core.layout import Layout
+from docindex_dagster.core.settings import check_home
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.render.html.templating import page
 from docindex_dagster.serving.http.served_project import Project
@@ -78,5 +79,7 @@ def ask(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
 @router.post("/ask/feedback", status_code=201)
 def note(project: Project, sent: SentFeedback) -> dict[Literal["noted"], bool]:
     """Note what a user says of an answer, in a file of this project."""
-    feedback.note(Layout(project.settings.home), sent.feedback())
+    settings = project.settings
+    check_home(settings)
+    feedback.note(Layout(settings.home), sent.feedback())
     return {"noted": True}
