@@ -241,10 +241,10 @@ def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
     expected = hits(loose)
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
-        "from docindex_dagster.stores import maintenance, packs, clean_up;"
+        "from docindex_dagster.stores import maintenance, packs, cleanup;"
         f"maintenance._MOST_LOOSE = {len(KEYS)}; done = packs.{step};"
         f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'of_packs' else done(*rest);"
-        f"clean_up.remove_old_generations = lambda *_: os._exit(9);"
+        f"cleanup.remove_old_generations = lambda *_: os._exit(9);"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
     )
     assert subprocess.run([sys.executable, "-c", code, loose.home], check=False).returncode == 9
