@@ -304,6 +304,7 @@ class Index:
             are UTC in ISO 8601.
 
         Raises:
+            QueryError: `look_s` is negative.
             SettingsError: two sources have one key.
             EmbeddingError: the settings name a model that is not there.
             StoreError: what is published cannot be read.

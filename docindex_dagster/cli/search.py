@@ -1,4 +1,4 @@
-"""Reading the index: `docindex search`, `show` and `why`."""
+"""`docindex search`, `show` and `why`, and opening results in an editor."""
 
 import os
 import shlex
@@ -230,15 +230,15 @@ def open_in_editor(result: "Hit | Match") -> None:
 
     Raises:
         SettingsError: neither VISUAL nor EDITOR names an editor that can be started.
-        QueryError: the result is no file, or none that an editor shows.
+        QueryError: the result is not a text file.
     """
     if result.page is not None:
-        raise QueryError(f"{result.path} is no text: open page {result.page} of {result.file} in a viewer")
+        raise QueryError(f"{result.path} is not a text file: open page {result.page} of {result.file} in a viewer")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise SettingsError("set VISUAL or EDITOR to the editor that shall open results")
     if result.file is None:
-        raise QueryError(f"{result.path} is no file that could be opened; `docindex show` shows it")
+        raise QueryError(f"{result.path} is not a file on disk; read it with `docindex show`")
     try:
         command = _command(shlex.split(editor), result.file, result.line)
         subprocess.run(command, check=False)

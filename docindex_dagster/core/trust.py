@@ -255,7 +255,7 @@ def _read_store() -> dict[str, Any]:
 
 
 def check_owner(path: Path, trusted_owner: int | None = None) -> None:
-    """Check that nobody but this user, or root, decides what lies at a path. A path without a file is fine.
+    """Check that only this user or root controls a path. A path that does not exist passes.
 
     Args:
         path: A file or folder.

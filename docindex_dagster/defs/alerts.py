@@ -352,7 +352,7 @@ def _try(url: SecretStr, payload: Mapping[str, object]) -> bool:
                 headers={"Content-Type": "application/json"},
                 timeout=_TIMEOUT_S,
                 allow_redirects=False,
-                stream=True,  # what it answers is not read
+                stream=True,  # the body of the response is not read
             ) as answer,
         ):
             status = answer.status_code

@@ -92,7 +92,7 @@ class Overlay:
 
     @property
     def flaws(self) -> Sequence[Flaw]:
-        """Damage of what was read of the log."""
+        """The damage in the part of the log that was read."""
         return [flaw for flaw in self._flaws if not flaw.is_torn]
 
     def there(self) -> Mapping[str, Message]:
