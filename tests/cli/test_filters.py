@@ -97,3 +97,10 @@ def test_where_a_filter_keeps_nothing_that_is_all_that_is_reported(indexed):
     assert answer.code == 1
     assert "no indexed file has the path 'nowhere'" in answer.err
     assert "close to the query" not in answer.err
+
+
+def test_results_name_their_source_only_where_there_may_be_several(indexed):
+    assert "library/manual" in indexed("search", "valve").out
+    assert "library/manual" not in indexed("search", "valve", "--source", "manual").out
+    assert "library/other" in indexed("similar", "manual/top.md", "--top-k", "5").out
+    assert "library/manual" not in indexed("similar", "manual/top.md", "--source", "manual").out

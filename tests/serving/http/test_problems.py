@@ -28,6 +28,7 @@ MEANT: dict[str, list[tuple[str, str, bytes | None]]] = {
         ("POST", "/api/v1/search", b'{"query": "x", "limit": "ten"}'),
         ("POST", "/api/v1/search", b"query=x"),
         ("POST", "/api/v1/sources", b'{"place": ""}'),
+        ("POST", "/api/v1/sources/git/shop/index", b'{"paths": [' + b'"a", ' * 1000 + b'"a"]}'),
     ],
     "http": [
         ("POST", "/api/v1/search", b"\xff"),
