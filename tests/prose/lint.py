@@ -25,7 +25,7 @@ _FILES = (
 _EXAMPLES = {"tests/prose/patterns.py", "tests/prose/test_prose.py"}
 _CONFIG: Config = {
     "max_errors": 1000,
-    # annotations finds TODO, which is a word of languages; typography wants typeset quotes and dashes, which code and Markdown write in ASCII.
+    # annotations finds TODO, a word in lists of languages; typography wants typeset quotes in ASCII text.
     "checks": {**DEFAULT["checks"], "annotations": False, "typography": False},
 }
 
