@@ -30,7 +30,7 @@ def _pattern(name: str, regex: str, advice: str, example: str) -> Pattern:
 PATTERNS = (
     _pattern(
         "is-no",
-        r"\b(?:is|are|was|were|be) (?:no|none)\b(?! (?:longer|more|less|fewer|better|worse|way))",
+        r"(?<!there )\b(?:is|are|was|were|be) (?-i:no|none)\b(?! (?:longer|more|less|fewer|better|worse|way))",
         "“invalid x”, “not found”, “not a …”",
         "`x` is no regular expression.",
     ),
@@ -55,7 +55,7 @@ PATTERNS = (
     ),
     _pattern(
         "what-is",
-        rf"{_START}(?:what|where|which|whose)\b(?![^.?!]*\?)[^.?!,;:]{{3,60}}? "
+        rf"{_START}(?-i:What|Where|Which|Whose)\b(?![^.?!]*\?)[^.?!,;:]{{3,60}}? "
         r"(?:is|are|was|were|stays?|comes?|goes|has|have) [^.?!:]*\.",
         "make a noun the subject of the sentence",
         "What exists on disk is read first.",

@@ -22,6 +22,7 @@ _COMMENT = {
     ".yml": r"(?<!\S)#(.*?)$",
     "": r"(?<!\S)#+(.*?)$",
 }
+_WORD_LIST = re.compile(r"[a-z0-9_*+-]+(?: [a-z0-9_*+-]+){11,}")  # of lower-case words, without punctuation
 WORDS = 3
 """A string of fewer words is not prose: it is a key or a label."""
 
@@ -41,7 +42,7 @@ def paragraphs(path: Path) -> Iterator[Paragraph]:
     found = {".md": _markdown, ".py": _python}.get(path.suffix, lambda text: _comments(text, path.suffix))(content)
     for line, text in found:
         prose = " ".join(_number_code(_LINK.sub("]", text)).split())
-        if len(prose.split()) >= WORDS:
+        if len(prose.split()) >= WORDS and not _WORD_LIST.fullmatch(prose):
             yield Paragraph(path, line, prose)
 
 
@@ -67,17 +68,24 @@ def _markdown(content: str) -> Iterator[tuple[int, str]]:
 
 
 def _python(content: str) -> Iterator[tuple[int, str]]:
-    lines = [
-        (token.start[0], token.string.lstrip("#: "))
+    comments = [
+        token
         for token in tokenize.generate_tokens(io.StringIO(content).readline)
         if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "#!"))
     ]
-    for _, group in groupby(enumerate(lines), lambda each: each[1][0] - each[0]):
-        block = [line for _, line in group]
-        yield block[0][0], " ".join(text for _, text in block)
+    # Comments on adjacent lines are one paragraph, unless they follow code.
+    for _, group in groupby(
+        enumerate(comments), lambda each: each[1].start[0] - each[0] if _is_alone(each[1]) else each
+    ):
+        block = [token for _, token in group]
+        yield block[0].start[0], " ".join(token.string.lstrip("#: ") for token in block)
     for line, text in _strings(ast.parse(content)):
         for block in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
             yield line + text.count("\n", 0, block.start()), block[0]
+
+
+def _is_alone(comment: tokenize.TokenInfo) -> bool:
+    return comment.line.lstrip().startswith("#")
 
 
 def _strings(node: ast.AST) -> Iterator[tuple[int, str]]:
