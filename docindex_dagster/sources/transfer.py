@@ -67,8 +67,8 @@ def run(
     """
     kept = [name for name in os.environ if name.startswith(_KEPT)]
     variables = environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
-    command, is_apart = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
-    with git.launch(command, variables, lines, is_apart=is_apart) as (process, errors):
+    command, is_detached = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
+    with git.launch(command, variables, lines, is_detached=is_detached) as (process, errors):
         try:
             output, _ = process.communicate(timeout=timeout_s or _LONGEST_S)
         except subprocess.TimeoutExpired as error:
