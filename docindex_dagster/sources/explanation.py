@@ -44,7 +44,7 @@ def why(source: Source, path: Path) -> Explanation:
         SourceError: `path` is not in the source or does not exist, or the source cannot be listed.
     """
     if source.remote is not None and not source.path.is_dir():
-        raise SourceError(f"{source.key} is not cloned yet; run {command('docindex', 'index', source.key)}")
+        raise SourceError(f"{source.key} is not cloned yet: run {command('docindex', 'index', source.key)}")
     wanted = _as_on_disk(source, _relative(source, path))
     name = path_to_name(wanted)
     entry = next((entry for entry in list_entries(source) if _decides(entry, wanted)), None)
@@ -145,7 +145,7 @@ def skipped_files(layout: Layout, key: str) -> list[Skipped]:
     """
     found = tables.read(layout.table("discovered_files", key))
     if found is None:
-        raise SourceError(f"{key} is not indexed yet; run {command('docindex', 'index', key)}")
+        raise SourceError(f"{key} is not indexed yet: run {command('docindex', 'index', key)}")
     rows = found.filter(pc.is_valid(found["skipped_reason"])).select(_COLUMNS)
     skipped = []
     for path, size, reason in zip(*(rows[name].to_pylist() for name in _COLUMNS), strict=True):

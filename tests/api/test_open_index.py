@@ -278,7 +278,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(SourceError, match="there is no"):
         open_index("\0")
     with pytest.raises(
-        SourceError, match=rf"{tmp_path} and the folders above it have no docindex\.toml.*`docindex init`"
+        SourceError, match=rf"{tmp_path} and its parent folders have no docindex\.toml.*`docindex init`"
     ):
         open_index(tmp_path)
     (tmp_path / "docindex.toml").write_text(DECLARED)
@@ -299,8 +299,8 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         ("x", {"mode": "psychic"}, QueryError, "mode should be 'hybrid', 'vector', 'bm25'"),
         ("x", {"granularity": "page"}, QueryError, "granularity should be 'chunk' or 'file', not 'page'"),
         ("x(", {"mode": "regex"}, QueryError, "no regular expression"),
-        ("x", {"sources": "nowhere"}, SourceError, "there is no source 'nowhere'"),
-        ("x", {"sources": "\ud800"}, SourceError, "there is no source '\ufffd'"),
+        ("x", {"sources": "nowhere"}, SourceError, "source 'nowhere' not found"),
+        ("x", {"sources": "\ud800"}, SourceError, "source '\ufffd' not found"),
         ("x", {"languages": "klingon"}, QueryError, "languages: markdown, python"),
         ("x", {"symbol_kinds": "verb"}, QueryError, "kinds: class, constant"),
         (
@@ -333,7 +333,7 @@ def test_the_graph_says_what_it_does_not_have(index):
             index.graph.neighbors(symbol)
     with pytest.raises(QueryError, match="depth should be greater than or equal to 1, not 0"):
         index.graph.impact("prime_pump", depth=0)
-    with pytest.raises(SourceError, match="there is no source 'nowhere'"):
+    with pytest.raises(SourceError, match="source 'nowhere' not found"):
         index.graph.statistics(sources="nowhere")
     with pytest.raises(QueryError, match="budget must be at least 1"):
         index.context("pump", budget=0)

@@ -55,7 +55,7 @@ def test_only_the_sources_that_are_named_are_read(index):
     assert found.commits.to_arrow().num_rows == 0
     assert len(found.vectors()) == found.chunks.to_arrow().num_rows
     assert index.tables().sources == SOURCES
-    with pytest.raises(SourceError, match="there is no source 'nowhere'"):
+    with pytest.raises(SourceError, match="source 'nowhere' not found"):
         index.tables("nowhere")
 
 

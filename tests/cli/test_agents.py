@@ -348,7 +348,7 @@ def test_without_a_project_one_learns_how_to_begin(run, home):
     added = run("agents", "add", "claude")
 
     assert added.code == 1
-    assert "begin a project with `docindex init`" in added.err
+    assert "start a project with `docindex init`" in added.err
     assert not Path(".mcp.json").exists()
 
 

@@ -132,7 +132,7 @@ def test_credentials_are_in_no_file_and_no_message_of_a_run(run, upstream, tmp_p
         outputs += [run("index", "upstream"), run("index", server.url.replace("//", "//ada:s3cret@") + "/x")]
 
     assert [output.code for output in outputs] == [0, 1, 1, 1]
-    assert "give git a credential helper or an ssh key" in outputs[2].err
+    assert "set up a git credential helper or an ssh key" in outputs[2].err
     assert "s3cret" not in repr(outputs)
     files = [path for path in Path().rglob("*") if path.is_file() and path != Path("askpass")]
     assert not [path for path in files if b"s3cret" in path.read_bytes()]

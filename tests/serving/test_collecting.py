@@ -107,7 +107,7 @@ def test_an_agent_notes_what_answered_and_takes_it_back(root):
         ({"place": "pump.md:5"}, "pump.md:5 is in library/docs and in library/more: name the source"),
         ({"place": "nowhere.md"}, "no indexed chunk is named"),
         ({"place": "\0"}, "no indexed chunk is named"),
-        ({"source": "nowhere"}, "there is no source 'nowhere'"),
+        ({"source": "nowhere"}, "source 'nowhere' not found"),
         ({"question": " "}, "the question is empty"),
         ({"question": "x" * 2001}, "should have at most 2000 characters"),
         ({"answer": True}, "note_answer has no argument 'answer'"),

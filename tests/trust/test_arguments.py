@@ -59,7 +59,7 @@ def test_a_folder_named_like_a_placeholder_stands_for_no_other_folder(hostile, w
 
     hostile.check()
     assert done.returncode == 1
-    assert "would stand for each folder" in " ".join(done.stderr.split())
+    assert "stands for each folder" in " ".join(done.stderr.split())
 
 
 def test_a_project_named_like_a_placeholder_needs_no_trust(hostile):

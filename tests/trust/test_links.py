@@ -61,7 +61,7 @@ def test_output_is_not_written_through_a_link_of_the_checkout(own, git, link, pl
     ):
         done = own.run(*words, cwd=cwd)
         assert done.returncode == 1, done.stderr
-        assert f"a link in {own.root} leads" in " ".join(done.stderr.split())
+        assert f"a symlink in {own.root} redirects it" in " ".join(done.stderr.split())
     assert target.read_text() == RC
 
 
@@ -160,7 +160,7 @@ def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, s
         done = own.run("index")
 
     assert docs.is_symlink()
-    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
+    assert "is not the folder that docindex was configured to read" in " ".join(done.stderr.split())
     assert done.returncode == 1
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.home.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
@@ -192,7 +192,7 @@ def test_a_folder_that_its_user_names_and_a_pull_makes_a_link_is_not_read_throug
 
     assert (own.root / swapped).is_symlink()
     assert PRIVATE not in done.stdout
-    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
+    assert "is not the folder that docindex was configured to read" in " ".join(done.stderr.split())
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.user.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
 
@@ -294,7 +294,7 @@ def test_a_link_in_the_git_folder_of_a_submodule_is_not_followed(own, git, link)
     [table] = own.home.rglob("discovered_files/*with-submodules.parquet")
     rows = {row["path"]: row["skipped_reason"] for row in pq.read_table(table).to_pylist()}
     assert "plan of a merger" not in str(rows)
-    assert rows["sub/"] == "submodule: there are links in its .git, which may lead elsewhere"
+    assert rows["sub/"] == "submodule: its .git contains symlinks, which may point outside the source"
 
 
 def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):
@@ -425,7 +425,7 @@ def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed
     link.symlink_to(hostile.private.parent)
     outcome = runs.index(settings, key)
 
-    assert f"docs now leads to {hostile.private.parent}" in outcome.failures[0]
+    assert f"docs now points to {hostile.private.parent}" in outcome.failures[0]
     assert PRIVATE not in hostile.run("search", "combination", "--mode", "bm25").stdout
 
 

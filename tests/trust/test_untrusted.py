@@ -269,7 +269,7 @@ def test_what_its_user_declares_is_trusted_and_nothing_else(hostile):
     assert "valve.md" in hostile.run("search", "open a valve").stdout
     again = hostile.run("index", str(hostile.private.parent))
     assert again.returncode == 1
-    assert "declared already, but" in again.stderr
+    assert "is already declared, but" in again.stderr
     hostile.check()
 
 

@@ -520,7 +520,7 @@ def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a
     ("declared", "arguments", "message"),
     [
         ("", [], "no sources yet: begin with `docindex index PATH`"),
-        (LIBRARY.format("notes"), ["notse"], "there is no source 'notse'; known sources: library/notes"),
+        (LIBRARY.format("notes"), ["notse"], "source 'notse' not found; known sources: library/notes"),
         (
             '[[source]]\nkind = "git"\nurl = "https://example.org/team/app"\n',
             [],

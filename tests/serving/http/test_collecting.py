@@ -70,7 +70,7 @@ def test_lines_of_a_file_answer_as_well_in_a_source_that_is_named(client, collec
         ({"place": "tank.py:9-3"}, "query", "lines 9-3 are none"),
         ({"place": "../docindex.toml"}, "query", "no indexed chunk is named"),
         ({"place": "x" * 5001}, "invalid-request", "at most 4096 characters"),
-        ({"source": "nowhere"}, "source", "there is no source 'nowhere'"),
+        ({"source": "nowhere"}, "source", "source 'nowhere' not found"),
         ({"source": "manual"}, "query", "no indexed chunk is named"),
         ({"origin": "mcp"}, "invalid-request", "'api' or 'page'"),
         ({"more": 1}, "invalid-request", "Extra inputs"),
