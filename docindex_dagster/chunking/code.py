@@ -87,7 +87,7 @@ def _ranks(
     intact: dict[int, int] = {}  # start of a definition that fits, including its attachments -> its end
     for symbol in symbols:
         if _size(text, symbol) <= budget:
-            whole.setdefault(symbol.start_byte, symbol.end_byte)
+            intact.setdefault(symbol.start_byte, symbol.end_byte)
     symbol_positions = {weights[symbol.start_byte] for symbol in symbols}
     ranks: dict[int, Rank] = {}
     covered = 0

@@ -56,7 +56,7 @@ def why(source: Source, path: Path) -> Explanation:
         description = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
         loader = content.kind.loader
         notes = f"{_encoding_note(content.encoding)}{_masked_note(content.masked or ())}"
-        sentence = f"{name} is indexed as {description} (loader {loader}){notes}"
+        sentence = f"{name} will be indexed as {description} (loader {loader}){notes}"
         return Explanation(name, name, None, sentence, loader, content.masked or ())
     decided_at = path_to_name(entry.path)
     location = "" if decided_at == name else f", decided at {decided_at}"

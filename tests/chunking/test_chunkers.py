@@ -108,8 +108,8 @@ TEXT = "Feature: Cash\n\nScenario: Withdraw\n  Given an account\n"
         ({"text": " \n"}, "has no text"),
         ({"start_line": 0}, "has lines 0 to"),
         ({"end_line": 99}, "has lines 1 to 99 of 5"),
-        ({"text": "invented"}, "is not what stands at bytes"),
-        ({"end_byte": None}, "has one of start_byte and end_byte alone"),
+        ({"text": "invented"}, "does not match bytes"),
+        ({"end_byte": None}, "has only one of start_byte and end_byte"),
         ({"parent_index": 0}, "continues draft 0, which is not before it"),
     ],
 )

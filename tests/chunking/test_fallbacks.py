@@ -31,7 +31,7 @@ def test_the_warning_names_the_first_ones_and_says_who_names_the_others():
 
 
 def test_files_that_are_left_out_are_named_with_the_reason():
-    reasons = "left out until the next run, changed as the source was indexed"
+    reasons = "skipped until the next run because of changes during indexing"
 
     assert left_out_warning([]) == ""
     assert left_out_warning([("a.md", "empty: no text")]) == f"1 file is {reasons}: a.md (empty: no text)"

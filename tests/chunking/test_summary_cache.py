@@ -66,7 +66,7 @@ def test_a_line_that_was_torn_or_damaged_costs_itself_alone(layout, cut, noise):
 @given(rows=st.lists(st.tuples(keys, st.none() | st.sampled_from(["One.", "Two."])), max_size=40), needed=st.sets(keys))
 def test_tidying_loses_nothing_that_is_needed_and_stays_small(layout, rows, needed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summaries, "_MOST_LINES", 3)
+        patch.setattr(summaries, "_MAX_LINES", 3)
         cache = SummaryCache(layout, KEY)
         layout.summaries(KEY).unlink(missing_ok=True)
         add(cache, *rows)
@@ -80,7 +80,7 @@ def test_tidying_loses_nothing_that_is_needed_and_stays_small(layout, rows, need
 
 
 def test_the_newest_stay(layout, monkeypatch):
-    monkeypatch.setattr(summaries, "_MOST_LINES", 3)
+    monkeypatch.setattr(summaries, "_MAX_LINES", 3)
     cache = SummaryCache(layout, KEY)
     add(cache, *((str(at), "A summary.") for at in range(10)))
     cache.tidy({"0"})

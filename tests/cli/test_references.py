@@ -86,7 +86,7 @@ PRINTED = {
     "graph, a subject": (["graph", "neighbors", "src/shop/cart.py"], r"^\S+:\d+  (\S+\.(?:md|py)\S*(?: > \w+)?) [a-z]"),
     "graph, an object": (["graph", "neighbors", "Cart.add"], r" [a-z_]+ (\S+\.py(?:::\S+)?)  "),
     "graph, nodes in JSON": (["graph", "neighbors", "Cart.add", "--json"], r'"(?:subject|object)": "(.+)"'),
-    "why": (["why", "shop/src/shop/cart.py"], r"^(\S+: \S+) is to be indexed"),
+    "why": (["why", "shop/src/shop/cart.py"], r"^(\S+: \S+) will be indexed"),
     "log": (["log"], r"^(\w{10}) "),
     "show of a commit": (["show", "HEAD"], r"^(\S+  commit \w{40})$"),
 }  # fmt: skip
@@ -109,7 +109,7 @@ def test_what_a_command_prints_is_accepted_by_the_next(shop, name):
         assert (place, shop("similar", place, "-k", "1").code) == (place, 0)
         if name not in {"log", "show of a commit"}:
             assert (place, shop("graph", "neighbors", place).err) == (place, "")
-            assert (place, " is to be indexed" in shop("why", place).out) == (place, True)
+            assert (place, " will be indexed" in shop("why", place).out) == (place, True)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_what_a_command_prints_is_accepted_by_the_next(shop, name):
         ("graph", {"question": "neighbors", "symbol": "Cart.add"}, r"^(\S.*?) -\S+-> .*$"),
         ("graph", {"question": "neighbors", "symbol": "Cart.add"}, r"^\S.* -\S+-> (.+) \(.*$"),
         ("graph", {"question": "callers", "symbol": "Cart.add"}, r"\((\S+:\d+);"),
-        ("why", {"path": "shop/src/shop/cart.py"}, r"^(\S+: \S+) is to be indexed"),
+        ("why", {"path": "shop/src/shop/cart.py"}, r"^(\S+: \S+) will be indexed"),
         ("log", {}, r"^(\S+ \w{10}) "),
     ],
 )
@@ -138,7 +138,7 @@ def test_what_a_tool_answers_is_accepted_by_the_next(shop, tool, arguments, patt
         assert tools.find_similar(place=place)
         if tool != "log":
             assert tools.graph("neighbors", symbol=place)
-            assert " is to be indexed" in tools.why(path=place)
+            assert " will be indexed" in tools.why(path=place)
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_it_tells_how_the_index_stands(installed, project):
     (status,) = json.loads(installed.run(project, "status", "--json"))
     assert (status["state"], status["last_run"], status["files"]) == ("ok", "succeeded", 5)
     assert "def sign_session" in installed.run(project, "show", "src/sessions.py")
-    assert "is to be indexed" in installed.run(project, "why", "src/sessions.py")
+    assert "will be indexed" in installed.run(project, "why", "src/sessions.py")
     assert "price calls src/sessions.py::sign_session" in installed.run(project, "graph", "callers", "sign_session")
     assert "Sign the cookies" in installed.run(project, "log", "sign cookies")
     assert "the index is whole" in installed.run(project, "doctor")

@@ -366,7 +366,7 @@ def test_a_failing_llm_leaves_the_index_complete_and_is_asked_again_in_the_next_
         (notice,) = project.notices
         assert "3 chunks have no summary: " in notice
         assert why in notice
-        assert notice.endswith("the next run asks again")
+        assert notice.endswith("the next run retries")
         assert index_is_complete(project)
         assert not project.is_current
         assert set(project.written.values()) == {None}

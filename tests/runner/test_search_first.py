@@ -153,7 +153,7 @@ def test_a_large_change_does_not_wait_for_its_graph(project, monkeypatch):
 
 @pytest.mark.parametrize("is_large", [False, True])
 def test_references_come_from_the_same_parse_unless_much_is_cut(project, monkeypatch, is_large):
-    monkeypatch.setattr(build, "_MOST_TOGETHER", 0 if is_large else 1 << 20)
+    monkeypatch.setattr(build, "_MAX_COMBINED_BYTES", 0 if is_large else 1 << 20)
 
     ran = run(project)
 
@@ -167,7 +167,7 @@ def test_no_more_than_one_parsing_worker_outlives_a_run(project, monkeypatch):
 
     run(project)
 
-    assert set(pool._waiting) <= {1}
+    assert set(pool._idle_pools) <= {1}
 
 
 def test_a_graph_that_breaks_a_rule_fails_the_run_and_what_was_published_is_searchable(project, monkeypatch):

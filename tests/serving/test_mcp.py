@@ -118,7 +118,7 @@ def test_every_tool_answers(agent):
     )
     assert "valve.open()" in place
     assert "chunk 1 of 1" in page
-    assert "is to be indexed" in why
+    assert "will be indexed" in why
     assert "1 chunk of it can be found now" in why
     assert "not indexed: always-skipped: *.lock" in lock
     assert "library/docs: ok; 2 files, 2 chunks" in status
@@ -242,7 +242,7 @@ def test_a_source_that_is_declared_while_the_server_runs_is_known_to_it(tmp_path
     status, why = anyio.run(run)
 
     assert "library/more: ok; 1 files" in status
-    assert "is to be indexed" in why
+    assert "will be indexed" in why
 
 
 def write_revision(root: Path, number: int) -> None:

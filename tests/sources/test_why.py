@@ -13,7 +13,9 @@ def reason(tree, path, **settings):
 
 def test_an_indexed_file_says_as_what(library):
     library.write("src/app.py")
-    assert why(library.source(), Path("src/app.py")).sentence == ("src/app.py is indexed as python code (loader code)")
+    assert why(library.source(), Path("src/app.py")).sentence == (
+        "src/app.py will be indexed as python code (loader code)"
+    )
 
 
 @pytest.mark.parametrize(("on_disk", "written"), [("NFD", "NFC"), ("NFC", "NFD")])
