@@ -149,7 +149,7 @@ def _rows(pool: Pool, name: tuple[str, str]) -> list[dict[str, Any]]:
 
 
 class _Text(NamedTuple):
-    """The text of a file in pieces, each with the number of its first line; `pages` are the chunks with page numbers."""
+    """The text of a file in pieces, each with the number of its first line; `pages` are chunks with page numbers."""
 
     source: str
     path: str
