@@ -170,9 +170,7 @@ class Start:
             return f"{left}. Searches use {left.old if left.old != left.new else 'the old index'} until then"
         if generation.model == self.serving.model:
             return "the index was rebuilt for this version of docindex, and searches now use it"
-        return (
-            f"all sources have vectors of {generation.model}: searches now use them instead of {self.serving.model}"
-        )
+        return f"all sources have vectors of {generation.model}: searches now use them instead of {self.serving.model}"
 
 
 def start_of(layout: Layout, model: str) -> Start:
