@@ -327,10 +327,10 @@ def remove_unnamed(layout: Layout) -> None:
 
 def in_order(table: "LanceTable", source: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
     """Yield the rows of a source in batches, sorted by path and chunk_index; keeps only the sort keys in memory."""
-    place = ["path", "chunk_index"]
-    query = table.search().where(_equals("source", source)).select(place).with_row_id(with_row_id=True)
+    sort_columns = ["path", "chunk_index"]
+    query = table.search().where(_equals("source", source)).select(sort_columns).with_row_id(with_row_id=True)
     keyed = query.limit(None).to_arrow()
-    ids = keyed.sort_by([(name, "ascending") for name in place])[_ROW_ID].combine_chunks()
+    ids = keyed.sort_by([(name, "ascending") for name in sort_columns])[_ROW_ID].combine_chunks()
     for start in range(0, len(ids), rows):
         batch_ids = ids[start : start + rows]
         rows_taken = table.take_row_ids(batch_ids.to_pylist()).select(list(columns)).with_row_id().to_arrow()
