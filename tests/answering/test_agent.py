@@ -237,7 +237,7 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
         (("search", '{"query": "x", "limit": 3}'), "search has no argument 'limit'; it has query, "),
         (("search", '{"query": "x", "max_tokens": 90000}'), "search has no argument 'max_tokens'"),
         (("search", '{"query": "  "}'), "the query is empty"),
-        (("search", '{"query": "(", "mode": "regex"}'), "no regular expression"),
+        (("search", '{"query": "(", "mode": "regex"}'), "invalid RE2 pattern"),
         (("show", '{"reference": "nowhere.py"}'), "no indexed chunk is named 'nowhere.py'"),
         (("show", '{"reference": "\\ud800"}'), "no indexed chunk is named"),
         (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: no answer gave this one"),

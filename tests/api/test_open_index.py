@@ -298,7 +298,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         ("x", {"top_k": 1001}, QueryError, "top_k must be 1 to 1,000"),
         ("x", {"mode": "psychic"}, QueryError, "mode should be 'hybrid', 'vector', 'bm25'"),
         ("x", {"granularity": "page"}, QueryError, "granularity should be 'chunk' or 'file', not 'page'"),
-        ("x(", {"mode": "regex"}, QueryError, "no regular expression"),
+        ("x(", {"mode": "regex"}, QueryError, "invalid RE2 pattern"),
         ("x", {"sources": "nowhere"}, SourceError, "source 'nowhere' not found"),
         ("x", {"sources": "\ud800"}, SourceError, "source '\ufffd' not found"),
         ("x", {"languages": "klingon"}, QueryError, "languages: markdown, python"),

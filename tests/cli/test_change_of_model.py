@@ -81,7 +81,7 @@ def test_vectors_alone_are_refused_with_what_to_do(half):
     found = half("search", "prime the pump", "--mode", "vector")
 
     assert found.code != 0
-    assert "run `docindex index`, or use mode bm25" in _in_a_line(found.err)
+    assert "Run `docindex index`, or search by words with mode bm25" in _in_a_line(found.err)
 
 
 def test_status_says_how_far_it_is(half):

@@ -85,4 +85,4 @@ def test_show_names_the_last_line_that_there_is(run_indexed):
     refused = run_indexed("show", "pump.py:9999999")
 
     assert refused.code == 1
-    assert "no indexed chunk of pump.py is at line 9999999; the last line that is indexed is 3" in refused.err
+    assert "no indexed chunk of pump.py is at line 9999999: the last indexed line is 3" in refused.err

@@ -31,7 +31,7 @@ def test_a_chunk_has_an_id(reader):
     ("reference", "sources", "message"),
     [
         ("src/nowhere.py:1", (), "no indexed chunk is named"),
-        ("src/pump.py:900", (), "the last line that is indexed is"),
+        ("src/pump.py:900", (), "the last indexed line is"),
         ("src/pump.py", ("library/manual",), "no indexed chunk is named"),
         ("0" * 32, (), "no indexed chunk is named"),
         ("\0", (), "no indexed chunk is named"),

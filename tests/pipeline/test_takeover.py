@@ -154,7 +154,7 @@ def test_a_hybrid_search_answers_by_words_and_says_so_once(half):
     hits, warnings = asked(half, "which opens a socket")
 
     assert hits[0].source == "library/gamma"
-    assert warnings == [f"{HALF_WAY}; until then results are by words alone (`docindex index` does the others)"]
+    assert warnings == [f"{HALF_WAY}. Until `docindex index` completes it, results use word search only"]
 
 
 def test_a_context_and_a_search_for_commits_say_so_too(half):
@@ -173,7 +173,7 @@ def test_a_search_for_words_says_nothing(half):
 
 
 def test_a_search_by_vectors_alone_says_what_to_do(half):
-    with pytest.raises(QueryError, match=r"1 of 3 sources are done; .*run `docindex index`, or use mode bm25"):
+    with pytest.raises(QueryError, match=r"1 of 3 sources are done\. Run `docindex index`, or search by words with mode bm25"):
         asked(half, "socket", Mode.VECTOR)
 
 

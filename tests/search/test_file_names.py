@@ -62,4 +62,4 @@ def test_a_word_is_asked_for_by_itself_or_where_one_of_three_letters_begins_the_
 
     expected = word in query or any(one.startswith(word) or word.startswith(one) for one in both)
 
-    assert ranking._is_among(word, query) is expected
+    assert ranking._matches_word(word, query) is expected

@@ -77,7 +77,7 @@ def test_the_boost_lifts_what_is_called_and_not_what_stands_beside_it(reader):
 
 
 def test_without_a_graph_its_mode_is_refused_and_other_modes_are_as_ever(without_graph):
-    with pytest.raises(QueryError, match=r"no.* graph: set graph\.enabled"):
+    with pytest.raises(QueryError, match=r"no.* graph\. Set graph\.enabled"):
         find(without_graph, mode=Mode.GRAPH)
 
     boosted = find(without_graph, weights=replace(WEIGHTS, graph=0.2))

@@ -215,7 +215,7 @@ def test_the_table_is_not_opened_where_there_are_texts(reader, monkeypatch):
 
 @pytest.mark.parametrize("search", [holding, find_matches])
 def test_it_ends_once_nobody_waits(reader, search):
-    with until(lambda: True), pytest.raises(QueryError, match="given up"):
+    with until(lambda: True), pytest.raises(QueryError, match="was cancelled"):
         search(Pool(reader, Filters(), 10), Pattern("->>", is_regex=False))
 
 

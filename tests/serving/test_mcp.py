@@ -140,8 +140,8 @@ def test_every_answer_leads_to_files_on_disk(agent, root):
     assert f"file: {docs}/pump.md\n" in literal
     assert f"file: {docs}/pump.md:1\n" in similar
     assert show.count(f"file: {docs}/station.py\n") == 1
-    assert context.startswith(f"Paths of library/docs are below {docs}.\n")
-    assert graph.startswith(f"Paths of library/docs are below {docs}.\n")
+    assert context.startswith(f"Paths of library/docs are relative to {docs}.\n")
+    assert graph.startswith(f"Paths of library/docs are relative to {docs}.\n")
 
 
 def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(agent, root):
@@ -178,7 +178,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it has query, mode, "),
         ("search", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
         ("find_similar", {"place": "nowhere.py:3"}, "no indexed chunk is named"),
-        ("search", {"query": "x(", "mode": "regex"}, "no regular expression"),
+        ("search", {"query": "x(", "mode": "regex"}, "invalid RE2 pattern"),
         ("search", {"query": "x", "sources": ["nowhere"]}, "source 'nowhere' not found"),
         ("search", {"query": "x", "languages": ["klingon"]}, "languages: markdown, python"),
         ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
@@ -405,6 +405,6 @@ def test_an_answer_that_is_not_close_says_so_before_its_results(agent):
     )
 
     assert far.startswith('Note: nothing here is close to the query: "')
-    assert "occur nowhere in what is searched" in far
+    assert "not occur in the searched sources" in far
     assert "pump.md" in far
     assert "nothing here is close" not in near

@@ -228,7 +228,7 @@ def test_a_path_of_a_call_narrows_and_never_widens(call, path, mode):
     try:
         found = places(call("search", ON_PATH, query="pump", mode=mode, path=path, top_k=50))
     except QueryError as error:
-        assert "meets all of the filters together" in str(error) or "no indexed" in str(error)  # noqa: PT017
+        assert "matches all filters together" in str(error) or "no indexed" in str(error)  # noqa: PT017
         assert path in {"tank.py", "../tank.py"}
     else:
         assert {place.split(":")[0] for place in found} == {"git/shop tests/test_tank.py"}

@@ -81,7 +81,7 @@ def test_a_search_for_a_pattern_ends_with_its_client():
         with pytest.raises(httpx.ReadTimeout):
             httpx.get(server.url, timeout=0.5)
         assert until(lambda: bool(ended))
-        assert ended == ["the search was given up: who asked for it has left"]
+        assert ended == ["the search was cancelled: its caller is gone"]
         assert until(lambda: server.tasks() <= 3)
 
 
