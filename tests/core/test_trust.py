@@ -377,7 +377,7 @@ def test_a_folder_that_every_user_may_write_is_refused_but_for_one_with_the_stic
     load_settings(folder)
     folder.parent.chmod(0o777)
 
-    with pytest.raises(OwnershipError, match="every user may write"):
+    with pytest.raises(OwnershipError, match="is world-writable"):
         load_settings(folder)
 
 
