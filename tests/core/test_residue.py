@@ -25,7 +25,7 @@ def test_a_run_of_a_text_is_found_at_every_place_of_a_file(tmp_path, erased, sta
     file = tmp_path / "file"
     file.write_bytes(b"a" * start + SECRET[:end] + b"b" * 9)
 
-    with pytest.raises(ErasureError, match="still holds erased text"):
+    with pytest.raises(ErasureError, match="still contains erased text"):
         erased.search([file])
 
 
