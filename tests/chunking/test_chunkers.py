@@ -43,7 +43,7 @@ def test_a_path_with_bytes_that_are_no_text_is_matched_as_it_is_on_the_disk():
 
 def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(
-        ChunkerError, match=r"there is no chunker 'grekin'.*docindex\.chunkers; there are .*code.*messages"
+        ChunkerError, match=r"chunker 'grekin' not found.*docindex\.chunkers; available: .*code.*messages"
     ):
         choice_of({"*.feature": "grekin"})
 

@@ -24,8 +24,8 @@ def test_the_warning_names_the_first_ones_and_says_who_names_the_others():
 
     assert warning(cut, 1000) == ""
     assert warning(cut, 100) == (
-        f"5 of 100 files are cut as text: a.py ({SLOW}), b.py ({SLOW}), c.py ({SLOW}) and 2 more, "
-        "which `docindex doctor --json` lists"
+        f"5 of 100 files are cut as text: a.py ({SLOW}), b.py ({SLOW}), c.py ({SLOW}) and 2 more; "
+        "list them with `docindex doctor --json`"
     )
     assert warning({"a.py": SLOW}, 3) == f"1 of 3 files is cut as text: a.py ({SLOW})"
 

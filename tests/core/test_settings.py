@@ -126,7 +126,7 @@ def test_settings_that_say_that_the_index_is_one_still_load(tmp_path, monkeypatc
         ("[[source]]\nkind = 'git'\npath = '.'\nbranches = ['a', 'a b']\n", "source.0.branches.1"),
         ("[[source]]\nkind = 'git'\npath = '.'\nbranches = ['a', 'a']\n", "each branch once"),
         ("[[source]]\nkind = 'git'\npath = '.'\nbranch = 'a'\nbranches = ['a']\n", "each branch once"),
-        ("[[source]]\nkind = 'git'\nurl = 'ext::sh -c x'\n", "source.0.url: is no URL of a repository; allowed are"),
+        ("[[source]]\nkind = 'git'\nurl = 'ext::sh -c x'\n", "source.0.url: is not a repository URL; use"),
         ("[storage]\ncells = 2\n", "storage.cells: Input should be less than or equal to 1"),
         ("home = '/tmp'\n", "DOCINDEX_HOME"),
         ("not toml", "cannot be read"),

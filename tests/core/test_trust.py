@@ -309,7 +309,7 @@ def test_a_link_that_git_tracks_is_no_home(tmp_path, git):
 
 
 def test_a_git_index_that_is_a_fifo_does_not_keep_commands_waiting(tmp_path, git, monkeypatch):
-    monkeypatch.setattr(git_folders, "_ANSWER_S", 1)
+    monkeypatch.setattr(git_folders, "_TIMEOUT_S", 1)
     git(tmp_path, "init")
     os.mkfifo(tmp_path / ".git" / "index")
 
@@ -377,7 +377,7 @@ def test_a_folder_that_every_user_may_write_is_refused_but_for_one_with_the_stic
     load_settings(folder)
     folder.parent.chmod(0o777)
 
-    with pytest.raises(OwnershipError, match="every user may write"):
+    with pytest.raises(OwnershipError, match="is world-writable"):
         load_settings(folder)
 
 

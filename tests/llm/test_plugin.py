@@ -82,7 +82,7 @@ def test_it_is_checked_as_ours_are(lines):
     [
         (("async def stream", "async def say"), "writes summaries, and does not chat"),
         (("    return Lines(", "    raise KeyError("), "cannot be used: KeyError"),
-        (("import asyncio\n", "import asyncio\nimport not_there\n"), "cannot be loaded: No module named 'not_there'"),
+        (("import asyncio\n", "import asyncio\nimport not_there\n"), "No module named 'not_there'"),
     ],
     ids=["no chat", "fails", "no package"],
 )

@@ -316,5 +316,5 @@ def test_a_model_whose_package_is_not_there_fails_when_it_is_asked():
     model = load_llm(LLMSettings.model_construct(provider="oracle", model="m"))
 
     assert model.name == "oracle/m"
-    with pytest.raises(LLMError, match=r"no package offers it under docindex\.llms"):
+    with pytest.raises(LLMError, match=r"no installed package provides it in docindex\.llms"):
         ask(model)

@@ -219,7 +219,7 @@ def test_where_something_is_left_there_is_no_receipt(talk, of_secret):
     log_of(talk).forget("session", "goes")
 
     for _ in range(2):  # a second fold does not forget what it has to look for
-        with pytest.raises(ErasureError, match=r"copy\.txt still holds"):
+        with pytest.raises(ErasureError, match=r"copy\.txt still contains"):
             fold(talk, DOMAIN)
     assert not home_of(talk).receipts.exists()
     stray.unlink()

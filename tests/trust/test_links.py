@@ -317,7 +317,7 @@ def test_a_bare_repository_that_a_pull_makes_borrow_is_asked_for_again(own, git)
     assert "git/lib" in own.run("source", "list", cwd=project).stdout
 
     (bare / "commondir").write_text(f"{own.user}/private.git\n")
-    git_folders._looked_at.clear()
+    git_folders._scans.clear()
 
     assert "git/lib" not in own.run("source", "list", cwd=project).stdout
 
@@ -366,7 +366,7 @@ def test_no_folder_of_another_repository_is_named_by_an_init(own, git):
     (own.user / "plans-of-a-merger/plan.md").touch()
     git(own.user, "add", ".")
     (own.root / ".git/index").symlink_to(own.user / ".git/index")
-    git_folders._looked_at.clear()
+    git_folders._scans.clear()
 
     done = own.run("init", "--dry-run")
 
