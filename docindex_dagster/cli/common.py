@@ -30,9 +30,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Index a folder without asking for confirmation.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option(
-        "--source", "-s", help="Restrict to this source. Repeatable.", autocompletion=completion.sources
-    ),
+    typer.Option("--source", "-s", help="Restrict to this source. Repeatable.", autocompletion=completion.sources),
 ]
 References = Annotated[
     list[str],

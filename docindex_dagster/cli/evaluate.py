@@ -46,9 +46,9 @@ def evaluate(
         int, typer.Option("--questions", "-q", min=0, help="Number of questions to sample per source; 0 means all.")
     ] = QUESTIONS,
     seed: Annotated[int, typer.Option(help="Seed for sampling the questions.")] = 0,
-    mode: Annotated[
-        Mode, typer.Option("--mode", "-m", help="Retrieval mode: " + ", ".join(RETRIEVING) + ".")
-    ] = (Mode.HYBRID),
+    mode: Annotated[Mode, typer.Option("--mode", "-m", help="Retrieval mode: " + ", ".join(RETRIEVING) + ".")] = (
+        Mode.HYBRID
+    ),
     rerank: Annotated[
         str | None,
         typer.Option(

@@ -137,7 +137,9 @@ def stats(source: Sources = None, json: Json = False) -> None:
 def export_graph(
     file: Annotated[Path | None, typer.Argument(help="Same as --output.")] = None,
     form: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.GRAPHML,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.")
+    ] = None,
     around: Annotated[str | None, typer.Option(help="Export only the neighborhood of this node.")] = None,
     depth: Depth = 2,
     source: Sources = None,
@@ -210,9 +212,7 @@ def import_index(
         str | None,
         typer.Argument(help="The source of the index. Default: the only one.", autocompletion=completion.sources),
     ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Remove the imported index. Pass only SOURCE.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the imported index. Pass only SOURCE.")] = False,
 ) -> None:
     """Import a compiler's SCIP index: the calls it proves replace the inferred ones."""
     settings = load_project()
