@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from docindex_dagster.answering.agent import Looked
+from docindex_dagster.answering.agent import ToolResult
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.safe_text import well_formed
@@ -166,7 +166,7 @@ class QuestionTools:
             for name, model in _ARGUMENTS.items()
         )
 
-    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> ToolResult:
         """Call one.
 
         Raises:
@@ -175,7 +175,7 @@ class QuestionTools:
         """
         values, tool = _values(name, arguments), _TOOLS[name]
 
-        def look(reader: Reader) -> Looked:
+        def look(reader: Reader) -> ToolResult:
             within = Within(self.live.settings, reader, self.question.filters(reader))
             return tool(within, max_tokens - _TOKENS_AROUND, **values)
 
@@ -195,7 +195,7 @@ def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {field: getattr(values, field) for field in model.model_fields}
 
 
-def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> ToolResult:
     start = budget.start_of(cursor)
     end = start + top_k
     asked = SearchRequest(**given)
@@ -207,32 +207,32 @@ def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, 
     passages = _fitting([_best_lines(hit) for hit in hits[start:end]], max_tokens)
     notes = ["Nothing here is close to the query."] if hits and hits[0].is_weak else []
     notes += _more(start + len(passages), len(hits))
-    return Looked(_places(passages), "\n".join(notes), _context(asked.query, passages))
+    return ToolResult(_places(passages), "\n".join(notes), _context(asked.query, passages))
 
 
-def _matches(within: Within, request: Request, start: int, max_tokens: int) -> Looked:
+def _matches(within: Within, request: Request, start: int, max_tokens: int) -> ToolResult:
     found = matches_of(within.settings, within.reader, request)
     page = found.matches[start : request.top_k - 1]
     passages = _fitting([_line(within.reader, match) for match in page], max_tokens)
     notes = [f"Matches in all: {found.total:,}, in files: {found.files:,}."]
     notes += _more(start + len(passages), found.total)
-    return Looked(_places(passages), "\n".join(notes), _context(request.query, passages))
+    return ToolResult(_places(passages), "\n".join(notes), _context(request.query, passages))
 
 
-def _look_up(within: Within, max_tokens: int, **given: Any) -> Looked:
+def _look_up(within: Within, max_tokens: int, **given: Any) -> ToolResult:
     asked = ContextRequest(**given)
     request = Request(asked.query, filters=within.narrowed(asked))
     context = context_of(within.settings, within.reader, request, int(max_tokens * _SHARE_OF_CONTEXT))
-    return Looked(_places(context.passages), context=context)
+    return ToolResult(_places(context.passages), context=context)
 
 
-def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> Looked:
+def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> ToolResult:
     request, start = ShowRequest(**given), budget.start_of(cursor)
     rows = _rows(within, well_formed(request.reference), within.keys(request.sources))
     hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
     taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
     context = pack(request.reference, located(taken, registry.sources(within.settings)), max_tokens)
-    return Looked(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
+    return ToolResult(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
 
 
 def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:
@@ -248,14 +248,14 @@ def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[st
     raise QueryError(f"no indexed chunk that the question is about is named {reference!r}")
 
 
-def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> Looked:
+def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> ToolResult:
     request, start = GraphRequest(**given), budget.start_of(cursor)
     keys = within.keys(request.sources)
     opened = within.reader.graph_of(keys) if keys else within.reader.graph
     if question == "stats":
         if not within.is_whole:
             raise QueryError("stats are of whole sources, and the question is about a part of them")
-        return Looked("how much is in the graph", markdown.of_statistics(opened, max_tokens))
+        return ToolResult("how much is in the graph", markdown.of_statistics(opened, max_tokens))
     symbol, to = (
         node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
     )
@@ -264,7 +264,7 @@ def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None
     notes = [markdown.sentence(text) for text in queries.notes(opened, question, symbol, to, known)]
     notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
     text = markdown.of_steps(steps, notes, start, max_tokens, is_backward=question in queries.BACKWARD)
-    return Looked(f"edges: {len(steps)}", text)
+    return ToolResult(f"edges: {len(steps)}", text)
 
 
 def _held(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
@@ -279,7 +279,7 @@ def _held(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
     return [step for step in steps if step.chunk_id in held]
 
 
-def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> ToolResult:
     request, start = LogRequest(**given), budget.start_of(cursor)
     end = start + top_k
     narrowed = within.narrowed(Where(sources=request.sources, path=request.path))
@@ -287,7 +287,7 @@ def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **g
     filters = CommitFilters(narrowed.sources, request.author, request.since, narrowed.path_glob)
     found = commits_of(within.settings, within.reader, request.query, top_k=most, filters=filters)
     rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
-    return Looked(
+    return ToolResult(
         f"commits: {len(rows[start:end])}", markdown.of_list(rows, top_k, start, (), max_tokens, nothing=LOG.nothing)
     )
 
@@ -365,7 +365,7 @@ def _places(passages: Sequence[ContextPassage]) -> str:
     return f"passages: {len(passages)}, files: {len(files)}"
 
 
-_TOOLS: Mapping[str, Callable[..., Looked]] = {
+_TOOLS: Mapping[str, Callable[..., ToolResult]] = {
     "search": _search,
     "context": _look_up,
     "show": _show,

@@ -150,7 +150,7 @@ def test_no_question_is_a_mistake(ask, server):
         (Reply(status=429), "rate limit reached, or quota used up"),
         (Reply(status=500), "answered 500: the server failed"),
         (Reply((b"data: x\n\n",), headers={"Content-Type": "text/event-stream"}), "invalid completion"),
-        (OPENAI.reply(Usage(1, 0)), "the model has answered nothing"),
+        (OPENAI.reply(Usage(1, 0)), "the model returned an empty answer"),
     ],
     ids=["key", "limit", "failure", "nonsense", "nothing"],
 )

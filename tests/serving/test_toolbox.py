@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from docindex_dagster.answering import prompt
-from docindex_dagster.answering.agent import Looked
+from docindex_dagster.answering.agent import ToolResult
 from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
@@ -22,7 +22,7 @@ from tests.answering import projects
 from tests.serving.http.conftest import TANK
 
 LONG = "# Log\n\n" + "\n\n".join(f"## Day {day}\n\n" + f"On day {day} the gauge was read. " * 60 for day in range(60))
-Call = Callable[..., Looked]
+Call = Callable[..., ToolResult]
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,14 @@ def live(tmp_path_factory) -> Live:
 def call(live) -> Call:
     """Call a tool for a question with some filters."""
 
-    def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> Looked:
+    def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> ToolResult:
         question = Question("What?", filters=lambda _: filters or Filters())
         return QuestionTools(live, question).call(tool, arguments, max_tokens)
 
     return make
 
 
-def places(looked: Looked) -> list[str]:
+def places(looked: ToolResult) -> list[str]:
     return [f"{one.source} {one.path}:{one.start_line}-{one.end_line}" for one in looked.context.passages]
 
 
