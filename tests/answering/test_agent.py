@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.answering.agent import Limits, ToolResult, Toolbox, investigate
+from docindex_dagster.answering.agent import Limits, Toolbox, ToolResult, investigate
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import State
 from docindex_dagster.answering.conversation import Conversation, Reading
@@ -509,7 +509,7 @@ def test_all_that_is_read_fits_into_the_window(server, live):
 def test_a_model_that_calls_tools_when_it_is_to_answer_has_answered_nothing(server, live):
     server.replies = [OPENAI.reply(SEARCH, USED)]
 
-    with pytest.raises(LLMNonsenseError, match="answered nothing"):
+    with pytest.raises(LLMNonsenseError, match="empty answer"):
         events_of(live, OPENAI.model(server), ABOUT_MANUAL)
 
     assert len(server.asked) == 9

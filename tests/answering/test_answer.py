@@ -147,7 +147,7 @@ def test_an_answer_that_breaks_off_is_there_as_far_as_it_came(live, server):
 def test_an_answer_of_nothing_is_an_error(live, server, pieces):
     server.replies = [replies(*pieces)]
 
-    with pytest.raises(LLMNonsenseError, match="answered nothing"):
+    with pytest.raises(LLMNonsenseError, match="empty answer"):
         happening(live, Question(QUESTION), OPENAI.model(server))
 
 
