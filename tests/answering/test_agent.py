@@ -224,9 +224,12 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        (("fetch", '{"url": "https://evil.example"}'), "there is no tool 'fetch'; there are search, context, show, "),
-        (("", "{}"), "there is no tool ''"),
-        (("rm -rf /", "{}"), "there is no tool 'rm -rf /'"),
+        (
+            ("fetch", '{"url": "https://evil.example"}'),
+            "tool 'fetch' not found; available tools: search, context, show, ",
+        ),
+        (("", "{}"), "tool '' not found"),
+        (("rm -rf /", "{}"), "tool 'rm -rf /' not found"),
         (("search", '{"query": "pum'), "invalid arguments: not JSON"),
         (("search", "[" * 100_000), "invalid arguments: not JSON"),
         (("search", '{"query": ' + "1" * 5000 + "}"), "invalid arguments: not JSON"),
@@ -234,7 +237,7 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
         (("search", "null"), "invalid arguments: not a JSON object"),
         (("search", "{}"), "query is missing"),
         (("search", '{"query": "x", "top_k": 900}'), "top_k should be less than or equal to 50, not 900"),
-        (("search", '{"query": "x", "limit": 3}'), "search has no argument 'limit'; it has query, "),
+        (("search", '{"query": "x", "limit": 3}'), "search has no argument 'limit'; it accepts query, "),
         (("search", '{"query": "x", "max_tokens": 90000}'), "search has no argument 'max_tokens'"),
         (("search", '{"query": "  "}'), "the query is empty"),
         (("search", '{"query": "(", "mode": "regex"}'), "no regular expression"),
