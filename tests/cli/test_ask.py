@@ -146,11 +146,11 @@ def test_no_question_is_a_mistake(ask, server):
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (Reply(status=401), "does not accept the key in DOCINDEX_LLM__API_KEY"),
-        (Reply(status=429), "is asked too often, or the account is used up"),
-        (Reply(status=500), "answered 500: it failed"),
-        (Reply((b"data: x\n\n",), headers={"Content-Type": "text/event-stream"}), "what is no completion"),
-        (OPENAI.reply(Usage(1, 0)), "the model has answered nothing"),
+        (Reply(status=401), "rejected the key in DOCINDEX_LLM__API_KEY"),
+        (Reply(status=429), "rate limit reached, or quota used up"),
+        (Reply(status=500), "answered 500: the server failed"),
+        (Reply((b"data: x\n\n",), headers={"Content-Type": "text/event-stream"}), "invalid completion"),
+        (OPENAI.reply(Usage(1, 0)), "the model returned an empty answer"),
     ],
     ids=["key", "limit", "failure", "nonsense", "nothing"],
 )

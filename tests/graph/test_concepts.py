@@ -407,7 +407,7 @@ def test_what_is_no_list_of_triples_is_an_error(answer):
     (found,) = LLMExtractor(Model(answer), most=10).extract([passage("Text.")])
 
     assert isinstance(found, ConceptError)
-    assert "model gave an answer that cannot be used" in str(found)
+    assert "model returned an unusable answer" in str(found)
 
 
 def test_of_a_passage_without_prose_no_model_is_asked():

@@ -63,7 +63,7 @@ def test_a_key_that_is_not_accepted_is_no_login(server, protocol):
     found = check(protocol, server.address)
 
     assert (found.is_configured, found.is_reachable, found.is_logged_in) == (True, True, False)
-    assert "does not accept the key in DOCINDEX_LLM__API_KEY" in found.problem
+    assert "rejected the key in DOCINDEX_LLM__API_KEY" in found.problem
     assert KEY not in repr(found)
 
 
@@ -141,4 +141,4 @@ def test_an_answer_of_any_length_is_read_up_to_a_bound(server, protocol):
     body = json.dumps({"id": MODEL, "data": [], "models": [], "version": "1", "rest": "x" * (5 << 20)}).encode()
     server.replies = [Reply(body=body)]
 
-    assert "what is no completion" in check(protocol, server.address).problem
+    assert "invalid completion" in check(protocol, server.address).problem

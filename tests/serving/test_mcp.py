@@ -175,7 +175,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "top_k": 0}, "top_k should be greater than or equal to 1, not 0"),
         ("search", {"query": "x", "mode": "psychic"}, "mode should be 'hybrid', "),
         ("search", {"query": "x", "types": ["prose"]}, "types[0] should be 'doc', "),
-        ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it has query, mode, "),
+        ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it accepts query, mode, "),
         ("search", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
         ("find_similar", {"place": "nowhere.py:3"}, "no indexed chunk is named"),
         ("search", {"query": "x(", "mode": "regex"}, "invalid RE2 pattern"),
@@ -194,7 +194,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("why", {"path": "/etc/passwd"}, "lies in no source"),
         ("why", {"path": "../../nowhere"}, "there is no ../../nowhere here"),
         ("why", {"path": "\0"}, "no path holds a NUL"),
-        ("nothing", {}, "there is no tool 'nothing'; there are search, "),
+        ("nothing", {}, "tool 'nothing' not found; available tools: search, "),
     ],
 )
 def test_a_mistake_is_reported_in_words_and_the_server_goes_on(shared, tool, arguments, problem):

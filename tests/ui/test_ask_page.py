@@ -510,7 +510,7 @@ def test_an_agent_calls_tools_of_the_server_and_what_they_give_is_read_and_cited
     expect_end(tab)
     steps = tab.locator(".step")
     expect(steps).to_have_text([re.compile(f"^{name} .* →") for name in ("graph", "log", "search", "delete")])
-    expect(tab.locator(".step.problem")).to_have_text([re.compile("git/shop"), re.compile("no tool")])
+    expect(tab.locator(".step.problem")).to_have_text([re.compile("git/shop"), re.compile("tool 'delete' not found")])
     expect(tab.locator(".answer")).not_to_contain_text("Let me look")
     expect(tab.locator("a.citation")).to_have_text(f"[{tank}]")
     given = [message["content"] for message in asked.prompts[-1] if message["role"] == "tool"]

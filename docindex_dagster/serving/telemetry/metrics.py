@@ -23,7 +23,7 @@ from docindex_dagster import __version__
 from docindex_dagster.core.errors import DocindexError
 from docindex_dagster.core.traces import Attribute, Recorder, recording
 from docindex_dagster.runner.entries import Kind, State
-from docindex_dagster.serving.fold_scheduler import Done, Stopwatch
+from docindex_dagster.serving.fold_scheduler import FoldResult, Stopwatch
 from docindex_dagster.serving.jobs.model import Job
 from docindex_dagster.serving.telemetry import memory
 from docindex_dagster.serving.telemetry.published import Published
@@ -138,7 +138,7 @@ class Metrics:
         if error is not None:
             self._failures.labels(name, "(left)" if error in _LEFT else error).inc()
 
-    def folded(self, done: Done) -> None:
+    def folded(self, done: FoldResult) -> None:
         """Note what a fold took that was done in a process of its own."""
         for name, seconds in done.timings:
             self.answered(name, {}, seconds, None)

@@ -249,7 +249,7 @@ def test_what_cannot_be_asked_is_a_problem_in_both_forms_and_asks_no_model(  # n
 def test_without_a_model_the_best_passages_are_the_answer(api):
     events = dict(events_of(api))
     assert events["answer"]["model"] is None
-    assert events["answer"]["text"].startswith("No language model is set")
+    assert events["answer"]["text"].startswith("No language model is configured")
     assert {citation["path"] for citation in events["answer"]["citations"]} == {"pumps.md"}
     assert events["usage"]["prompt_tokens"] == 0
 

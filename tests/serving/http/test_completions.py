@@ -183,7 +183,7 @@ def test_pictures_and_links_to_other_hosts_are_text(client, chats, stream):
 
 def test_without_a_model_the_best_passages_are_the_answer(api):
     message = complete(api).json()["choices"][0]["message"]
-    assert message["content"].startswith("No language model is set")
+    assert message["content"].startswith("No language model is configured")
     assert message["annotations"]
 
 

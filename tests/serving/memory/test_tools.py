@@ -32,7 +32,7 @@ def test_a_server_that_is_bound_to_a_domain_has_tools_that_write_and_says_so(roo
         assert tool.annotations.idempotent_hint
         assert len(tool.description) > 100
         assert all("description" in argument for argument in tool.input_schema["properties"].values()), name
-    assert "you write into the domain memory/main, and can read memory/main, project/acme" in instructions
+    assert "you write to the domain memory/main, and can read memory/main, project/acme" in instructions
 
 
 def test_a_server_that_is_bound_to_none_says_nothing_of_memory(root):
