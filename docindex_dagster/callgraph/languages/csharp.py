@@ -90,5 +90,5 @@ RULES = Rules(
     sees_outer_namespaces=True,
     has_partial_classes=True,
     wrappers=dict.fromkeys(["Task", "ValueTask", "Nullable", "Lazy"], "object"),
-    callers=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
+    call_methods=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
 )

@@ -18,7 +18,7 @@ from docindex_dagster.callgraph.extract.expressions import (
 )
 from docindex_dagster.callgraph.extract.library import first, item, last
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Expression, Function, Name
-from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.nesting import assign_parents
 from docindex_dagster.callgraph.resolver.values import Value, functions
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules
 
@@ -173,15 +173,15 @@ RULES = Rules(
     has_function_names=True,
     has_protocols=True,
     has_method_super=True,
-    has_filled_fields=True,
+    infers_fields=True,
     has_untyped_fields=True,
     inherits=False,
     calls_classes=False,
     has_class_scope=False,
-    callers=frozenset({"call"}),
+    call_methods=frozenset({"call"}),
     runs=(_USING,),
     extension=_USING,
-    selves=frozenset({"__MODULE__"}),
+    self_names=frozenset({"__MODULE__"}),
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepared=beside, is_clause=_is_clause, missing=_missing, runs=_runs),
+    hooks=Hooks(prepared=assign_parents, is_clause=_is_clause, missing=_missing, runs=_runs),
 )

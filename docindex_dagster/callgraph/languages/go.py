@@ -142,7 +142,7 @@ RULES = Rules(
     sharing="folder",
     has_open_classes=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     calls_classes=False,
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(prepared=_with_classes, shared=_of_neighbours, package=package_name),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.ir import UNKNOWN, Assignment, Attribute, Call, Expression, FileIR, Name, Parameter
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.nesting import assign_parents
 from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
@@ -133,7 +133,7 @@ def _with_equations(ir: FileIR) -> FileIR:
             value = Name(taken[position].name)
             others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
     parameters = tuple(one for taken in first.values() for one in taken)
-    return replace(beside(ir), parameters=parameters, assignments=(*ir.assignments, *others))
+    return replace(assign_parents(ir), parameters=parameters, assignments=(*ir.assignments, *others))
 
 
 def _is_variable(pattern: str) -> bool:

@@ -63,7 +63,7 @@ JVM = Rules(
     has_implicit_members=True,
     separates_kinds=True,
     wrappers=dict.fromkeys(["Lazy"], "object"),
-    callers=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
+    call_methods=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
 )
 
 

@@ -31,9 +31,9 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Unknown,
     children,
+    collection_of,
     path,
     path_of,
-    whole,
 )
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE
@@ -110,7 +110,7 @@ def with_tables(ir: FileIR) -> FileIR:
 def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
     """What is put into fields of any table."""
     known = (one for one in assignments if not isinstance(one.value, Unknown))
-    return [one for one in known if isinstance(whole(one.target), Attribute)]
+    return [one for one in known if isinstance(collection_of(one.target), Attribute)]
 
 
 def bases_named(base: Expression) -> Iterator[str]:
@@ -230,9 +230,9 @@ def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
     """What `self` is where it is a name as any other, which methods are given: a variable, or the table around."""
     for around in unit.around(scope):
         if around.kind in FUNCTIONS:
-            if unit.binds(around.id, "this"):
+            if unit.bindings_of(around.id, "this"):
                 return q.bound(unit, around.id, f"{around.qualified}.self", "this")
-            takes = unit.takes(around.id, "self")
+            takes = unit.has_parameter(around.id, "self")
             if takes or around.kind == "method":
                 owner = q.owner(unit, around.id)
                 return [owner.as_kind("object")] if owner else (q.parameter(unit, around, "self") if takes else ())
@@ -264,7 +264,7 @@ def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
     """What a table has under names, where it is no class and falls back to no other."""
     unit, table = q.unit(value.path), q.definition(value)
     inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
-    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
+    if any(one.kind == "method" or unit.has_parameter(one.id, "self") for one in inside):
         return ()
     if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
         return ()
@@ -294,7 +294,7 @@ RULES = Rules(
     has_class_scope=False,
     has_open_dispatch=True,
     has_tables=True,
-    gives_one_value=True,
+    exports_single_value=True,
     runs=_RUNS,
     constructors=frozenset({"init", "initialize", "_init", "__init", "new", "ctor", "constructor"}),
     builtins=frozenset(_BUILTINS.split()),

@@ -135,7 +135,7 @@ RULES = Rules(
     has_namespaces=True,
     has_marked_variables=True,
     runs=("__invoke",),
-    makers=frozenset({"class"}),
+    factories=frozenset({"class"}),
     constructors=frozenset({"__construct"}),
-    selves=frozenset({"self", "static"}),
+    self_names=frozenset({"self", "static"}),
 )

@@ -192,7 +192,7 @@ def _is_overload(unit: Unit, definition: Definition) -> bool:
 def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
     """The object, or class, that a method is given; what a function outside of a class declares its like to be."""
     for around in unit.around(scope):
-        name = next((one for one in ("cls", "self") if unit.takes(around.id, one)), None)
+        name = next((one for one in ("cls", "self") if unit.has_parameter(around.id, one)), None)
         if name is not None:
             is_method = around.parent in unit.definitions and is_class(unit.definitions[around.parent])
             if not is_method and (declared := q.parameter(unit, around, name)):
@@ -204,8 +204,8 @@ def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
 
 def _shares_this(unit: Unit, functions: Sequence[Definition]) -> bool:
     """Whether functions in a class call its object alike: not where one takes the class, or an inner one its object."""
-    takes_class = any(unit.takes(one.id, "cls") for one in functions)
-    return not takes_class and not any(unit.takes(one.id, "self") for one in functions[:-1])
+    takes_class = any(unit.has_parameter(one.id, "cls") for one in functions)
+    return not takes_class and not any(unit.has_parameter(one.id, "self") for one in functions[:-1])
 
 
 RULES = Rules(
@@ -216,7 +216,7 @@ RULES = Rules(
     constructors=frozenset({"__init__", "__new__"}),
     has_local_imports=True,
     wrappers=_WRAPPERS,
-    classes=frozenset({"__class__"}),
+    class_attributes=frozenset({"__class__"}),
     builtins=frozenset(dir(builtins)),
     hooks=Hooks(
         prepared=_with_properties,

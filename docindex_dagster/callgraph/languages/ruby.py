@@ -86,8 +86,8 @@ def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> boo
     """Whether a call names the target itself, and does not just read what holds it."""
     rules, name = unit.rules, last_name(callee)
     if target.kind == "class":
-        return name in rules.makers
-    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
+        return name in rules.factories
+    return target.kind != "function" or name in {"super", *rules.call_methods} or q.definition(target).name == name
 
 
 def _iterated(q: Queries, owner: Value, name: str) -> Values:
@@ -102,15 +102,15 @@ RULES = Rules(
     sharing="global",
     has_implicit_members=True,
     has_open_classes=True,
-    makers=frozenset({"new"}),
+    factories=frozenset({"new"}),
     constructors=frozenset({"initialize"}),
-    callers=frozenset({"call", "yield"}),
+    call_methods=frozenset({"call", "yield"}),
     runs=("call",),
-    binders=frozenset({"to_proc"}),
-    classes=frozenset({"class"}),
+    bind_methods=frozenset({"to_proc"}),
+    class_attributes=frozenset({"class"}),
     has_open_dispatch=True,
     has_method_super=True,
-    same=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
+    identity_methods=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
     extension="ClassMethods",
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(iterated=_iterated, is_called=_is_called),

@@ -352,7 +352,7 @@ RULES = Rules(
     has_module_paths=True,
     has_impls=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     wrappers=dict.fromkeys(
         [
             "Box",
@@ -369,7 +369,7 @@ RULES = Rules(
         ],
         "object",
     ),
-    same=frozenset(
+    identity_methods=frozenset(
         [
             "clone",
             "borrow",

@@ -232,9 +232,9 @@ RULES = replace(
     has_bare_calls=True,
     has_relative_imports=True,
     has_open_extensions=True,
-    same=frozenset({"copy"}),
+    identity_methods=frozenset({"copy"}),
     runs=("apply",),
-    callers=frozenset({"apply"}),
-    peeking=frozenset({"head", "last", "get", "max", "min", "next"}),
+    call_methods=frozenset({"apply"}),
+    peek_attributes=frozenset({"head", "last", "get", "max", "min", "next"}),
     hooks=Hooks(this=receiver, result=_result),
 )

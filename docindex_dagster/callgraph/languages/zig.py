@@ -222,7 +222,7 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     unit, definition = q.unit(value.path), q.definition(value)
     inside = unit.children_of(definition.qualified, name)
     found = [member for one in inside for member in q.as_member(value, unit, one)]
-    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
+    found += q.each(unit, definition.id, unit.bindings_of(definition.id, name)[:MOST_VALUES])
     if found:
         return found_by(found, Resolution.RECEIVER)
     given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
@@ -271,10 +271,10 @@ RULES = Rules(
     find=_MODULES.find,
     has_implicit_members=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     has_file_types=True,
     calls_classes=False,
-    functions=frozenset({"type", "anytype"}),
+    function_types=frozenset({"type", "anytype"}),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
         this=_this,

@@ -57,7 +57,7 @@ def _passed(q: Queries, value: Value, argument: int, position: int) -> Iterator[
     names, rules = _callback_names(q, value, argument), unit.rules
     for call in q.program.calls_in(unit, value.name):
         callee, given = call.callee, call.arguments
-        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.callers and _name(callee.of) in names
+        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.call_methods and _name(callee.of) in names
         if is_method or (isinstance(callee, ir.Name) and callee.text in names and position < len(given)):
             at = position + (is_method and rules.has_prototypes)
             yield from q.each(unit, call.scope, [one.value for one in given[at : at + 1]])
@@ -142,7 +142,7 @@ def _by_literal(q: Queries, unit: Unit, function: ir.Definition, name: str) -> V
     if not literal or function.parent in unit.definitions:
         return ()
     at = [one.name for one in unit.parameters[function.id]].index(name)
-    declared = [one for one in unit.binds(scope, literal) if isinstance(one, ir.Instance)]
+    declared = [one for one in unit.bindings_of(scope, literal) if isinstance(one, ir.Instance)]
     objects = [value for value in q.each(unit, scope, declared) if value.kind == "object"]
     found: list[Value] = []
     for method in functions(q.all_members(objects, function.name)):
@@ -251,4 +251,6 @@ def _is_of_test(q: Queries, value: Value) -> bool:
 def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: Rules) -> bool:
     """Whether a function runs when an object of a class is made."""
     has_its_name = definition.name == q.definition(owner).name
-    return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))
+    return definition.name in rules.constructors or (
+        has_its_name and (rules.separates_kinds or rules.has_named_constructors)
+    )

@@ -190,7 +190,7 @@ def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
     """Whether an object may be of any table that is made from the one which a method is written into."""
     if not isinstance(receiver, Name):
         return False
-    known = unit.binds(scope, receiver.text)
+    known = unit.bindings_of(scope, receiver.text)
     return THIS in known or (receiver is THIS and not known)
 
 

@@ -33,7 +33,7 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         elif found := own_member(q, owner, ancestor, name):
             return found_by(found, Resolution.RECEIVER if ancestor.is_same(owner) else Resolution.INHERITED)
     rules = q.rules(owner)
-    if name in rules.same and owner.kind == "object":
+    if name in rules.identity_methods and owner.kind == "object":
         return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
@@ -65,7 +65,7 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
     """What one part of a class has under a name."""
     unit, definition = part
     rules = unit.rules
-    if rules.is_made_by_name and name == definition.name:
+    if rules.has_named_constructors and name == definition.name:
         return [cls.as_kind("class")]
     found: list[Value] = []
     is_seen = unit.path == cls.path or rules.has_partial_classes or rules.has_impls
@@ -73,7 +73,7 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
         for member in children(q, unit, definition, name):
             found += as_member(q, owner, *member)
     is_field = name.startswith("$") or _may_have(owner, rules, is_field=True)
-    if is_field and (not found or (rules.separates_kinds and unit.binds(definition.id, name))):
+    if is_field and (not found or (rules.separates_kinds and unit.bindings_of(definition.id, name))):
         found += _fields(q, owner, unit, definition, name)
     is_importing = rules.has_module_paths or rules.has_path_imports
     if not found and is_importing and definition.kind in {"module", "macro"}:
@@ -187,10 +187,10 @@ def _may_be_function(value: Value) -> bool:
 def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
     """What the body of a class says of an attribute."""
     rules = unit.rules
-    expressions = unit.binds(definition.id, name) if is_class(definition) else ()
+    expressions = unit.bindings_of(definition.id, name) if is_class(definition) else ()
     if rules.has_namespaces:
         return declared_or_given(q, unit, definition.id, expressions)
-    held = held_by(q, owner) if owner.held and rules.has_filled_fields else {}
+    held = held_by(q, owner) if owner.held and rules.infers_fields else {}
     found: list[Value] = []
     for one in expressions[:MOST_VALUES]:
         written = one.type if held and isinstance(one, ir.Instance) else None
@@ -214,14 +214,14 @@ def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, fou
     if name in names and (not rules.separates_kinds or (rules.has_companions and all(map(_may_be_function, found)))):
         given = q.given(cls, names.index(name), name)
         yield from functions(given) if rules.separates_kinds else given
-    if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
+    if rules.has_pointers and unit.bindings_of(definition.id, name) and not any(map(is_known, found)):
         yield from header_visibility.assigned(q, cls, name)
     if rules.has_tables:
         yield from found_by(_assigned(q, unit, definition, name), Resolution.RECEIVER)
         return
-    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
+    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.bindings_of(definition.id, name)))
     is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
-    if rules.has_filled_fields and is_bound and is_enough(is_open(q, value) for value in found):
+    if rules.infers_fields and is_bound and is_enough(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 
@@ -269,7 +269,7 @@ def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str
     unit, definition = parts[0]
     rules, key = unit.rules, (cls.path, cls.name)
     is_open = rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables
-    if is_open or unit.path != cls.path or "." in name or (rules.has_filled_fields and owner.held):
+    if is_open or unit.path != cls.path or "." in name or (rules.infers_fields and owner.held):
         return False
     known = q.member_names.get(key)
     if known is None:
@@ -292,6 +292,6 @@ def _names(unit: Unit, definition: Definition) -> Iterator[str]:
     yield from unit.bindings.get(definition.id, ())
     yield from unit.attributes.get(definition.qualified, ())
     yield from unit.literals.get(definition.qualified, ())
-    yield from unit.taken(definition.id)
-    if unit.rules.is_made_by_name:
+    yield from unit.parameter_names(definition.id)
+    if unit.rules.has_named_constructors:
         yield definition.name

@@ -25,7 +25,7 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
         full = full.removeprefix(f"{ROOT}.")
         if is_included and "." not in full:
             return looked_up(q, unit, "", full)
-    if is_included and not q.program.is_anything(rules.family, full):
+    if is_included and not q.program.is_known(rules.family, full):
         return []
     found: list[Value] = []
     for other, one in _seen(q, unit, full):
@@ -47,7 +47,7 @@ def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
     family = unit.rules.family
     if unit.rules.sharing == "included":
         return q.seen(unit, full) if q.program.is_defined(family, full) else ()
-    return q.in_files(q.program.full, unit, full) if q.program.has_last(family, full) else ()
+    return q.in_files(q.program.full, unit, full) if q.program.has_last_name(family, full) else ()
 
 
 def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
@@ -103,7 +103,7 @@ def _assigned_outside(q: Queries, unit: Unit, name: str) -> list[Value]:
     """What functions put into a variable that is in no namespace."""
     found: list[Value] = []
     for other, one in q.in_files(q.program.stored, unit, f".{name}", _MOST_ASSIGNED):
-        if isinstance(one.target, Name) and not other.binds(one.scope, name):
+        if isinstance(one.target, Name) and not other.bindings_of(one.scope, name):
             found += q.values(other, one.scope, one.value)
     return found
 
@@ -177,7 +177,7 @@ def assigned(q: Queries, cls: Value, name: str) -> Iterator[Value]:
             owners: Sequence[Value] = q.values(other, one.scope, target.of)
         else:
             owner = q.owner(other, one.scope)
-            owners = [owner] if owner is not None and not other.binds(one.scope, name) else ()
+            owners = [owner] if owner is not None and not other.bindings_of(one.scope, name) else ()
         if any(each.is_same(cls) and each.kind != "function" for each in owners):
             yield from q.values(other, one.scope, one.value)
 

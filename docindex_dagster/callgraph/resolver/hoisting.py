@@ -64,7 +64,7 @@ class Hoisting:
     def _outermost(self, scope: str) -> _Outer:
         unit, rules = self.unit, self.unit.rules
         stay = _Outer(scope, scope)
-        names = _NOT_ELSEWHERE | rules.selves | rules.makers
+        names = _NOT_ELSEWHERE | rules.self_names | rules.factories
         outermost = None
         around = [*unit.around(scope)]
         if unit.receivers or (around and is_class(around[0])):
@@ -95,7 +95,7 @@ class Hoisting:
         unit = self.unit
         if around.id not in self._names:
             inside = unit.children.get(around.qualified, ())
-            self._names[around.id] = unit.taken(around.id).union(
+            self._names[around.id] = unit.parameter_names(around.id).union(
                 unit.bindings.get(around.id, ()),
                 unit.roots.get(around.id, ()),
                 (one.name for one in unit.generics.get(around.id, ())),

@@ -102,7 +102,7 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
             yield _of_module(q, unit, module, "")
         return
     is_packaged = name not in unit.imports and name in unit.packages
-    if is_packaged and not unit.rules.has_export_lists and not unit.rules.gives_one_value:
+    if is_packaged and not unit.rules.has_export_lists and not unit.rules.exports_single_value:
         yield _imported(q, unit, FILE, name, "")
 
 
@@ -141,7 +141,7 @@ def _imported(q: Queries, unit: Unit, scope: str, module: str, name: str) -> Val
 
 def of_module(q: Queries, unit: Unit, module: str) -> Values:
     """A module, by the name under which a file imports it; what it gives, where that is one value."""
-    given = _of_module(q, unit, module, "default") if unit.rules.gives_one_value else ()
+    given = _of_module(q, unit, module, "default") if unit.rules.exports_single_value else ()
     return given or _of_module(q, unit, module, "")
 
 
@@ -223,7 +223,7 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
     """What a file defines, assigns or imports under a name."""
-    if unit.rules.gives_one_value and "default" in unit.exports:
+    if unit.rules.exports_single_value and "default" in unit.exports:
         return ()
     return q.top(unit, name, Resolution.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
@@ -297,7 +297,7 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
     """Whether a function of another file is there because the file is imported; classes may be loaded unsaid."""
-    if unit.rules.gives_one_value and _is_only(q, unit, definition):
+    if unit.rules.exports_single_value and _is_only(q, unit, definition):
         return True
     return is_class(definition) or other.path in q.visible(unit)
 
@@ -341,13 +341,13 @@ def made(q: Queries, value: Value) -> Values:
         found = q.in_module(value.path, "default")
         inner = [one for module in found if is_file(module) for one in q.in_module(module.path, "default")]
         return tuple(one for one in (*found, *inner) if one.kind != "module")
-    is_maker = value.kind == "function" and not q.rules(value).is_made_by_name
+    is_maker = value.kind == "function" and not q.rules(value).has_named_constructors
     return (value,) if is_maker else ()
 
 
 def is_marked(unit: Unit, definition: Definition) -> bool:
     """Whether a function has its name as the value of a variable that is marked as one."""
-    return bool(unit.binds(definition.id, f"${definition.name}"))
+    return bool(unit.bindings_of(definition.id, f"${definition.name}"))
 
 
 def _weight(unit: Unit, definition: Definition) -> tuple[bool, ...]:

@@ -24,7 +24,7 @@ _OF_LIBRARY = frozenset({"external", "external object", "collection"})
 
 def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> list[Value]:
     """What some objects, classes or modules have under a name, also by functions that are added to their types."""
-    if name in unit.rules.peeking and (peeked := [one for value in values for one in _peeked(value)]):
+    if name in unit.rules.peek_attributes and (peeked := [one for value in values for one in _peeked(value)]):
         return peeked
     found: list[Value] = []
     for value in values:
@@ -64,9 +64,9 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:
     hooks = rules.hooks
     if hooks.member is not None and (first := hooks.member(q, value, name)) is not None:
         return first
-    if name in rules.makers and (is_cls or rules.has_open_classes):
+    if name in rules.factories and (is_cls or rules.has_open_classes):
         return _maker(q, value, name)
-    if not is_cls and name in rules.classes:
+    if not is_cls and name in rules.class_attributes:
         return [value.as_kind("class")]
     if name == "prototype":
         return [value.as_kind("object")]
@@ -135,7 +135,7 @@ def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     """What a function has under a name: the ways to call it, and what it is given as an object."""
     rules = q.rules(value)
-    if name in rules.callers:
+    if name in rules.call_methods:
         return [value]
     return rules.hooks.of_function(q, value, name) if rules.hooks.of_function is not None else ()
 

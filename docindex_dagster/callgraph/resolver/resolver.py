@@ -81,7 +81,7 @@ def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> 
     if (hook := rules.hooks.attribute) is not None and (own := hook(q, unit, of, name)) is not None:
         return own
     owners = q.read(unit, scope, of)
-    if rules.separates_kinds and name in rules.callers:
+    if rules.separates_kinds and name in rules.call_methods:
         owners = (*owners, *_functions_held(q, unit, scope, of))
     return q.members_of(unit, scope, owners, name) or tested(q, unit, scope, of, name)
 
@@ -94,9 +94,9 @@ def _functions_held(q: Queries, unit: Unit, scope: str, of: ir.Expression) -> It
 
 def _call(q: Queries, unit: Unit, scope: str, expression: ir.Call) -> Iterable[Value]:
     callee = expression.callee
-    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.binders:
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.bind_methods:
         return functions(q.values(unit, scope, callee.of))
-    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.peeking:
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.peek_attributes:
         return q.values(unit, scope, callee)
     return [found for value in q.callees(unit, scope, callee) for found in result(q, unit, value)]
 

@@ -133,7 +133,7 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expressio
 def _bound(unit: Unit, scope: str, expression: ir.Expression) -> Sequence[ir.Expression]:
     """What a variable or attribute is assigned to be in a function."""
     if isinstance(expression, (ir.Name, ir.NameOrCall)):
-        return unit.binds(scope, expression.text)
+        return unit.bindings_of(scope, expression.text)
     paths = unit.dotted.get(scope)
     return paths.get(ir.path_of(expression), ()) if paths else ()
 
@@ -143,7 +143,9 @@ def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[ir.Expression]
     expressions = unit.returns.get(function.name, ())
     taken = unit.parameters.get(function.name, ()) if expressions else ()
     given = {
-        one.name for one in taken if not isinstance(one.value, ir.Instance) and not unit.binds(function.name, one.name)
+        one.name
+        for one in taken
+        if not isinstance(one.value, ir.Instance) and not unit.bindings_of(function.name, one.name)
     }
     parts = [one.parts if isinstance(one, ir.Union) else (one,) for one in expressions]
     others = [
@@ -214,7 +216,7 @@ def _entries(q: Queries, table: Value) -> Values:
 def _is_whole(q: Queries, value: Value) -> bool:
     """Whether a literal is all that a name stands for."""
     scope, _, name = value.name.rpartition(".")
-    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).binds(scope, name))
+    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).bindings_of(scope, name))
 
 
 def _of_generic_bases(q: Queries, value: Value) -> Iterator[Value]:

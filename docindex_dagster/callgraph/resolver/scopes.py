@@ -116,12 +116,12 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
         return inside or used_in(q, unit, around.qualified, name) or None
     found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
     is_variable = not (rules.separates_kinds and wanted.space)
-    is_bound = is_variable and bool(unit.binds(around.id, name))
+    is_bound = is_variable and bool(unit.bindings_of(around.id, name))
     if is_bound:
         found = [*found, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
     # What is assigned from outside of the program tells nothing of what was given.
     is_outside = is_bound and all(value.kind == "external object" for value in found)
-    if is_variable and unit.takes(around.id, name) and (is_outside or not found):
+    if is_variable and unit.has_parameter(around.id, name) and (is_outside or not found):
         return [*found, *q.parameter(unit, around, name)]
     if found or is_bound:
         return found
@@ -171,7 +171,7 @@ def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value
 
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
     """What is assigned to a name."""
-    rules, expressions = unit.rules, unit.binds(scope, name)
+    rules, expressions = unit.rules, unit.bindings_of(scope, name)
     if rules.has_tables and (table := unit.definitions.get(qualified)) and table.kind == TABLE:
         return [Value("object", unit.path, table.id)]
     if rules.has_namespaces:
@@ -197,7 +197,7 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
 def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:
     """A variable or parameter, or else what a method of that name returns."""
     found = q.values(unit, scope, Name(name))
-    if unit.binds(scope, name) or unit.takes(scope, name):
+    if unit.bindings_of(scope, name) or unit.has_parameter(scope, name):
         return found
     return [value for one in found for value in (q.returned(one) if one.kind == "function" else [one])]
 
@@ -247,8 +247,8 @@ def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resoluti
         return (function, *decorated(q, unit, definition)) if decorated is not None else (function,)
     if kind == "type" and rules.separates_kinds and definition.returns:  # of functions
         return (external_object(definition.name, resolution),)
-    inside = unit.binds(definition.id, definition.name) if kind in {"type", "constant"} else ()
-    found = q.each(unit, parent, (inside or unit.binds(parent, definition.name))[:MOST_VALUES])
+    inside = unit.bindings_of(definition.id, definition.name) if kind in {"type", "constant"} else ()
+    found = q.each(unit, parent, (inside or unit.bindings_of(parent, definition.name))[:MOST_VALUES])
     if not found and definition.returns:
         found = q.typed(unit, parent, definition.returns, None)
     return tuple(found_by(found, resolution))
@@ -263,10 +263,10 @@ def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] 
         return _this(q, unit, scope)
     if name == "super":
         return _inherited_method(q, unit, scope) if rules.has_method_super else _super(q, unit, scope)
-    if name in rules.selves:
+    if name in rules.self_names:
         owner = q.owner(unit, scope)
         return [owner] if owner else ()
-    if name in rules.makers and rules.has_implicit_members and (cls := class_around(unit, scope)):
+    if name in rules.factories and rules.has_implicit_members and (cls := class_around(unit, scope)):
         return [Value("class", unit.path, cls.id)]
     return None
 

@@ -48,7 +48,7 @@ def typed(  # noqa: PLR0911 one a sort of types
         return [given[name]]
     if name == EITHER:
         return [one for argument in arguments for one in typed(q, unit, scope, argument, given)]
-    if name in rules.functions:
+    if name in rules.function_types:
         return []
     if arguments and rules.hooks.held is not None:
         arguments = rules.hooks.held(name, arguments)
