@@ -17,7 +17,7 @@ from docindex_dagster.core.files import stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.graph.cross_references import dotted, is_meant
+from docindex_dagster.graph.cross_references import full_name, is_match
 from docindex_dagster.search.matches import pieces_of
 from docindex_dagster.sources.paths import path_to_name, spellings
 from docindex_dagster.sources.staleness import listed_files
@@ -166,7 +166,7 @@ def without_branches(found: Iterable[_Found]) -> list[_Found]:
 
 
 def _is_meant(name: str, definition: Definition) -> bool:
-    return name == definition.name or is_meant(name, dotted(f"{definition.path}::{definition.name}"))
+    return name == definition.name or is_match(name, full_name(f"{definition.path}::{definition.name}"))
 
 
 def _is_below(written: str, file: File) -> bool:

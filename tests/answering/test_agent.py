@@ -244,7 +244,7 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
         (("show", '{"reference": "nowhere.py"}'), "no indexed chunk is named 'nowhere.py'"),
         (("show", '{"reference": "\\ud800"}'), "no indexed chunk is named"),
         (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: no answer gave this one"),
-        (("graph", '{"question": "callers", "symbol": "nothing"}'), "the graph has no 'nothing'"),
+        (("graph", '{"question": "callers", "symbol": "nothing"}'), "'nothing' not found in the graph"),
         (("log", '{"since": "yesterday"}'), "should be a date or a moment"),
     ],
 )

@@ -58,7 +58,7 @@ def test_documents_that_do_not_fit_are_named_with_the_reason(shop):
     Path("manual/shop/cart.py").write_text("")
     answer = shop("graph", "import", "index.scip")
     assert answer.code == 0
-    assert "1 refused, since each changed since it was indexed: run `docindex index`: shop/cart.py" in answer.err
+    assert "1 refused (changed since it was indexed: run `docindex index`): shop/cart.py" in answer.err
     assert "2 files of scip-python" in answer.out
 
 
@@ -77,8 +77,8 @@ def test_there_may_be_nothing_to_remove(shop):
     ("arguments", "message"),
     [
         (("graph", "import"), "give the file to import, or --remove"),
-        (("graph", "import", "nothing.scip"), "nothing.scip cannot be read: No such file"),
-        (("graph", "import", "manual/shop/cart.py"), "is damaged, or no file of SCIP"),
+        (("graph", "import", "nothing.scip"), "nothing.scip: No such file"),
+        (("graph", "import", "manual/shop/cart.py"), "is damaged, or not a SCIP file"),
         (("graph", "import", "index.scip", "library/nothing"), "library/nothing"),
         (("graph", "export", "--format", "scip", "--around", "fill", "out.scip"), "SCIP holds the whole graph"),
         (("graph", "export", "--format", "scip", "out.scip", "--output", "other.scip"), "give one file"),

@@ -102,7 +102,7 @@ def test_a_file_without_edges_is_reported_wherever_the_index_is_and_is_no_reason
     chunks = chunks_of(FILES)
     publication = publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
 
-    reported = "the graph of 1 of 3 files has definitions alone"
+    reported = "the graph has only definitions for 1 of 3 files"
     assert publication.graph_problem == f"{reported}: bad.py (error: KeyError: 'pump')"
     assert not publication.source.lacks_of_graph
     (entry,) = catalog.entries(layout)

@@ -221,7 +221,7 @@ def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(p
     problem = project.index().graph_problem
 
     assert time.monotonic() - started < 20
-    assert problem.startswith("the concepts are not complete: llm/1/openai/small-1/10: ")
+    assert problem.startswith("the concepts are incomplete: llm/1/openai/small-1/10: ")
     assert why in problem
     assert KEY not in problem
     assert project.edges == []
@@ -287,7 +287,7 @@ def test_the_command_ends_well_and_warns(project, healthy, monkeypatch, capfd):
 
     assert not ended.value.code
     reported = " ".join("".join(capfd.readouterr()).split())
-    assert ("the concepts are not complete" in reported) is not healthy
+    assert ("the concepts are incomplete" in reported) is not healthy
     assert KEY not in reported
     assert project.relations == (RELATIONS if healthy else set())
 

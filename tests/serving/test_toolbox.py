@@ -263,7 +263,7 @@ def test_edges_are_those_that_places_within_prove(call):
     assert "left out" in looked.text
     with pytest.raises(QueryError, match="stats cover entire sources"):
         call("graph", ON_PATH, question="stats")
-    with pytest.raises(QueryError, match="the graph has no 'pump'"):
+    with pytest.raises(QueryError, match="'pump' not found in the graph"):
         call("graph", MANUAL, question="callers", symbol="pump")
 
 
