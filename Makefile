@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Without bytecode, each of the hundreds of processes that the tests start would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install demo test test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
+.PHONY: help install demo test prose test-slow test-states test-kill test-parallel fuzz mutants test-live test-dagster test-client test-extras test-integrations test-deploy test-agents test-prometheus test-scale test-dist test-upgrade test-ui screenshots chromium compiled dist docs lint types contracts defs unit format model lock clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /	/' | expand -t 14
@@ -44,11 +44,14 @@ demo: $(INSTALLED)  ## Index this project's documentation and code, search it, a
 	@echo "Index another folder or repository: $(BIN)/docindex index PATH"
 	@echo "Open the Dagster UI:                $(BIN)/docindex ui   (then http://127.0.0.1:3000)"
 
-test: lint types contracts defs unit  ## Check everything: style, types, import contracts, definitions, tests.
+test: lint prose types contracts defs unit  ## Check everything: style, English, types, import contracts, definitions, tests.
 
 lint: $(INSTALLED)  ## Check style.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+prose: $(INSTALLED)  ## Check the English of docs, docstrings, comments and messages.
+	$(BIN)/python -m tests.prose
 
 types: $(INSTALLED)  ## Check types.
 	$(BIN)/mypy

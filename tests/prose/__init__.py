@@ -1,0 +1,1 @@
+"""Linter for the English of the project: docs, docstrings, comments and messages."""

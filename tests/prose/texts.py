@@ -1,0 +1,105 @@
+"""Paragraphs of prose in the files of the project, each with its line."""
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, groupby
+from pathlib import Path
+
+_CODE = re.compile(r"``.+?``|`[^`\n]+`")
+_LINK = re.compile(r"\]\([^)\s]+\)|<?https?://[^\s)>]+>?")
+_FENCE = re.compile(r"^ *(?:```|~~~)")
+_COMMENT = {
+    ".css": r"/\*(.*?)\*/",
+    ".html": r"<!--(.*?)-->|>([^<>{}]+)<",
+    ".js": r"/\*(.*?)\*/|(?<![:\"'])//(.*?)$",
+    ".scm": r";+(.*?)$",
+    ".toml": r"(?<!\S)#(.*?)$",
+    ".yaml": r"(?<!\S)#(.*?)$",
+    ".yml": r"(?<!\S)#(.*?)$",
+    "": r"(?<!\S)#+(.*?)$",
+}
+_WORD_LIST = re.compile(r"[a-z0-9_*+-]+(?: [a-z0-9_*+-]+){11,}")  # of lower-case words, without punctuation
+WORDS = 3
+"""A string of fewer words is not prose: it is a key or a label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph of prose, on one line, with inline code replaced by `x0`, `x1`, …"""
+
+    path: Path
+    line: int
+    text: str
+
+
+def paragraphs(path: Path) -> Iterator[Paragraph]:
+    """Read the prose of a file: Markdown, Python's docstrings, comments and messages, or comments of other formats."""
+    content = path.read_text("utf-8")
+    found = {".md": _markdown, ".py": _python}.get(path.suffix, lambda text: _comments(text, path.suffix))(content)
+    for line, text in found:
+        prose = " ".join(_number_code(_LINK.sub("]", text)).split())
+        if len(prose.split()) >= WORDS and not _WORD_LIST.fullmatch(prose):
+            yield Paragraph(path, line, prose)
+
+
+def _number_code(text: str) -> str:
+    """Replace inline code by words that differ, so that two in a row are not a repeated word."""
+    numbers = count()
+    return _CODE.sub(lambda _: f"`x{next(numbers)}`", text)
+
+
+def _markdown(content: str) -> Iterator[tuple[int, str]]:
+    block: list[str] = []
+    start, in_code = 1, False
+    for number, line in enumerate([*content.splitlines(), ""], start=1):
+        if is_fence := bool(_FENCE.match(line)):
+            in_code = not in_code
+        ends = is_fence or in_code or not line.strip() or line.lstrip().startswith(("#", "|", "- ", "* ", "> "))
+        if ends and block:
+            yield start, " ".join(block)
+            block = []
+        if not is_fence and not in_code and line.strip():
+            start = start if block else number
+            block.append(line.strip().lstrip("#->* ").replace("|", " / "))
+
+
+def _python(content: str) -> Iterator[tuple[int, str]]:
+    comments = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(content).readline)
+        if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "#!"))
+    ]
+    # Comments on adjacent lines are one paragraph, unless they follow code.
+    for _, group in groupby(
+        enumerate(comments), lambda each: each[1].start[0] - each[0] if _is_alone(each[1]) else each
+    ):
+        block = [token for _, token in group]
+        yield block[0].start[0], " ".join(token.string.lstrip("#: ") for token in block)
+    for line, text in _strings(ast.parse(content)):
+        for block in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
+            yield line + text.count("\n", 0, block.start()), block[0]
+
+
+def _is_alone(comment: tokenize.TokenInfo) -> bool:
+    return comment.line.lstrip().startswith("#")
+
+
+def _strings(node: ast.AST) -> Iterator[tuple[int, str]]:
+    match node:
+        case ast.JoinedStr(values=values):
+            texts = (str(part.value) if isinstance(part, ast.Constant) else "`…`" for part in values)
+            yield node.lineno, "".join(texts)
+        case ast.Constant(value=str() as text) if " " in text:
+            yield node.lineno, text
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _strings(child)
+
+
+def _comments(content: str, suffix: str) -> Iterator[tuple[int, str]]:
+    for found in re.finditer(_COMMENT[suffix], content, re.DOTALL if suffix in {".css", ".html"} else re.MULTILINE):
+        yield content.count("\n", 0, found.start()) + 1, next(filter(None, found.groups()), "")
