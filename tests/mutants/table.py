@@ -125,7 +125,7 @@ MUTANTS = (
     Mutant("impls", "impls of Rust in other files", f"{HIERARCHY}:impls"),
     Mutant("traits for the library", "a trait adds methods to a type of the library", f"{MEMBERS}:_added", []),
     Mutant("deref", "an object of Rust that stands for another", f"{LANGUAGE}.rust:_of_deref", []),
-    Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_maker"),
+    Mutant("makers of Ruby", "`new` of a class, or its own", f"{MEMBERS}:_factory"),
     Mutant(
         "companions",
         "a companion of Kotlin is named by its class",
@@ -179,7 +179,7 @@ MUTANTS = (
     Mutant("elements", "what a collection holds", f"{RESULTS}:elements"),
     Mutant("elements of bases", "a collection that a type of Go is", f"{RESULTS}:_of_generic_bases", []),
     Mutant("entries of tables", "helpers in a table are none of its entries", f"{RESULTS}:_entries", ()),
-    Mutant("whole tables", "a table that is something else besides", f"{RESULTS}:_is_whole", True),
+    Mutant("whole tables", "a table that is something else besides", f"{RESULTS}:_is_complete", True),
     Mutant("put into collections", "append and its like", f"{UNITS}:contents_of"),
     Mutant("put into fields of C++", "push_back and its like", f"{UNITS}:contents_outside"),
     Mutant("methods of collections", "what methods of the library give", f"{BUILTINS}:result_of"),
@@ -194,8 +194,8 @@ MUTANTS = (
     Mutant("passed callbacks", "what a function of the program gives", f"{ARGUMENTS}:_passed"),
     Mutant("types of callbacks", "what a declared callback takes", f"{ARGUMENTS}:_to_last"),
     Mutant("library callbacks", "methods of the library give elements", f"{BUILTINS}:gives_elements", False),
-    Mutant("given lambdas", "what a lambda is given", f"{READ}.callees:what_is_given", UNKNOWN),
-    Mutant("given blocks", "what a block of Ruby is given", f"{VARIABLES}:_block_given", UNKNOWN),
+    Mutant("given lambdas", "what a lambda is given", f"{READ}.callees:lambda_argument", UNKNOWN),
+    Mutant("given blocks", "what a block of Ruby is given", f"{VARIABLES}:_block_argument", UNKNOWN),
     Mutant("folds", "what a fold begins with", f"{READ}.callees:_start_of", UNKNOWN),
     Mutant("handed functions", "what those give that are given a function", f"{ARGUMENTS}:_by_takers"),
     Mutant("given functions", "functions that are given for a declared parameter", f"{ARGUMENTS}:_given_functions"),
@@ -272,7 +272,9 @@ MUTANTS = (
     Mutant("tests with fixtures", "TEST_F is a member of its fixture", f"{PARTS}.hoisting:_WITH_FIXTURE", NONE),
     Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
-    Mutant("objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_made", False),
+    Mutant(
+        "objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_construction", False
+    ),
     # Elixir and Haskell.
     Mutant("pipes", "what a call of Elixir is given, and what is piped to it", f"{LANGUAGE}.elixir:_listed", ()),
     Mutant("ignored places", "heads and types are no calls", f"{PLACES}:_outside", Argument(0)),

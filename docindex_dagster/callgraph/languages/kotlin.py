@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
+from docindex_dagster.callgraph.extract.callees import call_around, lambda_argument, method_of
 from docindex_dagster.callgraph.extract.expressions import (
     Expressions,
     Lambdas,
@@ -100,7 +100,7 @@ def _it(node: Node, reader: Reader) -> Expression | None:
     for function in islice(_functions_around(node, named=False), _MOST_OBJECTS):
         call = call_around(function, _LAMBDAS)
         called = call.named_child(0) if call is not None else None
-        given.append(Literal("Int") if text_of(called) == "repeat" else what_is_given(function, reader))
+        given.append(Literal("Int") if text_of(called) == "repeat" else lambda_argument(function, reader))
         if not isinstance(given[-1], CallbackArgument):
             break
     known = either(given)

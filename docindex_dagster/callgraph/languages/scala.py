@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
+from docindex_dagster.callgraph.extract.callees import argument_from_call, lambda_argument
 from docindex_dagster.callgraph.extract.expressions import (
     Blocks,
     Expressions,
@@ -104,7 +104,7 @@ def _placeholder(node: Node, reader: Reader) -> Expression:
     call = outside(function, _GIVEN.between)
     if call is None or call.type not in {"call_expression", "infix_expression"} or function.id == node.id:
         return UNKNOWN
-    return given_by(call, reader)
+    return argument_from_call(call, reader)
 
 
 def _is_argument(node: Node) -> bool:
@@ -149,7 +149,7 @@ def _subject(around: Node, reader: Reader) -> Expression:
         return UNKNOWN
     if match.type == "match_expression":
         return reader.expression(match.child_by_field_name("value"))
-    return what_is_given(cases, reader)
+    return lambda_argument(cases, reader)
 
 
 _EXPRESSIONS = Expressions(

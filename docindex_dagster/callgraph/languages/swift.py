@@ -6,7 +6,7 @@ operator before a name.
 
 from itertools import pairwise
 
-from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
+from docindex_dagster.callgraph.extract.callees import lambda_argument, method_of
 from docindex_dagster.callgraph.extract.expressions import (
     Blocks,
     Expressions,
@@ -67,7 +67,7 @@ def _name(node: Node, reader: Reader) -> Expression | None:
     function = next((around for around in nodes_around(node) if around.type == "lambda_literal"), None)
     if function is None:
         return None
-    given = what_is_given(function, reader, int(number) + 1)
+    given = lambda_argument(function, reader, int(number) + 1)
     return UNKNOWN if number == "0" and _is_so_far(given) else given
 
 
