@@ -169,7 +169,7 @@ MUTANTS = (
     Mutant("objects that run", "`__call__` and its like", RULES, without("runs", ())),
     Mutant("types in comments", "@param, @return and @var", f"{STATEMENTS}:_documented", NOTHING),
     Mutant("made by its place", "`new()` of C# is of the declared type", f"{LANGUAGE}.csharp:_new", UNKNOWN),
-    Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LANGUAGE}.kotlin:_made", None),
+    Mutant("type arguments of calls", "of Kotlin: what they say is made", f"{LANGUAGE}.kotlin:_call", None),
     Mutant("objects of Kotlin", "`object : Type`", f"{LANGUAGE}.kotlin:_object", UNKNOWN),
     # What calls return, and collections.
     Mutant("branches", "either side of a conditional", f"{EXPRESSIONS}:_one_of", UNKNOWN),
@@ -272,9 +272,7 @@ MUTANTS = (
     Mutant("tests with fixtures", "TEST_F is a member of its fixture", f"{PARTS}.hoisting:_WITH_FIXTURE", NONE),
     Mutant("members by namespaces", "a method outside of its class", f"{SPACES}:enclosing_space", Argument(2)),
     Mutant("macros of C", "a macro, where it is included", f"{SPACES}:_macros", []),
-    Mutant(
-        "objects in C++", "what looks like a function and makes an object", f"{DECLARATIONS}:_is_construction", False
-    ),
+    Mutant("objects in C++", "a declaration that constructs an object", f"{DECLARATIONS}:_is_construction", False),
     # Elixir and Haskell.
     Mutant("pipes", "what a call of Elixir is given, and what is piped to it", f"{LANGUAGE}.elixir:_listed", ()),
     Mutant("ignored places", "heads and types are no calls", f"{PLACES}:_outside", Argument(0)),

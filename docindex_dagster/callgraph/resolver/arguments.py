@@ -94,7 +94,7 @@ def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Val
     for expression in declared:
         found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
     hooks = unit.rules.hooks
-    if not found and hooks.given is not None and (given := hooks.given(q, unit, function, name)):
+    if not found and hooks.injected is not None and (given := hooks.injected(q, unit, function, name)):
         return tuple(found_by(q.returned(given), Resolution.ARGUMENT))
     is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in parameters)
     if is_rest and any(value.kind == "object" for value in found):

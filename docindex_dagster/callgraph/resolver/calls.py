@@ -86,7 +86,7 @@ def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -
         found = [target for target in found if target.kind != "class"]
     if (is_called := rules.hooks.is_called) is not None:
         found = [target for target in found if is_called(q, unit, callee, target)]
-    if not found and (unreached := rules.hooks.unreached) is not None:
+    if not found and (unreached := rules.hooks.external_target) is not None:
         return unreached(callee)
     several = distinct(known(found) or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several

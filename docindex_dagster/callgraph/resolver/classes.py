@@ -37,7 +37,7 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
-    held = rules.hooks.iterated(q, owner, name) if rules.hooks.iterated is not None else ()
+    held = rules.hooks.block_arguments(q, owner, name) if rules.hooks.block_arguments is not None else ()
     return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 

@@ -71,7 +71,11 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:
     if name == "prototype":
         return [value.as_kind("object")]
     found = members(q, value, ancestors(q, value), name)
-    if not known(found) and hooks.missing is not None and (other := hooks.missing(q, value, name, found)):
+    if (
+        not known(found)
+        and hooks.fallback_member is not None
+        and (other := hooks.fallback_member(q, value, name, found))
+    ):
         return other
     return found or _constant(q, value, name)
 
@@ -137,7 +141,7 @@ def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
     rules = q.rules(value)
     if name in rules.call_methods:
         return [value]
-    return rules.hooks.of_function(q, value, name) if rules.hooks.of_function is not None else ()
+    return rules.hooks.function_member(q, value, name) if rules.hooks.function_member is not None else ()
 
 
 def _added(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:

@@ -202,7 +202,7 @@ def _of_object(q: Queries, value: Value) -> Iterable[Value]:
     for name in ("__getitem__", "__iter__", *_POINTING):
         if found := known(q.member(value, name)):
             return [item for member in found for item in result(q, q.unit(value.path), member)]
-    if (hook := rules.hooks.elements_of_object) is not None and (own := hook(q, value)) is not None:
+    if (hook := rules.hooks.object_elements) is not None and (own := hook(q, value)) is not None:
         return own
     return _of_generic_bases(q, value)
 

@@ -257,7 +257,7 @@ def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resoluti
 def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
     """Resolve a name that refers to the enclosing class or object; None for any other name."""
     rules = unit.rules
-    if (word := rules.hooks.itself) is not None and (found := word(q, unit, scope, name)) is not None:
+    if (word := rules.hooks.self_reference) is not None and (found := word(q, unit, scope, name)) is not None:
         return found
     if name == "this":
         return _this(q, unit, scope)

@@ -50,8 +50,8 @@ def typed(  # noqa: PLR0911 one per kind of type
         return [one for argument in arguments for one in typed(q, unit, scope, argument, type_values)]
     if name in rules.function_types:
         return []
-    if arguments and rules.hooks.held is not None:
-        arguments = rules.hooks.held(name, arguments)
+    if arguments and rules.hooks.element_types is not None:
+        arguments = rules.hooks.element_types(name, arguments)
     last = name.rpartition(".")[2]
     if arguments and last in rules.wrappers:
         wrapped, kind = typed(q, unit, scope, arguments[-1], type_values), rules.wrappers[last]
