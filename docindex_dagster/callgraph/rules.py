@@ -32,12 +32,12 @@ class Hooks:
 
     # Rewrite the IR of a file before it is indexed; place each definition in the scope where it is visible; derive the
     # namespace of a file from its path.
-    prepared: Callable[[FileIR], FileIR] | None = None
-    placed: Callable[[Mapping[str, Definition]], Iterable[Definition]] | None = None
+    prepare: Callable[[FileIR], FileIR] | None = None
+    place: Callable[[Mapping[str, Definition]], Iterable[Definition]] | None = None
     namespace: Callable[[str], str] | None = None
     # Resolve a name that refers to the enclosing code, such as `super`; resolve `this`; decide whether nested functions
     # in a class share it.
-    itself: Callable[[Queries, Unit, str, str], Sequence[Value] | None] | None = None
+    self_reference: Callable[[Queries, Unit, str, str], Sequence[Value] | None] | None = None
     this: Callable[[Queries, Unit, str], Sequence[Value] | None] | None = None
     shares_this: Callable[[Unit, Sequence[Definition]], bool] | None = None
     # Resolve a name across files without an import, and at the top level of a file that neither defines nor assigns
@@ -49,28 +49,28 @@ class Hooks:
     # Apply decorators to a function; find the function whose result a parameter receives; decide whether two functions
     # are clauses of the same function.
     decorated: Callable[[Queries, Unit, Definition], Iterable[Value]] | None = None
-    given: Callable[[Queries, Unit, Definition, str], Value | None] | None = None
+    injected: Callable[[Queries, Unit, Definition, str], Value | None] | None = None
     is_clause: Callable[[Queries, Value, Value], bool] | None = None
     # Resolve a member: by the expression of the receiver; before classes are searched; if no class has it; of a
     # function. Infer the arguments that library methods pass to blocks.
     attribute: Callable[[Queries, Unit, Expression, str], Sequence[Value] | None] | None = None
     member: Callable[[Queries, Value, str], Sequence[Value] | None] | None = None
-    missing: Callable[[Queries, Value, str, Sequence[Value]], Sequence[Value]] | None = None
-    of_function: Callable[[Queries, Value, str], Sequence[Value]] | None = None
-    iterated: Callable[[Queries, Value, str], Values] | None = None
+    fallback_member: Callable[[Queries, Value, str, Sequence[Value]], Sequence[Value]] | None = None
+    function_member: Callable[[Queries, Value, str], Sequence[Value]] | None = None
+    block_arguments: Callable[[Queries, Value, str], Values] | None = None
     # Decide whether a call runs its target or only reads it; classify a call without a target; find the code that runs
     # when a value is called, and its result; decide whether a function returns its receiver.
     is_called: Callable[[Queries, Unit, Expression, Value], bool] | None = None
-    unreached: Callable[[Expression], Values] | None = None
+    external_target: Callable[[Expression], Values] | None = None
     runs: Callable[[Queries, Value], Sequence[Value] | None] | None = None
     result: Callable[[Queries, Unit, Value], Sequence[Value] | None] | None = None
     returns_itself: Callable[[Unit, Value, Sequence[Expression], Expression], bool] | None = None
     # Infer the result of a library method; select the type arguments that are element types; infer the elements of a
     # value, and of an object that is neither an iterator nor a container.
     library_result: Callable[[Value], Iterable[Value] | None] | None = None
-    held: Callable[[str, Arguments], Arguments] | None = None
+    element_types: Callable[[str, Arguments], Arguments] | None = None
     elements: Callable[[Queries, Value], Sequence[Value]] | None = None
-    elements_of_object: Callable[[Queries, Value], Sequence[Value] | None] | None = None
+    object_elements: Callable[[Queries, Value], Sequence[Value] | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,12 +89,12 @@ class Unit:
         language = ir.language or language
         rules = rules_of(language)
         hooks = rules.hooks
-        ir = hooks.prepared(ir) if hooks.prepared is not None else ir
+        ir = hooks.prepare(ir) if hooks.prepare is not None else ir
         self.path, self.language, self.rules = path, language, rules
         self.is_test, self.chunks, self.ir = is_test, chunks, ir
         self.namespace = ir.namespace or (hooks.namespace(path) if hooks.namespace is not None else "")
         self.definitions = {one.id: one for one in ir.definitions}
-        placed = hooks.placed(self.definitions) if hooks.placed is not None else self.definitions.values()
+        placed = hooks.place(self.definitions) if hooks.place is not None else self.definitions.values()
         self.children = _children(placed, rules)  # by the qualified name of the parent, then by name
         self.calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
         self.decorators, self.fills = ir.decorators, ir.fills

@@ -1,4 +1,4 @@
-"""Ruby: what its grammar calls expressions and statements."""
+"""Ruby: syntax and rules."""
 
 import re
 
@@ -12,10 +12,10 @@ _NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, 
 
 
 def _listed(call: Node, listed: Node | None) -> list[Node]:
-    """What a call is given, without the name of what is called."""
-    given = parts_of(listed)
-    method = call.child_by_field_name("method") if given else None
-    return given[1:] if method is not None and text_of(method) in _NAMED else given
+    """Return the arguments of a call; without the method name for `send` and similar methods."""
+    arguments = parts_of(listed)
+    method = call.child_by_field_name("method") if arguments else None
+    return arguments[1:] if method is not None and text_of(method) in _NAMED else arguments
 
 
 _EXPRESSIONS = Expressions(
@@ -83,7 +83,7 @@ _MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.com
 
 
 def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
-    """Whether a call names the target itself, and does not just read what holds it."""
+    """Return whether a call runs the target, instead of reading a variable or attribute that holds it."""
     rules, name = unit.rules, last_name(callee)
     if target.kind == "class":
         return name in rules.factories
@@ -91,7 +91,7 @@ def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> boo
 
 
 def _iterated(q: Queries, owner: Value, name: str) -> Values:
-    """What the methods of a collection of the program give to blocks that follow from its `each`."""
+    """Return the values that `Enumerable` methods of a collection class pass to blocks, derived from its `each`."""
     each = q.member(owner, "each") if name != "each" else ()
     return distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
 
@@ -113,5 +113,5 @@ RULES = Rules(
     identity_methods=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
     extension="ClassMethods",
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(iterated=_iterated, is_called=_is_called),
+    hooks=Hooks(block_arguments=_iterated, is_called=_is_called),
 )

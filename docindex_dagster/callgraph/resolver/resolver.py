@@ -1,8 +1,7 @@
-"""The resolver: its parts put together.
+"""Assembly of the resolver from its modules.
 
-Names are followed as a reader follows them: through the scopes around them, imports, the types that are declared or
-that follow from what is assigned, class hierarchies, what functions return, and what callers give for a parameter.
-What that does not settle stays unresolved: a wrong edge is worse than none.
+The resolver follows a name through enclosing scopes, imports, declared and inferred types, class hierarchies, return
+values and the arguments of callers. Anything else stays unresolved: a wrong edge is worse than no edge.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,7 +37,7 @@ from docindex_dagster.callgraph.resolver.values import Value, Values, collection
 from docindex_dagster.callgraph.tabling import Table
 from docindex_dagster.callgraph.units import Unit
 
-# The queries that each part answers, by functions of their names.
+# The queries that each module answers, with functions of the same names.
 _ANSWERS: Mapping[ModuleType, str] = {
     arguments: "given parameter to_callback",
     calls: "implementations may_reach reason targets",
@@ -55,23 +54,23 @@ _ANSWERS: Mapping[ModuleType, str] = {
 
 
 def resolver(program: Program, table: Table) -> Queries:
-    """What resolves the names of one file of a program after the other; what was found is tabled."""
+    """Return a resolver for the files of a program; it tables its answers."""
     q = Queries(program, table)
-    for part, names in _ANSWERS.items():
+    for module, names in _ANSWERS.items():
         for name in names.split():
-            q.answer(name, partial(getattr(part, name), q))
+            q.answer(name, partial(getattr(module, name), q))
     q.answer("values", partial(values, q), partial(outermost, q))
     q.answer("reached", partial(calls.reached, q), partial(calls.outermost, q))
     return q
 
 
 def outermost(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> tuple[Unit, str, ir.Expression]:
-    """An expression at the outermost place where it means the same."""
+    """Move an expression to the outermost scope in which it has the same meaning."""
     return unit, q.hoisted(unit, scope, expression), expression
 
 
 def values(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Values:
-    """What an expression stands for at a place; nothing where it is unknown."""
+    """Return the values of an expression in a scope; empty if it cannot be resolved."""
     rule = _RULES.get(type(expression))
     return distinct(rule(q, unit, scope, expression)) if rule is not None else ()
 
@@ -87,7 +86,7 @@ def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> 
 
 
 def _functions_held(q: Queries, unit: Unit, scope: str, of: ir.Expression) -> Iterable[Value]:
-    """The functions that a variable holds, where a method is read that calls them."""
+    """Return the functions held by a variable, for access to a method that calls them."""
     written = of.text if isinstance(of, ir.Name) else of.name if isinstance(of, ir.Attribute) else ""
     return (value for value in functions(q.values(unit, scope, of)) if q.definition(value).name != written)
 
@@ -102,9 +101,9 @@ def _call(q: Queries, unit: Unit, scope: str, expression: ir.Call) -> Iterable[V
 
 
 def _element(q: Queries, unit: Unit, scope: str, expression: ir.Element) -> Iterable[Value]:
-    held_by = q.read(unit, scope, expression.of)
+    collections = q.read(unit, scope, expression.of)
     is_optional = unit.rules.has_optionals and expression.of is not ir.THIS
-    return [found for value in held_by for found in q.elements(value) or ([value] if is_optional else [])]
+    return [found for value in collections for found in q.elements(value) or ([value] if is_optional else [])]
 
 
 def _literal(q: Queries, unit: Unit, _: str, expression: ir.Literal) -> Iterable[Value]:
