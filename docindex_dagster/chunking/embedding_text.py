@@ -36,7 +36,7 @@ _LANGUAGE = "markdown"
 def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     """Return the text to embed for each chunk: a header line, then the text.
 
-    The header is `path qualified.name kind` or `path Heading > Subheading`; for a commit, it is like
+    The header is `path qualified.name kind` or `path Heading > Subheading`; for a commit, it looks like
     `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
 
     Args:
