@@ -21,8 +21,8 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import read_regular
 from docindex_dagster.sources.text import decode
 
-# A merge counts only if it differs from all of its parents: unchanged files were changed in another commit. Set the
-# handling of submodules explicitly, or an invalid .gitmodules would be an error.
+# A merge counts only if it differs from all of its parents: unchanged files were changed in another commit.
+# Set the handling of submodules explicitly, or an invalid .gitmodules would be an error.
 _LOG = (
     *("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color"),
     *("--encoding=UTF-8", "--ignore-submodules=dirty"),
