@@ -50,7 +50,7 @@ from docindex_dagster.sources.secrets import secrets_of
 _FINGERPRINT = b"docindex.chunking"
 # Files that fell back because of a temporary problem are retried.
 _TRANSIENT_FALLBACK = r"^(time-out|crash): "
-_MAX_COMBINED_BYTES = 1 << 20  # bytes of files; beyond this, publish chunks before references are extracted
+_MAX_COMBINED_BYTES = 1 << 20  # bytes of files; beyond this, chunks become searchable before references are extracted
 _FEW_FILES = 100  # for more files, all rows are copied
 # Columns of `discovered_files` that are copied to a job.
 _COPIED_COLUMNS = ("source", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted", "size")

@@ -22,8 +22,7 @@ class Draft:
     """A contiguous span of one file.
 
     Lines are 1-based and inclusive. Bytes are offsets into the decoded text encoded as UTF-8, `end_byte` exclusive.
-    They
-    are None if the document was transformed, so that the text is not a span of the file.
+    They are None if the document was transformed, so that the text is not a span of the file.
     """
 
     text: str
@@ -94,8 +93,7 @@ class Chunker(Protocol):
         """Return the chunks in file order: at least one unless the file is blank.
 
         The chunker runs in a worker process with the time limit `parse_timeout_s`. If it raises an error or returns
-        drafts
-        that do not fit the file, the file is cut by lines, and its chunks record the reason.
+        drafts that do not fit the file, the file is cut by lines, and its chunks record the reason.
         """
 
 

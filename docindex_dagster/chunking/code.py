@@ -53,8 +53,7 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     """Split a source file into chunks of at most `budget` non-whitespace characters.
 
     The concatenated chunks equal the text; blank text yields no chunks. A language without a query yields chunks
-    without
-    symbols.
+    without symbols.
 
     Raises:
         ParseError: There is no grammar for the language; `chunk_lines` accepts any text.

@@ -2,8 +2,7 @@
 
 A block that fits into a chunk is one piece. Longer prose is split at sentences, then at lines, then at characters. Code
 and tables are kept intact up to the maximum, and are then split at lines, then at characters. The concatenated pieces
-of
-a block equal the block.
+of a block equal the block.
 
 Long sections are split into parts, and short ones are joined with their neighbors. Each further part of a split section
 repeats the last sentences or lines of the prose before it.
@@ -170,10 +169,9 @@ def _build_parts(sections: Sequence[Section], pieces: Sequence[_Piece], sizes: S
     """Group the pieces of a document, in order, into parts.
 
     A part below the minimum is joined with the next part if that is a subsection or the next sibling section. Otherwise
-    it
-    is joined with the previous part if that belongs to the same parent. Results stay within the target. Only a heading
-    with
-    at most one line below it may exceed the target, up to the maximum, because it says too little on its own.
+    it is joined with the previous part if that belongs to the same parent. Results stay within the target. Only a
+    heading with at most one line below it may exceed the target, up to the maximum, because it says too little on its
+    own.
     """
 
     def joins_next(left: _Part, right: _Part) -> bool:
@@ -298,8 +296,7 @@ def _overlaps(parts: Sequence[_Part], sizes: Sizes, count_tokens: TokenCounter) 
     """Return the overlap at the start of each part: about `sizes.overlap` tokens from the part before, or None.
 
     Only a part that continues a split section has an overlap. It consists of full sentences, or of full lines if the
-    last
-    sentence is too long.
+    last sentence is too long.
     """
     found: list[Block | None] = [None] * len(parts)
     rooms = {

@@ -18,7 +18,7 @@ from docindex_dagster.core.schemas import COMMIT_PATH, MESSAGE_PATH
 _READ = ["text", "language", "has_code", "part_number"]
 COLUMNS = ("path", "qualified_name", "symbol_kind", "heading_path", "summary", *_READ)
 """The columns of chunks that decide what is embedded."""
-# A full hash would make up half of the embedding of a short message.
+# A full hash would make up half of the text embedded for a short message.
 _MESSAGE = rf"^{re.escape(MESSAGE_PATH)}.*$"  # the id of a message carries no meaning either
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"
 _LIST = re.compile(
@@ -36,7 +36,7 @@ _LANGUAGE = "markdown"
 def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
     """Return the text to embed for each chunk: a header line, then the text.
 
-    The header is `path qualified.name kind` or `path Heading > Subheading`; for a commit, it is like
+    The header is `path qualified.name kind` or `path Heading > Subheading`; for a commit, it looks like
     `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
 
     Args:

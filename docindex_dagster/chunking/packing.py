@@ -2,8 +2,7 @@
 
 Sizes are counted in non-whitespace characters, so that indentation costs nothing. A position is the number of such
 characters before it. Whitespace between two pieces therefore belongs to neither, and is assigned only when a position
-is
-converted to a byte offset.
+is converted to a byte offset.
 """
 
 from bisect import bisect_left, bisect_right
@@ -81,10 +80,8 @@ def pack(
     """Split a text into consecutive byte spans of at most `budget` non-whitespace characters each.
 
     `ranks` contains the possible cuts and their quality. Text between two of them that exceeds the budget is cut at
-    line
-    ends, or else inside lines. `boundaries` are positions that are always cut; between two of them, the spans have
-    about
-    equal sizes. Whitespace alone yields no span.
+    line ends, or else inside lines. `boundaries` are positions that are always cut; between two of them, the spans have
+    about equal sizes. Whitespace alone yields no span.
     """
     ranks = _with_lines(text, ranks, budget)
     positions = sorted(ranks)

@@ -202,8 +202,7 @@ def _spawn(workers: int) -> "ProcessPool":
     """Start workers that Ctrl-C in the terminal does not reach, from their first instruction on; we stop them.
 
     Pebble makes workers ignore the signal only after they have imported everything. An interrupt waits until the
-    workers
-    have started, because a starting worker whose parent exits prints a traceback.
+    workers have started, because a starting worker whose parent exits prints a traceback.
     """
     from pebble import ProcessPool
 

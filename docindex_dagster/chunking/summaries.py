@@ -1,8 +1,7 @@
 """Optional LLM summaries of chunks: existing summaries are looked up, missing ones are requested.
 
-The summary of a chunk depends only on its text, its header, the model and the prompt, if it is known. Reused and
-rebuilt
-rows therefore get the same summary.
+A summary depends only on the chunk's text and header, the model and the prompt. Reused and rebuilt rows therefore get
+the same summary, as far as one is available.
 
 Each source has a file with the summaries that were paid for. Each summary is appended on arrival, so that a killed run
 loses none. The run that holds the lock of a source writes its file; runs of other branches of the repository also read

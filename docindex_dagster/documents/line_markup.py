@@ -1,8 +1,7 @@
 """Loader for markup with line-based headings and verbatim blocks.
 
 These are AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, and text converted from PDF. The text is kept unchanged.
-Plain
-text is split into paragraphs at blank lines.
+Plain text is split into paragraphs at blank lines.
 """
 
 import re
@@ -22,8 +21,7 @@ class _Syntax:
     """The syntax of headings and verbatim blocks.
 
     `heading` has the groups `title` and `level`, which is a number, a key of `levels`, or a run of marks. `verbatim`
-    has a
-    group `name` if the end of a block repeats it. `underlines` lists the marks that may follow a title, outermost
+    has a group `name` if the end of a block repeats it. `underlines` lists the marks that may follow a title, outermost
     first.
     """
 

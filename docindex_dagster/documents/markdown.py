@@ -1,12 +1,10 @@
 """Markdown loader: CommonMark with tables and front matter, kept unchanged.
 
 markdown-it finds the structure; only the line numbers of its tokens are used, and the text remains that of the file.
-The
-blocks are the leaves of the token tree, so a fence inside a list is a separate block.
+The blocks are the leaves of the token tree, so a fence inside a list is a separate block.
 
 This module defines two extensions: the blocks of MDX, where indentation and angle brackets have no meaning, and
-attribute
-lists after headings, as in kramdown, Pandoc, Python-Markdown and Docusaurus. `Install {#install .wide}` and
+attribute lists after headings, as in kramdown, Pandoc, Python-Markdown and Docusaurus. `Install {#install .wide}` and
 `Install {: #install }` are headings `Install` with the anchor `install`.
 """
 
@@ -103,8 +101,7 @@ def _paragraph(state: "StateBlock", first: int, _last: int, _silent: object) -> 
     """Match a paragraph or an underlined heading, as in Markdown, with one difference.
 
     In Markdown, a line indented by four or more continues the paragraph before it whatever it contains, because it
-    could
-    only be code. In MDX, a fence deep inside components remains a fence.
+    could only be code. In MDX, a fence deep inside components remains a fence.
     """
     end, level = _end_of_paragraph(state, first)
     content = state.getLines(first, end, state.blkIndent, keepLastLF=False).strip()

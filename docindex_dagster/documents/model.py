@@ -1,8 +1,7 @@
 """The document model that every loader returns: sections of blocks in file order, and helpers to build it.
 
 Tables store the links and anchors of a document as text, one per line: line in the file, kind, enclosing titles and
-name,
-with_separators by tabs. Pages are anchors in the form that viewers and links use: `manual.pdf#page=12`.
+name, with_separators by tabs. Pages are anchors in the form that viewers and links use: `manual.pdf#page=12`.
 
 The blocks of a transformed document are rewritten as plain Markdown and carry their positions in the original file.
 """
@@ -31,8 +30,7 @@ class Pointer:
     """A link or anchor that a transformed text no longer shows.
 
     A `link` has an address; a `ref` has the label of a location in any file. An `anchor` names a location in its own
-    file;
-    a `label` names one for all files.
+    file; a `label` names one for all files.
     """
 
     kind: PointerKind
@@ -47,9 +45,8 @@ class Block:
     A term names what follows it, for example the defined word or the documented function.
 
     `text` ends with the whitespace that separates it from the next block, so the concatenated texts of consecutive
-    blocks
-    are readable. Lines are 1-based and inclusive. Byte offsets refer to the text of the file as UTF-8; they are None if
-    the document was transformed.
+    blocks are readable. Lines are 1-based and inclusive. Byte offsets refer to the text of the file as UTF-8; they are
+    None if the document was transformed.
     """
 
     kind: BlockKind

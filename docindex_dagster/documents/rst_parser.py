@@ -3,10 +3,9 @@
 Importing this module imports docutils, so import it only where reStructuredText is read.
 
 Sphinx adds directives and roles that docutils reports as errors because it does not know them. This parser never
-layout_options up
-or runs directives and roles: a directive becomes its name, arguments and content, and a role becomes its text. This is
-implemented in subclasses of the parser's states because docutils' registries are global to the process. As a result, a
-document cannot include, execute or register anything.
+layout_options up or runs directives and roles: a directive becomes its name, arguments and content, and a role becomes
+its text. This is implemented in subclasses of the parser's states because docutils' registries are global to the
+process. As a result, a document cannot include, execute or register anything.
 """
 
 import csv

@@ -49,8 +49,7 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     entered is a single row whose path ends in a slash. With the previous table, unchanged files are not opened, and
     files that git knows to be unchanged are not even checked. With `only`, a set of row names, only these files are
     examined and all other rows are kept. The schema's metadata record when discovery began, which commit of a git
-    source
-    it saw, and the fingerprint at that time.
+    source it saw, and the fingerprint at that time.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.

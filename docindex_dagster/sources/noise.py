@@ -1,8 +1,7 @@
 """Names that are rarely worth indexing: build output and binaries.
 
 These rules apply to every source unless an include glob or a `.docindexignore` names the entry, or the name is
-ambiguous
-and git tracks files in the folder. File names are compared case-insensitively, folder names case-sensitively.
+ambiguous and git tracks files in the folder. File names are compared case-insensitively, folder names case-sensitively.
 """
 
 from functools import lru_cache

@@ -150,8 +150,8 @@ def check_way(path: Path, *, is_output: bool = False) -> None:
 
     Args:
         path: The path that the user passed. Without a checkout around it, the working directory counts as one.
-        is_output: Whether the path will be written. No symlink of the checkout may redirect it: git obeys files
-            in `.git`.
+        is_output: Whether the path will be written. No symlink of the checkout may redirect it: git obeys files in
+            `.git`.
 
     Raises:
         LinkError: The symlink points out of the checkout, or the path is an output.

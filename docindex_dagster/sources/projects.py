@@ -24,7 +24,7 @@ from docindex_dagster.core.urls import place_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
 
-_MAX_LIST_BYTES = 16 << 20  # bytes
+_MAX_LIST_BYTES = 16 << 20
 _ROOT, _PROJECT = "DOCINDEX_ROOT", "DOCINDEX_PROJECT"
 
 

@@ -310,6 +310,6 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
 
 
 def _real(settings: Settings, location: str, path: Path) -> Path:
-    """Return the resolved path, or the unresolved one if it points to a folder outside the project without a grant."""
+    """Return the resolved path; if it is outside the project and not granted, the original one, which is not read."""
     real = Path(os.path.realpath(path))
     return path if settings.confines(location, real) else real

@@ -1,7 +1,7 @@
 """Sources that were removed from the index although `docindex.toml` still declares them.
 
-This happens in the Dagster UI, when a user deletes a partition or runs `remove_source`. No automatic run indexes such
-a source; `docindex index KEY`, or adding its partition again, restores it.
+This happens in the Dagster UI, when a user deletes a partition or runs `remove_source`. No automatic run indexes such a
+source; `docindex index KEY`, or adding its partition again, restores it.
 """
 
 from contextlib import suppress

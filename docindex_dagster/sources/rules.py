@@ -1,8 +1,8 @@
 """All rules that decide an entry by its path alone, in order of evaluation.
 
 A reason is written `rule: detail`. The rules here are `always-skipped`, `secret`, `binary` (by extension),
-`not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself. An include glob or a
-negated line of a `.docindexignore` that names the entry overrides `always-skipped` and `binary`: `build/**`, `!*.svg`.
+`not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself. An include glob or a negated
+line of a `.docindexignore` that names the entry overrides `always-skipped` and `binary`: `build/**`, `!*.svg`.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Detection of secrets: files to skip, recognized by name, and secrets in text, which are masked.
 
-File names identify keys, tokens, passwords and shell histories, ignoring case. Templates (`.env.example`), public
-keys, and code or documents with such names (`credentials.py`) are not skipped, but their text is scanned.
+File names identify keys, tokens, passwords and shell histories, ignoring case. Templates (`.env.example`), public keys,
+and code or documents with such names (`credentials.py`) are not skipped, but their text is scanned.
 
 The rules of Kingfisher and of `secret_rules.yml` find secrets in text. The detector runs in linear time and opens no
 connections.

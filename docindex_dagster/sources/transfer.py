@@ -111,8 +111,7 @@ def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
     """Fetch the submodules of a checkout at their recorded commits; report those that cannot be fetched.
 
     Raises:
-        SourceError: git cannot list them.
-        NoAnswerError: git takes too long to list them.
+        SourceError: git cannot list them. NoAnswerError: git takes too long to list them.
     """
     paths = _submodules(checkout)
     if paths:

@@ -87,8 +87,8 @@ def _target(root: bytes, path: bytes) -> str:
 def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
     """Yield the files below the root in no particular order, and one entry for each folder that is not entered.
 
-    With `top`, a folder whose path ends in a slash, yield only entries below it. Names are bytes, so that every name
-    is preserved. Symlinks are reported but not followed, so cycles cannot occur.
+    With `top`, a folder whose path ends in a slash, yield only entries below it. Names are bytes, so that every name is
+    preserved. Symlinks are reported but not followed, so cycles cannot occur.
 
     Raises:
         SourceError: The root cannot be listed.

@@ -8,7 +8,7 @@ import pytest
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("search", "pump"), 1, "there is no project"),
+        (("search", "pump"), 1, "no project found"),
         (("index",), 1, "there are no sources yet"),
         (("index", "nowhere"), 1, "source 'nowhere' not found"),
         (("index", "no/where"), 1, "no/where not found"),

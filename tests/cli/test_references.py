@@ -190,7 +190,7 @@ def test_a_hidden_file_is_found_from_any_folder(shop, monkeypatch, here):
     monkeypatch.setenv("DOCINDEX_ROOT", str(Path.cwd()))
     monkeypatch.chdir(here)
     assert "Marmots are hidden here." in shop("show", hidden).out
-    assert "to be indexed" in shop("why", hidden).out
+    assert "will be indexed" in shop("why", hidden).out
     assert "Marmots are hidden here." in shop("search", "marmots", "--path", hidden).out
     assert "Marmots are hidden here." in shop("search", "marmots", f"./{hidden}").out
     assert shop("index", hidden).code == 0
@@ -215,7 +215,7 @@ def test_a_source_behind_a_link_is_known_by_its_real_path(run, tmp_path):
     assert run("index", "link/handbook").code == 0
 
     for path in ("link/handbook/pump.md", "real/handbook/pump.md", str(real / "pump.md"), f"{real}/pump.md:3"):
-        assert "to be indexed" in run("why", path).out
+        assert "will be indexed" in run("why", path).out
         assert "Prime the pump." in run("show", path).out
         assert "Prime the pump." in run("search", "pump", "--path", path.removesuffix(":3")).out
     searched = run("search", "pump", "real/handbook")

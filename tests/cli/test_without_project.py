@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 
 @pytest.fixture
 def search(run):
-    """Run `docindex search ARGUMENTS`; there is no project, and the cache is empty."""
+    """Run `docindex search ARGUMENTS`; no project found, and the cache is empty."""
     return lambda *arguments: run("search", *arguments)
 
 
@@ -154,7 +154,7 @@ def test_what_exists_behind_the_query_is_where_to_search(search, arguments, quer
 def test_words_that_happen_to_name_a_folder_stay_words_of_a_query_of_several(search):
     refused = search("how", "is", "the", "manual", "written")
 
-    assert "there is no project" in refused.err
+    assert "no project found" in refused.err
     assert folders.kept() == []
 
 

@@ -308,7 +308,7 @@ def test_without_a_project_it_answers_and_each_tool_says_what_to_do(tmp_path, ro
         ((is_error, text),) = Agent(outside).ask((name, arguments))
 
         assert is_error, name
-        assert "there is no project" in text
+        assert "no project found" in text
         assert "docindex init" in text
 
 
@@ -325,7 +325,7 @@ def test_a_project_that_begins_later_is_found(tmp_path):
 
     before, after = anyio.run(run)
 
-    assert "there is no project" in before
+    assert "no project found" in before
     assert "pump.md" in after
 
 

@@ -86,7 +86,7 @@ def test_a_project_elsewhere_declares_no_folder_that_a_link_in_a_checkout_leads_
         done = own.run(*words, str(place), cwd=project)
 
         assert done.returncode == 1
-        assert f"if you mean {own.private.parent}, name it so" in " ".join(done.stderr.split())
+        assert f"redirects it to {own.private.parent}; pass that path" in " ".join(done.stderr.split())
     assert not (project / "docindex.toml").exists()
 
 
@@ -104,7 +104,7 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
         done = own.run(*words, cwd=cwd)
         assert done.returncode == 1
         assert done.stdout == ""
-        assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
+        assert f"redirects it to {(own.root / link).resolve()}; pass that path" in " ".join(done.stderr.split())
 
 
 def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own, git):
@@ -331,7 +331,7 @@ def test_a_link_of_a_checkout_is_not_followed_by_its_url(own, git):
     done = own.run("source", "add", f"file://{own.root}/lib", cwd=project)
 
     assert done.returncode == 1
-    assert f"if you mean {own.user / 'private'}, name it so" in " ".join(done.stderr.split())
+    assert f"redirects it to {own.user / 'private'}; pass that path" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", [".docindex", "index"])
