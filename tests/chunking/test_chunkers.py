@@ -50,7 +50,7 @@ def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
 
 @pytest.mark.parametrize("glob", ["", " ", "!*.md", "# all", "docs/", "a\nb"])
 def test_what_is_no_glob_for_files_is_refused(glob, tmp_path):
-    with pytest.raises(SettingsError, match="must be a glob for files"):
+    with pytest.raises(SettingsError, match="must be a file glob"):
         check_settings(tmp_path, {"chunking": {"chunkers": {glob: "rst"}}})
 
 

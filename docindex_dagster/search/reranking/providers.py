@@ -41,7 +41,7 @@ def _remote(settings: RerankSettings) -> Reranker:
     from docindex_dagster.search.reranking.remote import RemoteReranker
 
     if settings.url is None:
-        raise RerankError("rerank.url must say where to post")
+        raise RerankError("rerank.url is required for provider = 'remote'")
     return RemoteReranker(
         settings.url, settings.model, settings.api_key, settings.candidates, settings.weight, settings.timeout_s
     )
