@@ -206,4 +206,4 @@ def test_a_chunker_whose_package_is_gone_stops_the_run_and_says_what_there_is(pr
     result = docindex(project, tmp_path, "index")
 
     assert result.returncode != 0
-    assert "there is no chunker 'gherkin'" in " ".join(result.stderr.split())
+    assert "chunker 'gherkin' not found" in " ".join(result.stderr.split())
