@@ -44,7 +44,9 @@ def result_of(work: Callable[[], Result]) -> Result:
         (result,) = received
     except (EOFError, ConnectionError) as error:
         process.join()
-        raise ChildProcessError(f"a child process ended with exit code {process.exitcode} and without a result") from error
+        raise ChildProcessError(
+            f"a child process ended with exit code {process.exitcode} and without a result"
+        ) from error
     finally:
         process.kill()
         process.join()

@@ -50,7 +50,7 @@ def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
 
 @pytest.mark.parametrize("glob", ["", " ", "!*.md", "# all", "docs/", "a\nb"])
 def test_what_is_no_glob_for_files_is_refused(glob, tmp_path):
-    with pytest.raises(SettingsError, match="must be a glob for files"):
+    with pytest.raises(SettingsError, match="must be a file glob"):
         check_settings(tmp_path, {"chunking": {"chunkers": {glob: "rst"}}})
 
 
@@ -206,4 +206,4 @@ def test_a_chunker_whose_package_is_gone_stops_the_run_and_says_what_there_is(pr
     result = docindex(project, tmp_path, "index")
 
     assert result.returncode != 0
-    assert "there is no chunker 'gherkin'" in " ".join(result.stderr.split())
+    assert "chunker 'gherkin' not found" in " ".join(result.stderr.split())

@@ -16,7 +16,7 @@ import pytest
         (("index", "ftp://example.com/x.git"), 1, "the URL has the unsupported scheme ftp; use https://"),
         (("index", "https://ada:s3cret@example.com/x"), 1, "use git's credential helper instead"),
         (("index", "ext::sh -c x"), 1, "is not a repository URL"),
-        (("source", "add", "https://example.com/x", "--kind", "library"), 1, "url needs kind = 'git'"),
+        (("source", "add", "https://example.com/x", "--kind", "library"), 1, "url requires kind = 'git'"),
         (("source", "add", "manual", "--kind", "git"), 1, "not the root of a git work tree"),
         (("source", "add", "manual", "--kind", "svn"), 2, "svn"),
         (("source", "add", "~nobody-of-this-name/x"), 1, "home folder"),

@@ -104,7 +104,7 @@ def test_doctor_looks_at_the_stores_and_at_the_object_store(run: Run, shared: Se
     open_bucket(URL).delete([next(iter(pointer.files.values())).name])
     found = run("doctor")
     assert found.code == 1
-    assert f"{KEY}: object store: 1 of its tables are missing or cut: index it in full" in found.out
+    assert f"{KEY}: object store: 1 of its tables are missing or truncated: index it in full" in found.out
     server.objects["/bucket/prefix/cells/0/CURRENT"] = b"damaged"
     assert "cells/0/CURRENT is damaged" in run("doctor").out
 
@@ -131,11 +131,11 @@ def test_a_machine_that_has_the_url_alone_searches(
 def test_without_an_answer_searches_go_on_and_warn(run: Run, shared: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared.storage.url == URL
     paths(run, "pump")
-    monkeypatch.setattr("docindex_dagster.objects.bucket._RETRIES", 0)
+    monkeypatch.setattr("docindex_dagster.objects.bucket._MAX_RETRIES", 0)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     found = run("search", "pump")
     assert found.code == 0
-    assert "answers are of the index that was here before" in found.err
+    assert "searches use the last downloaded index" in found.err
 
 
 def test_the_status_says_nothing_of_changes_since_for_the_tables_are_elsewhere(run: Run, shared: Settings) -> None:

@@ -90,6 +90,6 @@ def test_one_whose_package_is_gone_is_reported_with_those_that_are_there(project
 
     assert result.returncode != 0
     assert "embedding.provider" in reported(result)
-    assert "there is no 'trigrams'" in reported(result)
+    assert "'trigrams' not found" in reported(result)
     assert "'static'" in reported(result)
     assert "'minilm'" in reported(result)

@@ -426,7 +426,7 @@ def test_the_settings_name_the_extractor():
 
 
 def test_an_extractor_that_is_not_there_is_reported_with_those_that_are(tmp_path):
-    with pytest.raises(SettingsError, match=r"there is no 'spacey'.*'patterns', 'spacy', 'llm', 'none'"):
+    with pytest.raises(SettingsError, match=r"'spacey' not found.*'patterns', 'spacy', 'llm', 'none'"):
         check_settings(tmp_path, {"graph": {"concepts": "spacey"}})
 
 

@@ -121,8 +121,8 @@ def test_without_a_provider_there_is_none_to_ask():
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"provider": "ollama"}, r"llm\.model must name a model, as provider = 'ollama' offers many"),
-        ({"provider": "codex", "question_dollars": 0.1}, r"needs llm\.price_in and llm\.price_out"),
+        ({"provider": "ollama"}, r"llm\.model is required for provider = 'ollama'"),
+        ({"provider": "codex", "question_dollars": 0.1}, r"requires llm\.price_in and llm\.price_out"),
         ({"context_tokens": 5}, r"llm\.context_tokens"),
         ({"max_answer_tokens": 0}, r"llm\.max_answer_tokens"),
     ],

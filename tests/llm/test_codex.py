@@ -241,7 +241,7 @@ def test_whether_a_key_is_accepted_is_not_known_before_a_question(codex):
 
 
 def test_it_writes_no_summaries(tmp_path):
-    with pytest.raises(SettingsError, match=r"summaries: .* codex starts a program for each chunk"):
+    with pytest.raises(SettingsError, match=r"summaries: .* starts a process per chunk"):
         check_settings(tmp_path, {"llm": {"provider": "codex"}, "summaries": {"enabled": True}})
     with pytest.raises(LLMError, match="only single questions"):
         load_llm(LLMSettings(provider="codex")).complete("", "", 5)

@@ -299,11 +299,11 @@ def test_a_key_in_the_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"llm": {"provider": "oracle"}}, "there is no 'oracle'; must be one of 'none', 'openai', 'anthropic'"),
-        ({"llm": {"provider": "openai"}}, "llm.model must name a model"),
+        ({"llm": {"provider": "oracle"}}, "'oracle' not found; must be one of 'none', 'openai', 'anthropic'"),
+        ({"llm": {"provider": "openai"}}, "llm.model is required"),
         ({"llm": {"provider": "openai", "model": ""}}, "llm.model"),
-        ({"llm": {"provider": "openai", "model": "m", "base_url": "localhost:11434"}}, "must be an http or https URL"),
-        ({"summaries": {"enabled": True}}, "summaries: enabled = true needs llm.provider"),
+        ({"llm": {"provider": "openai", "model": "m", "base_url": "localhost:11434"}}, "must be an HTTP or HTTPS URL"),
+        ({"summaries": {"enabled": True}}, "summaries: enabled = true requires llm.provider"),
         ({"summaries": {"source_types": ["commit"]}}, "'doc', 'code', 'test' or 'config'"),
     ],
 )

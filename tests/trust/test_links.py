@@ -209,7 +209,7 @@ def test_no_message_is_written_where_a_pull_has_made_a_folder_around_the_home_a_
     (own.root / "data").rename(own.root / "before")
     (own.root / "data").symlink_to(elsewhere)
 
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         memory.ingest("The valve is open.", session="s")
     assert not any(elsewhere.iterdir())
 
@@ -246,7 +246,7 @@ def test_no_command_writes_where_a_folder_around_the_home_is_a_link(own):
     for words in (("source", "use", "own"), ("graph", "import", "--remove", "own"), ("index",)):
         done = own.run(*words, DOCINDEX_HOME=str(own.root / "data/index"))
         assert done.returncode == 1
-        assert "is a link to" in " ".join(done.stderr.split())
+        assert "is a symbolic link to" in " ".join(done.stderr.split())
     assert not any(elsewhere.iterdir())
 
 
@@ -348,10 +348,10 @@ def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypat
     (own.root / name).symlink_to(elsewhere)
     (own.root / "guide.md").write_text("# Valves\n")
 
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         runs.index(settings, "library/own")
     monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as the variables of a job have it
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         load_settings(own.root)
     with pytest.raises(LinkError, match="is a symbolic link"):
         Layout(settings.home)
