@@ -405,7 +405,7 @@ def test_a_failure_says_what_to_do_and_the_question_can_be_asked_again(asked: As
     tab.goto("/ask")
     ask(tab)
     trouble = tab.locator(".trouble:visible")
-    expect(trouble).to_contain_text("A model that was asked did not answer")
+    expect(trouble).to_contain_text("A model did not respond")
     expect(trouble).to_contain_text("DOCINDEX_LLM__API_KEY")
     assert KEY not in tab.locator("html").inner_html()
     tab.get_by_role("button", name="Ask again").click()

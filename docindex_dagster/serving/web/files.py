@@ -20,7 +20,7 @@ from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.render.html import highlighting, links, pictures, prose
 from docindex_dagster.render.html.templating import page, page_or_part
 from docindex_dagster.search.file_text import Definition, FileText, read_file
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served_project import Project, Served
@@ -31,7 +31,7 @@ from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.published_tables import read_commits
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter(dependencies=[Depends(until_it_leaves)])
+router = APIRouter(dependencies=[Depends(cancel_on_disconnect)])
 _MOST_LINES = 4000  # of a page; a longer file is shown in parts
 _BEFORE = 500  # lines of a part that are before the marked ones
 _PROSE = frozenset({"markdown"})

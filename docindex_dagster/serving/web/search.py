@@ -18,7 +18,7 @@ from docindex_dagster.render.html import highlighting, pictures
 from docindex_dagster.render.html.templating import page
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import search
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Answer
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.search import SearchRequest
@@ -30,7 +30,7 @@ from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter(dependencies=[Depends(until_it_leaves)])
+router = APIRouter(dependencies=[Depends(cancel_on_disconnect)])
 _RESULTS = 15
 MODES: Mapping[ModeName, str] = {
     "hybrid": "Words and meaning",
