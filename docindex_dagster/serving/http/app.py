@@ -174,7 +174,7 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
     memory_tools = MemoryTools(served.memory) if served.memory is not None else None
     agents = Agents(tools, memory_tools, CollectingTools.of(served.live))
     questions = Questions(served.live, has_page=has_page)
-    app = build_api(_lifespan(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
+    app = build_api(_lifespan(served, tools, agents, questions), traces.for_fastapi if traces else tracing.OFF)
     app.state.served = served
     app.state.questions = questions
     app.router.routes.append(Route(_AGENTS_PATH, agents, methods=["POST"]))
