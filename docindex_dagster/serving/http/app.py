@@ -220,7 +220,7 @@ def _lifespan(
     """Return the lifespan that opens the application's resources at startup and closes them at shutdown."""
 
     @asynccontextmanager
-    async def lifespan_of_app(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         # The first search has to load a model. Start now.
         Thread(target=tools.prepare, daemon=True).start()
         # Spare threads keep health checks responsive while slow requests take all slots.
@@ -232,7 +232,7 @@ def _lifespan(
                 yield
                 tasks.cancel_scope.cancel()
 
-    return lifespan_of_app
+    return lifespan
 
 
 def run(app: FastAPI, host: str, port: int) -> None:

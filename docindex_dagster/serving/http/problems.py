@@ -132,7 +132,7 @@ KINDS: dict[str, Kind] = {
         ),
         Kind("message", 422, "The message is not valid", "See `detail` for the cause."),
         Kind("message-size", 413, "The message is too long", "Split it; the limit is `memory.message_bytes`."),
-        Kind("rate", 429, "Too many messages at a time", "Try again after `Retry-After` seconds."),
+        Kind("rate", 429, "Message rate limit reached", "Try again after `Retry-After` seconds."),
         Kind("quota", 507, "The domain has reached its quota", "Forget sessions, or raise `memory.quota_bytes`."),
         Kind("memory", 503, "The log of a domain cannot be read or written", "Nothing was written; `detail` says why."),
         Kind("full-disk", 507, "The disk is full", "Nothing was written; free some space and try again."),
