@@ -22,8 +22,8 @@ from docindex_dagster.search import cancellation
 from docindex_dagster.search.context import Context
 
 _MIN_RESULT_TOKENS = 200  # for a tool's result; with less left, no tool is called
-_LOW_CALLS = 3  # from this number on, the model is told how many calls are left
-_MAX_PROBLEM_CHARS = 1000  # characters
+_LOW_CALLS = 3  # the model is told how many calls are left once it is down to this number
+_MAX_PROBLEM_CHARS = 1000
 _MAX_OUTCOME_CHARS = 200
 _MAX_NAME_CHARS = 64
 _INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]")  # characters that providers reject in tool names
@@ -159,7 +159,7 @@ class _Tools:
         return replace(step, outcome=in_line(result.outcome), passages=read.new), _result(call, text)
 
     async def _run(self, call: ToolCall) -> ToolResult:
-        """Run a call within the remaining time. A call that times out is cancelled, and its result is dropped."""
+        """Run a call within the remaining time. A call that times out is canceled, and its result is dropped."""
         arguments, is_cancelled = _arguments(call), Event()
         try:
             async with asyncio.timeout(self.ends_at - time.monotonic()):

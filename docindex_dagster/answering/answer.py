@@ -28,7 +28,7 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, read_beneath
 from docindex_dagster.sources.text import decode
 
-_MAX_PASSAGES = 800  # marks have at most three digits, and one more answer may need up to 200 numbers
+_MAX_PASSAGES = 800  # marks have at most three digits, and one more answer must still fit
 _MIN_PASSAGE_TOKENS = 500  # for passages, even if the model's window is smaller
 # An answer is cut after this many characters, even if the model's server ignores `max_answer_tokens`.
 _MIN_CHAR_LIMIT, _CHARS_PER_TOKEN = 100_000, 16

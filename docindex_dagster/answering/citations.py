@@ -191,7 +191,7 @@ class Citation:
 
 
 def as_retrieved(passage: Passage, _first: int, _last: int) -> bool | None:
-    """Return the state of the whole file at retrieval time."""
+    """Return whether the file had changed when the passage was retrieved."""
     return passage.stale
 
 

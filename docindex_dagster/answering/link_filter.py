@@ -67,7 +67,7 @@ class LinkFilter:
         """Mark the end of the answer and return the rest of the text."""
         return self._show(is_end=True)
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
+    def shown_range(self, start: int, end: int) -> tuple[int, int]:
         """Map the range [start, end) of the answer to the shown text."""
         return start + bisect_right(self._added, start), end + bisect_right(self._added, end - 1)
 

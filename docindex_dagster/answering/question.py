@@ -17,7 +17,7 @@ from docindex_dagster.stores.reader import Reader
 
 _MAX_COMMITS = 5
 _MAX_COMMITS_READ = 100  # commits to look at; merges among them are skipped, since they list no files
-_MAX_CHANGE_CHARS = 1500  # characters of the latest change
+_MAX_CHANGE_CHARS = 1500  # for the latest change
 _ELLIPSIS = "…"
 _SHORT_HASH = 10
 _CHANGE = r"(?:change|commit|edit|update|modification|revision|fix|work)(?:s|es)?"

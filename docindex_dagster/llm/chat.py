@@ -82,7 +82,7 @@ Item: TypeAlias = Delta | ToolCall | Usage
 Stream: TypeAlias = AsyncGenerator[Item, None]
 """An answer: text deltas as they arrive, each tool call once it is complete, and the usage at the end.
 
-Closing the stream (`aclose`, `contextlib.aclosing`) or cancelling its reader ends the request immediately.
+Closing the stream (`aclose`, `contextlib.aclosing`) or canceling its reader ends the request immediately.
 """
 
 

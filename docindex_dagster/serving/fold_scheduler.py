@@ -31,7 +31,7 @@ from docindex_dagster.serving.telemetry.tracing import of_environment
 
 _PAUSE_S = 5.0
 _RECHECK_S = 60.0  # check unchanged domains again after this time, since old messages may have become due
-_BETWEEN_FOLDS_S = 60.0  # of one domain, and after a first failure; doubled after each further failure
+_BETWEEN_FOLDS_S = 60.0  # between folds of one domain; doubled after each failure but the first
 _MAX_DELAY_S = 3600.0
 # A Dagster daemon folds at the thresholds in the settings. The server waits longer, to give the daemon time.
 _MESSAGES_FACTOR = 10
@@ -239,7 +239,7 @@ class _FoldLoop:
 
 
 def _with_grace(settings: Settings) -> Settings:
-    """Return settings with higher thresholds, which only domains exceed that no daemon has folded."""
+    """Return settings with raised thresholds, so that a domain is due only if no daemon has folded it."""
     memory = settings.memory
     later = {
         "fold_messages": memory.fold_messages * _MESSAGES_FACTOR,

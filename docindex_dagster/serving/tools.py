@@ -42,7 +42,7 @@ Cursor = Annotated[
 # Not for agents: branches must be requested by name, and the settings choose the reranker.
 _HIDDEN = ("all_sources", "rerank")
 _HIDDEN_OF_CONTEXT = (*_HIDDEN, "tokens", "mode", "granularity")  # `max_tokens` replaces `tokens`
-_MAX_QUESTION_CHARS = 200  # characters of a question
+_MAX_QUESTION_CHARS = 200
 
 
 def _tool(name: str, operation: Listing[Any]) -> Callable[..., str]:

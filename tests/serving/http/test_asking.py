@@ -509,7 +509,7 @@ def test_as_many_questions_are_answered_as_may_be_and_others_may_come_again(proc
 
 
 def test_a_stream_says_now_and_then_that_it_lives(project, chats, monkeypatch):
-    monkeypatch.setattr(client_disconnect, "_BEAT_S", 0.05)
+    monkeypatch.setattr(client_disconnect, "_KEEPALIVE_S", 0.05)
     script(chats, *WORDS, drip_s=0.1)
     with serving(project) as client:
         text = client.post(ASK, json=BODY, headers=STREAM).text

@@ -22,7 +22,7 @@ from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.text_scan import Pattern, counted
 from docindex_dagster.serving.http.app import build_app
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.security import Access
 from docindex_dagster.serving.http.served_project import Served
 from docindex_dagster.serving.jobs.queue import Jobs
@@ -69,7 +69,7 @@ def test_a_search_for_a_pattern_ends_with_its_client():
     ended: list[str] = []
     app = FastAPI()
 
-    @app.get("/", dependencies=[Depends(until_it_leaves)])
+    @app.get("/", dependencies=[Depends(cancel_on_disconnect)])
     def search() -> None:
         try:
             while True:
@@ -88,7 +88,7 @@ def test_a_search_for_a_pattern_ends_with_its_client():
 def test_a_search_whose_client_stays_is_not_given_up():
     app = FastAPI()
 
-    @app.post("/", dependencies=[Depends(until_it_leaves)])
+    @app.post("/", dependencies=[Depends(cancel_on_disconnect)])
     def search(query: dict[str, Any]) -> str:
         time.sleep(0.3)
         Patience.of(SLOW_S).check()
