@@ -183,7 +183,7 @@ def _resolve_sources(settings: Settings, arguments: Sequence[str]) -> tuple[str,
     chosen = named or tuple(declared)
     remote_keys = [key for key in chosen if declared[key].remote is not None]
     if remote_keys:
-        what = f"cannot watch {', '.join(remote_keys)}, which follow a remote; `docindex ui` checks remotes"
+        what = f"{', '.join(remote_keys)}: sources that follow a remote cannot be watched; `docindex ui` checks them"
         if len(remote_keys) == len(chosen):
             raise SourceError(what)
         console.err.print(what)
