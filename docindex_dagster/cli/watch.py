@@ -71,7 +71,7 @@ def watch(
                 settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone
             )
     except KeyboardInterrupt:
-        console.err.print("stopped; what is searchable stays searchable")
+        console.err.print("stopped; the index stays searchable")
 
 
 @contextmanager

@@ -109,7 +109,11 @@ def test_a_name_with_the_signs_of_a_shell_is_an_argument(indexed, monkeypatch):
 
 @pytest.mark.parametrize(
     ("editor", "number", "message"),
-    [("", "1", "set VISUAL or EDITOR"), ("no-such-editor", "1", "cannot start the editor"), ("vim", "9", "result 9 not found")],
+    [
+        ("", "1", "set VISUAL or EDITOR"),
+        ("no-such-editor", "1", "cannot start the editor"),
+        ("vim", "9", "result 9 not found"),
+    ],
 )
 def test_what_cannot_be_opened_is_reported(indexed, monkeypatch, editor, number, message):
     monkeypatch.delenv("VISUAL", raising=False)
@@ -147,9 +151,7 @@ def test_matches_are_counted_named_and_shown_with_lines_around(run_indexed, opti
 
 
 def test_what_is_left_out_is_reported_and_all_can_be_had(run_indexed):
-    assert run_indexed("search", "-m", "literal", "e", "-k", "2").err.endswith(
-        " in 2 files; --top-k 0 shows all\n"
-    )
+    assert run_indexed("search", "-m", "literal", "e", "-k", "2").err.endswith(" in 2 files; --top-k 0 shows all\n")
     everything = run_indexed("search", "-m", "literal", "e", "-k", "0")
     assert everything.err == f"{len(everything.out.splitlines())} matches in 2 files\n"
 

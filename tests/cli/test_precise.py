@@ -81,7 +81,10 @@ def test_there_may_be_nothing_to_remove(shop):
         (("graph", "import", "manual/shop/cart.py"), "is damaged, or no file of SCIP"),
         (("graph", "import", "index.scip", "library/nothing"), "library/nothing"),
         (("graph", "export", "--format", "scip", "--around", "fill", "out.scip"), "SCIP exports the full graph"),
-        (("graph", "export", "--format", "scip", "out.scip", "--output", "other.scip"), "pass FILE or --output, not both"),
+        (
+            ("graph", "export", "--format", "scip", "out.scip", "--output", "other.scip"),
+            "pass FILE or --output, not both",
+        ),
     ],
 )
 def test_a_mistake_is_a_line_that_says_what_is_wrong(shop, arguments, message):

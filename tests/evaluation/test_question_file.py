@@ -124,7 +124,11 @@ def test_a_path_from_the_root_is_understood(read, root):
         ("question,path\nwhat is this\n", 2, "expected 2 values, got 1"),
         ("question,path\nwhat is this,keys.py:9-3\n", 2, "invalid lines 9-3"),
         ("question,path\nwhat is this,keys.py:0\n", 2, "invalid lines 0-0"),
-        ("question,path\nwhat is this,session.py\n", 2, "session.py is ambiguous: it matches src/web/session.py of git/app and"),
+        (
+            "question,path\nwhat is this,session.py\n",
+            2,
+            "session.py is ambiguous: it matches src/web/session.py of git/app",
+        ),
         ("question,path\nwhat is this,README.md\n", 2, "name the source"),
         ("question,path,source\nwhat is this,README.md,nowhere\n", 2, "source 'nowhere' not found"),
         ("q,path\nwhat is this,keys.py\n", 1, "the first line must name the columns"),

@@ -492,7 +492,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
         reported = errors.read().splitlines()
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
-    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays searchable"]
+    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; the index stays searchable"]
     runs = [(entry.run.run_id, entry.state) for _, entry in journal.runs(Layout(project.root / ".docindex"))]
     assert runs == [(first["run_id"], State.SUCCEEDED), (second["run_id"], State.SUCCEEDED)]
 
