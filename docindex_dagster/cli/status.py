@@ -42,9 +42,11 @@ def status(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the state of each source: what is indexed, what has changed since, and why runs failed.
+    """Show the state of each source.
 
-    Remotes are not contacted. In the JSON, `is_current` is null for a source that was not checked for changes.
+    List what is indexed, what has changed since, and why runs failed. Remotes
+    are not contacted. In the JSON, `is_current` is null for a source that was
+    not checked for changes.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.operations import status as operation

@@ -52,8 +52,9 @@ def watch(
 ) -> None:
     """Index edits as you save them, until Ctrl-C.
 
-    Saved edits are searchable about a second later. Earlier changes are indexed first. Edits in quick succession share
-    a run, which the Dagster UI shows once it is recorded. Changes to docindex.toml apply immediately.
+    Saved edits are searchable about a second later. Earlier changes are indexed
+    first. Edits in quick succession share a run, which the Dagster UI shows
+    once it is recorded. Changes to docindex.toml apply immediately.
     """
     # A background job ignores SIGINT by default, and SIGTERM must end a run like SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
