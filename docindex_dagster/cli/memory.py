@@ -33,7 +33,7 @@ _DomainOption = typer.Option(
     "--domain",
     "-d",
     metavar="KEY",
-    help="memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
+    help="A domain: memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
     autocompletion=completion.domains,
 )
 Domain = Annotated[str | None, _DomainOption]

@@ -27,9 +27,7 @@ _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC
 def status(
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Check every source for changed files, however long it takes. Default limit: 1 s."
-        ),
+        typer.Option("--check", help="Check every source for changed files, without the usual limit of 1 s."),
     ] = False,
     skipped: Annotated[
         str | None,
