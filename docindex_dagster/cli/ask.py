@@ -36,10 +36,11 @@ def ask(
     json: Json = False,
     **options: Any,
 ) -> None:
-    """Answer a question from the index with a language model, and check the cited lines.
+    """Answer a question with a language model and checked citations.
 
-    [3] cites a passage. Below the answer, ✓ means that the cited lines contain what the sentence names, ? that they
-    contain hardly any of it, · that the sentence names nothing checkable, ✗ that the passage does not exist. Without
+    [3] cites a passage. Below the answer, ✓ means that the cited lines contain
+    what the sentence names, ? that they contain hardly any of it, · that the
+    sentence names nothing checkable, ✗ that the passage does not exist. Without
     a model, the best passages are shown.
     """
     from docindex_dagster.cli import search_targets

@@ -70,9 +70,10 @@ def evaluate(
     ] = 10,
     json: Json = False,
 ) -> None:
-    """Measure search quality on your repositories: Hit@1, Hit@5, Hit@10, MRR and NDCG@10.
+    """Measure search quality on your own repositories.
 
-    Show each metric with its 95% interval, by source and by language, and the questions with the worst results.
+    Show Hit@1, Hit@5, Hit@10, MRR and NDCG@10 with 95% intervals, by source and
+    by language, and the questions with the worst results.
     """
     from docindex_dagster.evaluation.configuration import Configuration, read_configuration
     from docindex_dagster.evaluation.run import Wanted, find_questions

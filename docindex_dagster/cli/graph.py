@@ -100,7 +100,10 @@ def path(
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "edges"])
 def impact(symbol: Symbol, json: Json = False, **options: Any) -> None:
-    """List what may break if a symbol changes: its direct and indirect callers, users, importers and subclasses."""
+    """List what may break if a symbol changes.
+
+    These are its direct and indirect callers, users, importers and subclasses.
+    """
     _answer("impact", json=json, symbol=" ".join(symbol), **options)
 
 
@@ -144,7 +147,7 @@ def export_graph(
     depth: Depth = 2,
     source: Sources = None,
 ) -> None:
-    """Export the graph as GraphML, JSON, Mermaid (for diagrams) or SCIP (for code intelligence tools)."""
+    """Export the graph as GraphML, JSON, Mermaid or SCIP."""
     if file is not None and output is not None:
         raise typer.BadParameter("pass FILE or --output, not both")
     output = output or file

@@ -37,7 +37,8 @@ def help_(
 ) -> None:
     """Show the help of a command, or a page of the documentation.
 
-    Without an argument, list the commands and pages. The pages match the installed version.
+    Without an argument, list the commands and pages. The pages match the
+    installed version.
     """
     if not topic:
         _list(context)

@@ -125,7 +125,7 @@ def _check_options(arguments: Sequence[str], *, full: bool, verify: bool) -> Non
         files = [argument for argument in arguments if _names_file(argument)]
         if files:
             option = "--full" if full else "--verify"
-            raise typer.BadParameter(f"{option} only applies to entire sources, but {files[0]} is a file")
+            raise typer.BadParameter(f"{option} is for entire sources; {files[0]} is a file")
 
 
 def _names_file(argument: str) -> bool:

@@ -40,8 +40,8 @@ def init(
 ) -> None:
     """Create a docindex.toml and preview what would be indexed.
 
-    Show what would be left out and how long the first run may take. Nothing is indexed yet, and an existing
-    docindex.toml is not changed.
+    Show what would be left out and how long the first run may take. Nothing is
+    indexed yet, and an existing docindex.toml is not changed.
     """
     from docindex_dagster.sources import initial_config
 

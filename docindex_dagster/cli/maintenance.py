@@ -40,8 +40,9 @@ def doctor(
 ) -> None:
     """Check the index for damage.
 
-    Verify that the three stores agree with each other and with the tables, and check dagster.yaml. Limitations that
-    are not damage, such as files that could not be parsed, are shown as notes.
+    Verify that the three stores agree with each other and with the tables, and
+    check dagster.yaml. Limitations that are not damage, such as files that
+    could not be parsed, are shown as notes.
     """
     wrong = _instance_problems(load_settings())
     for text in () if json else wrong:
@@ -217,7 +218,10 @@ def _published(layout: Layout) -> set[str]:
 
 
 def rollback() -> None:
-    """Restore the previous generation of the index. The next run publishes the current files again."""
+    """Restore the previous generation of the index.
+
+    The next run publishes the current files again.
+    """
     from docindex_dagster.status import catalog, source_status
     from docindex_dagster.stores.doctor import roll_back
 
@@ -233,7 +237,11 @@ def rollback() -> None:
 
 
 def version(json: Json = False) -> None:
-    """Print the version; with --json, also the versions of Python, dependencies and storage formats."""
+    """Print the version.
+
+    With --json, also print the versions of Python, dependencies and storage
+    formats.
+    """
     if not json:
         console.out.print(__version__)
         return
@@ -254,14 +262,14 @@ def support(
         bool, typer.Option("--quick", help="Skip the check that docindex doctor does, which reads all stores.")
     ] = False,
 ) -> None:
-    """Create a diagnostic report for a bug: versions, settings, sizes, states and failures. Nothing is sent.
+    """Create a diagnostic report for a bug.
 
-    The report contains no file contents, names, paths or values of environment variables; --paths adds names and
-    paths. Messages keep only words from docindex's own documentation, and none after "password", "user" and the like.
-    Read the report before you share it.
+    The report lists versions, settings, sizes, states and failures. It contains
+    no file contents, names, paths or values of environment variables; --paths
+    adds names and paths. Messages keep only words from docindex's own
+    documentation, and none after "password", "user" and the like.
 
-    Raises:
-        BadParameter: The output path is a folder.
+    Nothing is sent. Read the report before you share it.
     """
     from docindex_dagster.cli import dagster_runs, selected_project
     from docindex_dagster.status.support_report import Wanted, report

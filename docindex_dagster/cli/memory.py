@@ -33,7 +33,7 @@ _DomainOption = typer.Option(
     "--domain",
     "-d",
     metavar="KEY",
-    help="memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
+    help="A domain: memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
     autocompletion=completion.domains,
 )
 Domain = Annotated[str | None, _DomainOption]
@@ -78,7 +78,11 @@ def ingest(
     domain: Domain = None,
     json: Json = False,
 ) -> None:
-    """Store a message. It is on disk and searchable when the command ends; a repeated message is stored once."""
+    """Store a message.
+
+    It is on disk and searchable when the command ends. A repeated message is
+    stored once.
+    """
     message = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     memory = _opened(domain, is_new=True)
     found = memory.ingest(
@@ -118,7 +122,10 @@ def forget(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before forgetting an entire domain.")] = False,
     json: Json = False,
 ) -> None:
-    """Hide a message, a session or a domain from every search immediately; --erase also deletes it from all files."""
+    """Hide a message, a session or a domain from all searches.
+
+    This takes effect immediately. --erase also deletes it from all files.
+    """
     if sum((message is not None, session is not None, everything)) != 1:
         raise typer.BadParameter("pass exactly one of --message ID, --session NAME and --everything")
     memory = _opened(domain)
@@ -141,7 +148,7 @@ def status(
     domain: Annotated[list[str] | None, _DomainOption] = None,
     json: Json = False,
 ) -> None:
-    """Show the size of domains, what waits to be folded or erased, and damage. Default: all domains."""
+    """Show the size of domains, pending folds and erasures, and damage."""
     keys = domain or _known(load_project())
     found = _opened(*keys).status() if keys else []
     _show(found, show_status, json=json)
@@ -160,7 +167,7 @@ def export(
         Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.")
     ] = None,
 ) -> None:
-    """Print all messages of a domain as JSON lines, oldest first, with the number of repetitions."""
+    """Print all messages of a domain as JSON lines, oldest first."""
     lines = _opened(domain).export()
     if output is None:
         sys.stdout.buffer.writelines(lines)

@@ -73,7 +73,10 @@ def project_forget(
         ),
     ],
 ) -> None:
-    """Remove a project from the list, or delete the cached index of a folder. No other files are touched."""
+    """Remove a project from the list, or delete the cached index of a folder.
+
+    No other files are touched.
+    """
     from docindex_dagster.runner import folders
 
     path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 it keeps a `~` that it cannot expand

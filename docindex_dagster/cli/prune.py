@@ -30,7 +30,7 @@ def prune(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Free disk space by deleting outdated rows and the data of removed sources."""
+    """Delete outdated rows and the data of removed sources."""
     settings = load_project()
     freed = 0
     with publication(settings, "prune") as layout:

@@ -96,8 +96,9 @@ def search(
 ) -> None:
     """Search the index, or any files and folders.
 
-    Folders outside the project are indexed first, into the user's cache. The modes literal and regex list every match
-    as PATH:LINE:COLUMN and exit with 1 if there is none.
+    Folders outside the project are indexed first, into the user's cache. The
+    modes literal and regex list every match as PATH:LINE:COLUMN and exit with 1
+    if there is none.
     """
     from docindex_dagster.cli import search_targets
     from docindex_dagster.operations import search as operation
@@ -209,7 +210,11 @@ def _check_number(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None
 
 @request_options(ShowRequest, without=["reference"])
 def show(reference: References, json: Json = False, **options: Any) -> None:
-    """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
+    """Show an indexed chunk, file or commit.
+
+    A path shows all chunks of the file, a path with a line the chunk at that
+    line.
+    """
     from docindex_dagster.operations import show as operation
 
     view = view_of(load_project())
@@ -227,7 +232,7 @@ def why(
     ],
     json: Json = False,
 ) -> None:
-    """Explain whether a file is indexed, and if not, which rule skips it."""
+    """Show whether a file is indexed, and if not, which rule skips it."""
     from docindex_dagster.operations import why as operation
 
     found = operation.why(load_settings(), operation.WhyRequest.parse(path=" ".join(path)))

@@ -53,8 +53,9 @@ def ui(
 ) -> None:
     """Start the Dagster UI with the project's sensors and schedule.
 
-    A project can have only one, since a second daemon would stop the first. The terminal shows the address, warnings
-    and errors; with --debug, all of Dagster's output.
+    A project can have only one, since a second daemon would stop the first. The
+    terminal shows the address, warnings and errors; with --debug, all of
+    Dagster's output.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.definitions import build_definitions
@@ -106,10 +107,11 @@ def mcp(
     domain: Domain = None,
     may_read: MayRead = None,
 ) -> None:
-    """Serve the index to coding agents over MCP, on standard input and output.
+    """Serve the index to coding agents over MCP (stdio).
 
-    The agent starts this command itself; docindex agents add configures it. With --watch, saved edits are searchable
-    about a second later, without another process. With --domain, agents can also remember, recall and forget.
+    The agent starts this command itself; docindex agents add configures it.
+    With --watch, saved edits are searchable about a second later, without
+    another process. With --domain, agents can also remember, recall and forget.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.memory import memory_of
@@ -153,8 +155,9 @@ def serve(
 ) -> None:
     """Serve the index over HTTP: web pages, a REST API, and MCP at /mcp.
 
-    The server listens on loopback and requires a token: DOCINDEX_SERVE__TOKEN, or one that it generates and keeps in
-    serve.token in DOCINDEX_HOME. On other addresses, DOCINDEX_SERVE__TOKEN must be set. With --domain, clients can
+    The server listens on loopback and requires a token: DOCINDEX_SERVE__TOKEN,
+    or one that it generates and keeps in serve.token in DOCINDEX_HOME. On other
+    addresses, DOCINDEX_SERVE__TOKEN must be set. With --domain, clients can
     also write to this memory domain, recall and forget.
     """
     from docindex_dagster.cli import dagster_runs

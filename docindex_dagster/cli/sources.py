@@ -59,7 +59,10 @@ def source_remove(
         typer.Option("--erase", help="Also erase every trace of deleted texts, like docindex prune --erase."),
     ] = False,
 ) -> None:
-    """Remove a source from the index, Dagster and docindex.toml. Its files are not touched."""
+    """Remove a source from the index, Dagster and docindex.toml.
+
+    Its files are not touched.
+    """
     from docindex_dagster.stores.generation import read_generation
 
     settings = load_settings()

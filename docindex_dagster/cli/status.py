@@ -27,9 +27,7 @@ _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC
 def status(
     check: Annotated[
         bool,
-        typer.Option(
-            "--check", help="Check every source for changed files, however long it takes. Default limit: 1 s."
-        ),
+        typer.Option("--check", help="Check every source for changed files, without the usual limit of 1 s."),
     ] = False,
     skipped: Annotated[
         str | None,
@@ -42,9 +40,11 @@ def status(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show the state of each source: what is indexed, what has changed since, and why runs failed.
+    """Show the state of each source.
 
-    Remotes are not contacted. In the JSON, `is_current` is null for a source that was not checked for changes.
+    List what is indexed, what has changed since, and why runs failed. Remotes
+    are not contacted. In the JSON, `is_current` is null for a source that was
+    not checked for changes.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.operations import status as operation

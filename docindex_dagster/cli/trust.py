@@ -45,10 +45,12 @@ def trust(
     revoke: Annotated[bool, typer.Option("--revoke", help="Revoke trust.")] = False,
     json: Json = False,
 ) -> None:
-    """Let a project's settings reach outside its folder, send texts and run programs.
+    """Trust a project's settings.
 
-    Show what the project requests, and ask. The decision is stored outside the project and holds until a request
-    changes. An untrusted project is indexed with the local model, and only from its own folder.
+    Trusted settings may reach outside the project's folder, send texts and run
+    programs. Show what the project requests, and ask. The decision is stored
+    outside the project and holds until a request changes. An untrusted project
+    is indexed with the local model, and only from its own folder.
     """
     root = _root(folder)
     if revoke:

@@ -52,8 +52,9 @@ def watch(
 ) -> None:
     """Index edits as you save them, until Ctrl-C.
 
-    Saved edits are searchable about a second later. Earlier changes are indexed first. Edits in quick succession share
-    a run, which the Dagster UI shows once it is recorded. Changes to docindex.toml apply immediately.
+    Saved edits are searchable about a second later. Earlier changes are indexed
+    first. Edits in quick succession share a run, which the Dagster UI shows
+    once it is recorded. Changes to docindex.toml apply immediately.
     """
     # A background job ignores SIGINT by default, and SIGTERM must end a run like SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -71,7 +72,7 @@ def watch(
                 settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone
             )
     except KeyboardInterrupt:
-        console.err.print("stopped; what is searchable stays searchable")
+        console.err.print("stopped; the index stays searchable")
 
 
 @contextmanager
@@ -183,7 +184,7 @@ def _resolve_sources(settings: Settings, arguments: Sequence[str]) -> tuple[str,
     chosen = named or tuple(declared)
     remote_keys = [key for key in chosen if declared[key].remote is not None]
     if remote_keys:
-        what = f"cannot watch {', '.join(remote_keys)}, which follow a remote; `docindex ui` checks remotes"
+        what = f"{', '.join(remote_keys)}: sources that follow a remote cannot be watched; `docindex ui` checks them"
         if len(remote_keys) == len(chosen):
             raise SourceError(what)
         console.err.print(what)

@@ -71,7 +71,7 @@ def read_configuration(base: Configuration, file: Path) -> Configuration:
             raise SettingsError(f"{file} is too large: the limit is {_MAX_CHARACTERS:,} characters")
         values = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot read {file}: {error}") from error
+        raise SettingsError(f"{file}: invalid TOML: {error}") from error
     _check_names(file, "", values, _KEYS)
     _check_trust(file, values)
     settings = base.settings

@@ -32,7 +32,7 @@ def similar(view: View, request: SimilarRequest, top_k: int) -> list[Hit]:
 
 SIMILAR: Listing[Hit] = Listing(
     title="Find similar passages",
-    summary="Find passages similar to an indexed one: duplicates, alternative implementations, documentation.",
+    summary="Find duplicates and other passages similar to an indexed one.",
     guidance="Returns the same format as `search`; the score is the cosine similarity of the vectors. Filters apply to "
     "the results. Use it with a PATH:LINE from `search`; use `search` for what you can describe in words.",
     request=SimilarRequest,

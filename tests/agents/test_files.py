@@ -59,7 +59,7 @@ def test_a_link_out_of_the_project_is_refused(folder, tmp_path, is_folder):
         place.mkdir()
         (place / "mcp.json").symlink_to(secret)
 
-    with pytest.raises(AgentError, match="leads out of the project"):
+    with pytest.raises(AgentError, match="leaves the project"):
         Plan(folder).read(place / "mcp.json")
 
 

@@ -243,9 +243,9 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
         (("search", '{"query": "(", "mode": "regex"}'), "invalid RE2 pattern"),
         (("show", '{"reference": "nowhere.py"}'), "no indexed chunk is named 'nowhere.py'"),
         (("show", '{"reference": "\\ud800"}'), "no indexed chunk is named"),
-        (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: no answer gave this one"),
+        (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: it is not from an answer"),
         (("graph", '{"question": "callers", "symbol": "nothing"}'), "'nothing' not found in the graph"),
-        (("log", '{"since": "yesterday"}'), "should be a date or a moment"),
+        (("log", '{"since": "yesterday"}'), "should be a date or time"),
     ],
 )
 @EITHER

@@ -199,7 +199,7 @@ def test_a_chunker_that_fails_costs_its_file_the_structure_and_says_so(project):
 def test_why_tells_which_chunker_cuts_a_file(project, site):
     result = docindex(project, site, "why", "bank/cash.feature")
 
-    assert "cut by the chunker gherkin of chunking.chunkers" in " ".join(result.stdout.split())
+    assert "chunked by gherkin (chunking.chunkers)" in " ".join(result.stdout.split())
 
 
 def test_a_chunker_whose_package_is_gone_stops_the_run_and_says_what_there_is(project, tmp_path):

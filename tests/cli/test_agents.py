@@ -61,7 +61,7 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
         }
     }
     assert "`search`" in Path("CLAUDE.md").read_text()
-    assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do: all is as it should be\n"
+    assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do\n"
 
 
 @pytest.mark.parametrize("scope", [[], ["--user"]])
@@ -199,7 +199,7 @@ def test_an_existing_entry_is_replaced_whole(project, home, tmp_path, name):
         ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
         ("vscode", ".vscode/mcp.json", "[]", "not an object"),
         ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
-        ("claude", "CLAUDE.md", "\0\udcff", "no text in UTF-8"),
+        ("claude", "CLAUDE.md", "\0\udcff", "not UTF-8 text"),
     ],
 )
 def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case):
@@ -212,7 +212,7 @@ def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case
     assert added.code == 1
     assert file in added.err
     assert problem in added.err
-    assert "By hand" in added.err
+    assert "by hand" in added.err
     assert files(tmp_path) == before
 
 
@@ -222,7 +222,7 @@ def test_a_warning_has_the_command_that_an_entry_started_before(project, tmp_pat
     )
     err = project("agents", "add", "claude", "--command", "docindex").err.replace("\n", " ")
 
-    assert "started `docindex --project x mcp`, and starts `docindex mcp --watch` now" in err
+    assert "started `docindex --project x mcp`, and now starts `docindex mcp --watch`" in err
     assert "started" not in project("agents", "add", "claude", "--command", "docindex").err
 
 
@@ -230,7 +230,7 @@ def test_what_is_removed_together_is_what_was_added_together(project):
     project("agents", "add", "claude", "--name", "one")
     project("agents", "add", "claude", "--name", "two")
 
-    assert project("agents", "remove", "claude", "--name", "typo").out == "nothing to do: all is as it should be\n"
+    assert project("agents", "remove", "claude", "--name", "typo").out == "nothing to do\n"
     project("agents", "remove", "claude", "--name", "two")
     assert set(json_of(".mcp.json")["mcpServers"]) == {"one"}
     assert "server `one`" in Path("CLAUDE.md").read_text()
@@ -245,7 +245,7 @@ def test_an_entry_that_starts_no_server_is_not_taken_out(project, tmp_path, entr
     removed = project("agents", "remove", "claude")
 
     assert removed.code == 1
-    assert "reached by HTTP" in removed.err
+    assert "does not start a server" in removed.err
     assert (tmp_path / ".mcp.json").read_text() == text
 
 
@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_written_is_named_and_so_is_what_was_written_befor
 
     assert added.code == 1
     assert "wrote .mcp.json" in added.out
-    assert f"{tmp_path}/.codex/config.toml cannot be written: Permission denied" in added.err
+    assert f"cannot write {tmp_path}/.codex/config.toml: Permission denied" in added.err
 
 
 @pytest.mark.parametrize("option", [["--no-rules"], ["--command", "x"]])
@@ -327,7 +327,7 @@ def test_an_entry_of_an_odd_form_ends_no_list(project, tmp_path, args):
 
     assert listed["command"].startswith("x")
     assert listed["problem"] == ""
-    assert "no text in UTF-8" in listed["rules_problem"]
+    assert "not UTF-8 text" in listed["rules_problem"]
     [row] = [
         line
         for line in project("agents", "list").out.splitlines()
@@ -370,7 +370,7 @@ def test_an_entry_that_was_for_another_project_is_replaced_with_a_warning_unless
 
     assert project("agents", "add", "windsurf", "--name", "docindex-other").err.count("warning") == 0
     assert set(json_of(config)["mcpServers"]) == {"docindex", "docindex-other"}
-    assert f"was for {tmp_path}; with another --name, both stay" in project("agents", "add", "windsurf").err
+    assert f"served {tmp_path}; use another --name to keep both" in project("agents", "add", "windsurf").err
     assert json_of(config)["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(other)}
 
 

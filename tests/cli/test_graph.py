@@ -64,7 +64,7 @@ def test_what_is_not_in_the_graph_is_a_line_and_exit_code_1(graphed):
 
 def test_statistics_and_cycles(graphed):
     assert "resolved" in graphed("graph", "stats").out
-    assert graphed("graph", "cycles").out.strip() == "no files import each other in a cycle"
+    assert graphed("graph", "cycles").out.strip() == "no import cycles"
 
 
 def test_the_graph_is_written_for_other_programs(graphed):

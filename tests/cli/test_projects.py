@@ -206,7 +206,7 @@ def test_a_list_that_cannot_be_written_is_a_warning(run, team, monkeypatch):
     indexed = run("--project", str(team), "index")
 
     assert indexed.code == 0
-    assert "cannot be listed" in indexed.err
+    assert "cannot add the project to" in indexed.err
 
 
 def test_projects_that_are_listed_at_the_same_time_are_all_there(tmp_path, monkeypatch):

@@ -91,7 +91,7 @@ def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
     publish(shared)
     done = run("rollback")
     assert done.code == 0, done.err
-    assert "searches use generation 1 again" in done.out
+    assert "restored generation 1" in done.out
     other = shared.model_copy(update={"home": shared.root / "another machine"})
     with shared_stores.opened(other, None, "a look", pytest.fail) as stores:
         assert json.loads(stores.manifest.pointers["CURRENT"])["number"] == 1
@@ -99,7 +99,7 @@ def test_a_rollback_counts_for_all_machines(run: Run, shared: Settings) -> None:
 
 
 def test_doctor_looks_at_the_stores_and_at_the_object_store(run: Run, shared: Settings, server: s3.S3) -> None:
-    assert "the index is whole" in run("doctor").out
+    assert "the index is consistent" in run("doctor").out
     pointer = prepared.read(open_bucket(URL), prepared.object_of(KEY))
     open_bucket(URL).delete([next(iter(pointer.files.values())).name])
     found = run("doctor")

@@ -36,8 +36,8 @@ def test_a_source_is_removed_with_every_trace_of_its_texts(run, place, removed):
     output = run("source", "remove", removed, "--erase")
 
     assert output.code == 0
-    assert "nothing is left of texts that are not indexed any more" in output.err
-    assert "a rollback could bring it back" not in output.err
+    assert "erased all texts that are no longer indexed" in output.err
+    assert "can still restore it" not in output.err
     assert traces(Path(".docindex"), "xkqzvwjhpfmbtrgd") == set()
     assert hiding_places(Path(".docindex")) == []
     assert run("search", "pump").out.count("pump.py")

@@ -136,7 +136,7 @@ def test_a_named_project_has_to_have_the_folder(run, tmp_path):
     (tmp_path / "team").mkdir()
     (tmp_path / "team/docindex.toml").touch()
 
-    assert "not all paths lie in" in run("--project", "./team", "search", "pump", "./manual").err
+    assert "some paths are not indexed by" in run("--project", "./team", "search", "pump", "./manual").err
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_words_that_happen_to_name_a_folder_stay_words_of_a_query_of_several(sea
 
 
 def test_a_word_that_names_a_folder_alone_is_reported_to_be_one(search):
-    assert "searching manual for 'pump'; quote a query of several words" in search("pump", "manual").err
+    assert "searching manual for 'pump'; put a query of several words in quotes" in search("pump", "manual").err
     assert "quote" not in search("prime pump", "manual").err
 
 
@@ -264,7 +264,7 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
         -signal.SIGINT,
     }  # a shell reports both as 130; the second, where Python ends already
     assert [line for line in reported.splitlines() if not line.startswith("indexing ")] == [
-        f"error: indexing {tmp_path / 'manual'} was interrupted; the next search goes on from here"
+        f"error: indexing {tmp_path / 'manual'} was interrupted; the next search continues from here"
     ]
     assert search("pump", "./manual").code == 0
 

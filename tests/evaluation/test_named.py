@@ -45,5 +45,5 @@ def test_what_is_not_indexed_answers_nothing(reader, reference, sources, message
 def test_a_commit_answers_nothing(reader):
     revision = reader.generation.sources["git/station"].revision
 
-    with pytest.raises(QueryError, match="a commit answers no question"):
+    with pytest.raises(QueryError, match="a commit cannot answer a question"):
         target_named(reader, revision[:10], ())

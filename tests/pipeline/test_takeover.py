@@ -200,7 +200,7 @@ def test_agents_learn_how_far_it_is(half):
 
     assert f"Note: {HALF_WAY}" in tools.search(query="which opens a socket")
     assert f"Note: {HALF_WAY}" in tools.context(query="which opens a socket")
-    assert f"Note: {HALF_WAY}; not yet: library/beta, library/gamma." in tools.status()
+    assert f"Note: {HALF_WAY}; waiting for library/beta, library/gamma." in tools.status()
 
 
 def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
@@ -208,7 +208,7 @@ def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
 
     page = overview.as_markdown(source_status.of_all(half, entries(layout), {}), 0, change)
 
-    assert "1 of 3 sources are done; not yet: library/beta, library/gamma." in page.replace("\\", "")
+    assert "1 of 3 sources are done; waiting for library/beta, library/gamma." in page.replace("\\", "")
     assert change == Takeover(StaticEmbedder.name, "tiny", 3, KEYS[1:])
 
 

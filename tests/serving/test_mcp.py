@@ -119,7 +119,7 @@ def test_every_tool_answers(agent):
     assert "valve.open()" in place
     assert "chunk 1 of 1" in page
     assert "will be indexed" in why
-    assert "1 chunk of it can be found now" in why
+    assert "1 chunk is searchable" in why
     assert "not indexed: always-skipped: *.lock" in lock
     assert "library/docs: ok; 2 files, 2 chunks" in status
 
@@ -161,10 +161,10 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         f"library/docs station.py\n   file: {root}/docs/station.py\n   1:11 | def start_pump(valve):"
     )
     assert re.findall(r"^   (\d+:\d+) \|", first, re.MULTILINE) == ["1:3", "5:7"]
-    assert first.endswith('1 more matches; go on with cursor "2".')
+    assert first.endswith('1 more matches; continue with cursor "2".')
     assert re.findall(r"^   (\d+:\d+) \|", rest, re.MULTILINE) == ["1:11"]
     assert "go on" not in rest
-    assert none.startswith("No match.")
+    assert none.startswith("No matches.")
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "mode": "psychic"}, "mode should be 'hybrid', "),
         ("search", {"query": "x", "types": ["prose"]}, "types[0] should be 'doc', "),
         ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it accepts query, mode, "),
-        ("search", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
+        ("search", {"query": "x", "cursor": "-1"}, "cursor: it is not from an answer"),
         ("find_similar", {"place": "nowhere.py:3"}, "no indexed chunk is named"),
         ("search", {"query": "x(", "mode": "regex"}, "invalid RE2 pattern"),
         ("search", {"query": "x", "sources": ["nowhere"]}, "source 'nowhere' not found"),
@@ -184,8 +184,8 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
         ("search", {"query": "x", "path": "*" * 400}, "too complex"),
         ("context", {"query": "x", "max_tokens": 5}, "max_tokens should be greater than or equal to 200, not 5"),
-        ("log", {"since": "yesterday"}, "should be a date or a moment, as 2026-01-31"),
-        ("log", {"since": 2024}, "should be a date or a moment, as 2026-01-31"),
+        ("log", {"since": "yesterday"}, "should be a date or time such as 2026-01-31"),
+        ("log", {"since": 2024}, "should be a date or time such as 2026-01-31"),
         ("log", {"since": "2024-13-01"}, "since should be a valid date"),
         ("log", {"sources": ["nowhere"]}, "source 'nowhere' not found"),
         ("show", {"reference": "nowhere.py:3"}, "no indexed chunk is named"),
@@ -193,7 +193,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("show", {"reference": "x" * 9000}, "x"),
         ("why", {"path": "/etc/passwd"}, "lies in no source"),
         ("why", {"path": "../../nowhere"}, "there is no ../../nowhere here"),
-        ("why", {"path": "\0"}, "no path holds a NUL"),
+        ("why", {"path": "\0"}, "it contains a NUL"),
         ("nothing", {}, "tool 'nothing' not found; available tools: search, "),
     ],
 )

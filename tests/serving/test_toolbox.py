@@ -73,7 +73,7 @@ def test_search_gives_the_lines_that_match_best(call):
     assert passage.text.startswith("How a pump is started")
     assert passage.chunk_ids
     assert looked.outcome == "passages: 1, files: 1"
-    assert looked.text == 'More results; go on with cursor "1".'
+    assert looked.text == 'More results; continue with cursor "1".'
     assert places(call("search", query="how is a pump started", top_k=1, cursor="1")) != places(looked)
 
 
@@ -81,7 +81,7 @@ def test_search_for_exact_text_gives_each_line(call):
     looked = call("search", query="litres)", mode="literal", sources=["shop"], top_k=3)
 
     assert places(looked) == [f"git/shop tank.py:{line}-{line}" for line in (4, 6, 9)]
-    assert looked.text == 'Matches in all: 6, in files: 1.\nMore results; go on with cursor "3".'
+    assert looked.text == 'Matches in all: 6, in files: 1.\nMore results; continue with cursor "3".'
     assert all(passage.chunk_ids for passage in looked.context.passages)
 
 
@@ -105,7 +105,7 @@ def test_show_goes_on_by_its_cursor_until_the_end_of_a_file(call):
         days += [line for one in looked.context.passages for line in one.text.split("\n") if line.startswith("## Day")]
         if not looked.text:
             break
-        cursor = looked.text.removeprefix('More results; go on with cursor "').removesuffix('".')
+        cursor = looked.text.removeprefix('More results; continue with cursor "').removesuffix('".')
 
     assert days == [f"## Day {day}" for day in range(60)]
 
@@ -153,7 +153,7 @@ def test_a_call_stays_within_the_sources_of_its_question(call):
         call("show", MANUAL, reference="pumps.md"),
     ):
         assert {passage.source for passage in looked.context.passages} == {"library/manual"}
-    assert "No commit found" in call("log", MANUAL).text
+    assert "No commits found" in call("log", MANUAL).text
 
 
 @pytest.mark.parametrize("name", ["vault", "library/vault", "git/shop", "git/nowhere", "../vault", ""])

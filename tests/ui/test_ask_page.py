@@ -528,7 +528,7 @@ def test_a_verdict_lands_in_the_file(asked: Asked, tab: Page, answer: str):
     ask(tab)
     expect_end(tab)
     tab.get_by_role("button", name="The answer is bad").click()
-    tab.get_by_label("What is good or bad about it").fill("the [99] is made up")
+    tab.get_by_label("Comment (optional)").fill("the [99] is made up")
     tab.keyboard.press("Enter")
     expect(tab.get_by_text("Thank you for your feedback")).to_be_visible()
     expect(tab.get_by_role("button", name="The answer is bad")).to_have_attribute("aria-pressed", "true")
@@ -642,14 +642,14 @@ def test_logging_out_forgets_what_was_asked(asked: Asked, browser: Browser):
     ):
         asked.script("It moves.")
         tab.goto("/ask")
-        tab.get_by_label("Token of this server").fill(token)
+        tab.get_by_label("Server token").fill(token)
         tab.keyboard.press("Enter")
         tab.wait_for_url("**/ask")
         ask(tab)
         expect_end(tab)
         assert tab.evaluate("localStorage.getItem('docindex.asked')") is not None
         tab.get_by_role("button", name="Log out").click()
-        expect(tab.get_by_label("Token of this server")).to_be_visible()
+        expect(tab.get_by_label("Server token")).to_be_visible()
         assert tab.evaluate("localStorage.getItem('docindex.asked')") is None
 
 

@@ -68,8 +68,9 @@ def agents_add(
 ) -> None:
     """Add docindex mcp, and an instruction to use it, to the files of agents.
 
-    Other entries are kept; an entry of the same name is replaced. An entry in a project serves that project. With
-    --user, it serves the project of the folder where the agent starts it, or the one given by --project.
+    Other entries are kept; an entry of the same name is replaced. An entry in a
+    project serves that project. With --user, it serves the project of the
+    folder where the agent starts it, or the one given by --project.
     """
     if remove:
         if no_rules or command is not None:

@@ -492,7 +492,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
         reported = errors.read().splitlines()
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
-    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
+    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; the index stays searchable"]
     runs = [(entry.run.run_id, entry.state) for _, entry in journal.runs(Layout(project.root / ".docindex"))]
     assert runs == [(first["run_id"], State.SUCCEEDED), (second["run_id"], State.SUCCEEDED)]
 
@@ -519,12 +519,12 @@ def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a
 @pytest.mark.parametrize(
     ("declared", "arguments", "message"),
     [
-        ("", [], "no sources yet: begin with `docindex index PATH`"),
+        ("", [], "no sources yet; add one with `docindex index PATH`"),
         (LIBRARY.format("notes"), ["notse"], "source 'notse' not found; known sources: library/notes"),
         (
             '[[source]]\nkind = "git"\nurl = "https://example.org/team/app"\n',
             [],
-            "git/app: what follows a remote cannot be watched; `docindex ui` asks remotes for news",
+            "git/app: sources that follow a remote cannot be watched; `docindex ui` checks them",
         ),
     ],
 )

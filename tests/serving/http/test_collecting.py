@@ -64,7 +64,7 @@ def test_lines_of_a_file_answer_as_well_in_a_source_that_is_named(client, collec
         ({"question": ""}, "invalid-request", "at least 1 character"),
         ({"question": "?!"}, "query", "the question is empty"),
         ({"question": "x" * 2001}, "invalid-request", "at most 2000 characters"),
-        ({"question": f"who uses {SECRET}"}, "query", "holds a secret"),
+        ({"question": f"who uses {SECRET}"}, "query", "contains a secret"),
         ({"place": "nowhere.py:3"}, "query", "no indexed chunk is named"),
         ({"place": "tank.py:900"}, "query", "the last indexed line"),
         ({"place": "tank.py:9-3"}, "query", "lines 9-3 are none"),
