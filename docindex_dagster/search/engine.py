@@ -235,7 +235,7 @@ def _embed_query(
         state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
     if warn is None:
         raise QueryError(f"{state}. Run `docindex index`, or search by words with mode bm25")
-    warn(f"{state}. Until `docindex index` completes it, results use word search only")
+    warn(f"{state}. Until `docindex index` completes, results use word search only")
     return None
 
 

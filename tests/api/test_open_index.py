@@ -203,7 +203,7 @@ def test_tables_that_were_cleared_away_say_so(root, index):
     tables = index.tables()
     erase_stores(layout)
 
-    with pytest.raises(StoreError, match=r"cleared away .* call tables\(\) again") as reported:
+    with pytest.raises(StoreError, match=r"was removed .* Call tables\(\) again") as reported:
         tables.chunks.to_arrow()
 
     assert not isinstance(reported.value, DamagedStoreError)
@@ -282,7 +282,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
     ):
         open_index(tmp_path)
     (tmp_path / "docindex.toml").write_text(DECLARED)
-    with pytest.raises(StoreError, match=r"nothing is indexed in .* yet; run `docindex index`"):
+    with pytest.raises(StoreError, match=r"nothing is indexed in .* yet\. Run `docindex index`"):
         open_index(tmp_path)
     (tmp_path / "docindex.toml").write_text("source = 3\n")
     with pytest.raises(SettingsError, match=r"docindex\.toml: source"):
@@ -374,7 +374,7 @@ def test_an_index_of_another_version_is_searched_and_its_tables_are_not_read(roo
     index = open_index(root)
 
     assert index.search("pump", mode="bm25")
-    with pytest.raises(StoreError, match="another version of docindex made the index"):
+    with pytest.raises(StoreError, match="another docindex version built the index"):
         index.tables()
 
 

@@ -12,7 +12,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from tests.cli.conftest import enter, exit_code, index_in
 from tests.models import TinyEmbedder, offer
 
-HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
+HALF_WAY = f"the index is migrating from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
 KEY = "library/manual"
 
 
@@ -92,7 +92,7 @@ def test_status_says_how_far_it_is(half):
 
 
 def test_indexing_the_rest_takes_over_and_a_rollback_says_what_it_means(half):
-    assert "searches use them now" in _in_a_line(half("index").err)
+    assert "searches now use them" in _in_a_line(half("index").err)
     found = half("search", "prime the pump", "--mode", "vector")
     assert (found.code, found.err) == (0, "")
     assert half("doctor").out.startswith("the index is consistent")

@@ -21,7 +21,7 @@ def test_damage_is_a_line_for_a_search_and_a_repair_for_the_doctor(run_indexed):
 
 
 def test_a_rollback_brings_the_generation_before_back_and_a_second_one_undoes_it(run_indexed):
-    assert "no generation before" in run_indexed("rollback").err
+    assert "no previous generation" in run_indexed("rollback").err
     Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now, all day and all night.\n")
     run_indexed("index")
 
@@ -102,7 +102,7 @@ def test_a_rollback_to_a_damaged_generation_is_refused_in_a_line(run_indexed):
 
     assert refused.code == 1
     assert len(refused.err.splitlines()) == 1
-    assert "cannot be gone back to" in refused.err
+    assert "cannot roll back to generation" in refused.err
     assert "marmots" in run_indexed("search", "marmots", "--mode", "bm25").out
 
 

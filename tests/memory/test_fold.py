@@ -112,7 +112,7 @@ def test_a_fold_with_nothing_new_publishes_nothing(talk):
 
 
 def test_the_stores_of_a_domain_are_maintained_by_its_folds(talk, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     say(log_of(talk), TEXTS[0], 1)
     assert fold(talk, DOMAIN).generation == 1
 

@@ -93,7 +93,7 @@ def test_of_a_removed_source_nothing_is_left(layout):
 def test_there_is_no_way_back(removed):
     prune(removed, {KEY, OTHER}, erase=True)
 
-    with pytest.raises(StoreError, match="no generation before"):
+    with pytest.raises(StoreError, match="no previous generation"):
         roll_back(removed)
     publish_files(removed, {**FILES, "new.py": ["delta is new"]})
     assert roll_back(removed).sources[KEY].chunks == len(FILES)

@@ -106,7 +106,7 @@ _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_factory, monkeypatch, versions):
     monkeypatch.setattr(row_files, "_SMALL", 0)
-    monkeypatch.setattr(row_files, "_MOST_LATER", 3)
+    monkeypatch.setattr(row_files, "_MAX_LATER", 3)
     layout = Layout(tmp_path_factory.mktemp("texts"))
     names: tuple[str, ...] = ()
     held = chunks_of({}).select(["chunk_id", "row_hash"])
@@ -262,7 +262,7 @@ def test_the_doctor_finds_another_text_and_a_forced_publication_mends_it(layout)
     path.write_bytes(path.read_bytes().replace(b"alpha7 one", b"alpha7 two"))
     (finding,) = examine(layout, has_tables=False)
     assert (finding.source, finding.store) == (KEY, "texts in row files")
-    assert "another text of chunk" in finding.problem
+    assert "the text of chunk" in finding.problem
     chunks = chunks_of(files_of())
     publish_rows(layout, KEY, chunks, vectors_of(chunks), force=True)
     assert list(examine(layout, has_tables=False)) == []

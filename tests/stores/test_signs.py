@@ -27,7 +27,7 @@ def test_differences_are_counted_in_each_vector(seed, count):
     found = np.empty(count, np.uint16)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW", 8)
+        patch.setattr(module, "_MIN_COMPARED", 8)
         module._repeated.cache_clear()
         differences(of, query, found)
 

@@ -161,7 +161,7 @@ def test_the_links_of_the_graph_are_written_once_nothing_happened_for_a_while(pr
 
 
 def test_the_stores_are_maintained_once_nothing_happened_for_a_while(project, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     monkeypatch.setattr(loop, "_QUIET_S", 0.0)
     layout = Layout(load_settings(project.root).home)
     with project.watched() as watch:
