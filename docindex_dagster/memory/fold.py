@@ -191,10 +191,10 @@ class _Run:
         """Publish all messages up to a cut, and return warnings."""
         embedder = self.embedder or shared_embedder(self.settings.embedding)
         plan, warning = with_fallback(self.settings)
-        current_messages = [each.message for each in messages]
-        with span("memory.chunk", count=len(current_messages)):
+        plain_messages = [each.message for each in messages]
+        with span("memory.chunk", count=len(plain_messages)):
             cut_by = self.settings.memory.chunker
-            chunks = all_rows(self.home, self.domain, current_messages, cut_by)
+            chunks = all_rows(self.home, self.domain, plain_messages, cut_by)
             keep_rows(self.home, self.domain, chunks, cut_by)
         with span("memory.embed"):
             table = self.home.table(_EMBEDDINGS, self.domain)
@@ -204,7 +204,7 @@ class _Run:
             before = extraction.read(self.home, self.domain)
             extracted = extraction.extract(self.home, self.domain, chunks, None, plan=plan, previous=before)
             extraction.write(self.home, self.domain, extracted)
-            graph = with_follows(extracted.graph, current_messages) if extracted.graph else None
+            graph = with_follows(extracted.graph, plain_messages) if extracted.graph else None
         revision = write_folded(self.home, messages, cut)
         complete = replace(
             extracted, graph=graph, references=revision

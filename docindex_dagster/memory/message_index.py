@@ -95,7 +95,7 @@ class Overlay:
         """Damage in the part of the log that was read."""
         return [flaw for flaw in self._flaws if not flaw.is_torn]
 
-    def there(self) -> Mapping[str, Message]:
+    def current(self) -> Mapping[str, Message]:
         """Return the current messages by id; each is the same object as long as it exists."""
         with self._lock:
             return {key: each.message for key, each in self._written.items()}
@@ -124,7 +124,7 @@ class Overlay:
         self._recount()
 
     def _recount(self) -> None:
-        before = self.there()
+        before = self.current()
         found = contents(self.folded.messages, self.tail, self._oldest())
         self._written = {each.message.id: each for each in found}
         for key, each in self._written.items():

@@ -170,7 +170,7 @@ class Segments:
             self.sync_names(last)
 
     def _check(self) -> None:
-        if os.path.islink(self.home.home) or os.path.islink(self._log):  # noqa: PTH114 each read looks, and a path is slow
+        if os.path.islink(self.home.home) or os.path.islink(self._log):  # noqa: PTH114 faster than Path, on each read
             raise LogError(f"{self._log} is, or is inside, a symbolic link: replace the link with a folder")
 
     def _make(self, folder: Path) -> None:
