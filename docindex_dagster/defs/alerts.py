@@ -230,9 +230,9 @@ def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
 
 def _failure(instance: dg.DagsterInstance, subject: _Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
     reason = scrub(outcomes.reason(instance, run.run_id))
-    again = f" ({count} times in a row)" if count > 1 else ""
+    repeats = f" ({count} times in a row)" if count > 1 else ""
     record = instance.get_run_record_by_id(run.run_id)
-    facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{again}: {reason}")
+    facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{repeats}: {reason}")
     return {**facts, "reason": reason, "failures": count}
 
 
@@ -241,9 +241,9 @@ def _recovery(subject: _Subject, record: dg.RunRecord) -> dict[str, object]:
     return {**facts, "reason": None, "failures": 0}
 
 
-def _facts(subject: _Subject, run: dg.DagsterRun, ended_at: float, status: str, what: str) -> dict[str, object]:
+def _facts(subject: _Subject, run: dg.DagsterRun, ended_at: float, status: str, outcome: str) -> dict[str, object]:
     return {
-        "text": as_text(f"docindex: {subject.name} {what}"),
+        "text": as_text(f"docindex: {subject.name} {outcome}"),
         "status": status,
         "source": subject.tag[1] if subject.tag else None,
         "job": run.job_name,

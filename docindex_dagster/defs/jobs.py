@@ -183,8 +183,8 @@ def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
         current_settings = project.read_settings()
-        taken_out = shared.taken_out_of(context.instance, current_settings)
-        declared = [key for key in registry.sources(current_settings) if key not in taken_out]
+        removed = shared.taken_out_of(context.instance, current_settings)
+        declared = [key for key in registry.sources(current_settings) if key not in removed]
         at = context.scheduled_execution_time
         weekday = get_args(Weekday)[at.astimezone(ZoneInfo(current_settings.schedule.timezone)).weekday()]
         verifies = weekday == current_settings.schedule.verify

@@ -167,14 +167,14 @@ class _Tick:
                 requests.append(request)
         partitions = set(self.context.instance.get_dynamic_partitions(DOMAINS_NAME))
         add = sorted(set(keys) - partitions)
-        gone = [key for key in sorted(partitions - set(keys)) if _delete_runs(self.context.instance, key)]
+        deleted = [key for key in sorted(partitions - set(keys)) if _delete_runs(self.context.instance, key)]
         idle = f"checked {checked} of {len(keys)} domains; nothing to request"
         return dg.SensorResult(
             run_requests=requests,
             skip_reason=None if requests else dg.SkipReason(idle),
             dynamic_partitions_requests=[
                 *([DOMAINS.build_add_request(add)] if add else []),
-                *([DOMAINS.build_delete_request(gone)] if gone else []),
+                *([DOMAINS.build_delete_request(deleted)] if deleted else []),
             ],
             cursor=_Cursor(asked=asked).model_dump_json(),
         )

@@ -56,8 +56,8 @@ def one(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Job | 
     record = instance.get_run_record_by_id(run_id)
     if record is None:
         return None
-    why = (outcomes.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
-    return _as_job(record, settings, why)
+    reasons = (outcomes.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
+    return _as_job(record, settings, reasons)
 
 
 def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] = ()) -> Job | None:

@@ -210,9 +210,9 @@ def _orphaned_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage)
 
 def _remove_events(storage: SqliteEventLogStorage, orphaned: set[str], kept: Newest, limit: datetime) -> int:
     removed = 0
-    for some in _pages(orphaned):
+    for run_ids in _pages(orphaned):
         with storage.index_connection() as connection:
-            outdated = select(_EVENTS.id).where(_EVENTS.run_id.in_(some), _EVENTS.timestamp < limit)
+            outdated = select(_EVENTS.id).where(_EVENTS.run_id.in_(run_ids), _EVENTS.timestamp < limit)
             found = set(connection.scalars(outdated)) - kept.events
         for page in _pages(found):
             with storage.index_connection() as connection:

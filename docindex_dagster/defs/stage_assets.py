@@ -180,12 +180,12 @@ def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
     """Return why sources are missing, by key: the folder does not exist, or `docindex.toml` no longer declares them."""
     declared = registry.sources(settings)
     undeclared = {key: "no longer declared in docindex.toml" for key in partitions if key not in declared}
-    gone = {
+    missing_folders = {
         key: f"folder not found: {source.path}"
         for key, source in declared.items()
         if source.remote is None and not source.path.is_dir()
     }
-    return dict(sorted({**undeclared, **gone}.items()))
+    return dict(sorted({**undeclared, **missing_folders}.items()))
 
 
 def source_evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:

@@ -135,20 +135,20 @@ def update_graph(
     known = KnownFiles.of(previous)
     changed = {path for path in units if known.made_from.get(path) != versions[path]}
     seen = Offered.of(units, changed, MOST_STATEMENTS)
-    gone = {path for path in known.rows if path not in units}
-    news = news_of(seen, known, gone)
+    deleted = {path for path in known.rows if path not in units}
+    news = news_of(seen, known, deleted)
     modules = modules_of(files, spans)
     if _are_configurations(news.paths, modules):
         return build_graph(chunks, references, content)
-    again = sorted({*changed, *(path for path in known.dependents_of(news.keys) if path in units)})
+    to_resolve = sorted({*changed, *(path for path in known.dependents_of(news.keys) if path in units)})
     resolvers = _resolvers(units, modules, known.index([*units], seen), content)
 
     def offered(path: str) -> Mapping[int, int]:
         return seen[path] if path in seen else known.fingerprints(path)
 
-    new = _extracted(_Source(files, irs, content, modules, resolvers, offered), again)
+    new = _extracted(_Source(files, irs, content, modules, resolvers, offered), to_resolve)
     inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
-    outdated = sorted({*again, *gone})
+    outdated = sorted({*to_resolve, *deleted})
     nodes = replaced(inside, outdated, new.nodes)
     return _with_outside(nodes, replaced(previous.triples, outdated, new.triples))
 

@@ -99,7 +99,7 @@ def full_name(node: str) -> str:
 class _Target(NamedTuple):
     id: str
     confidence: float
-    how: str
+    resolution: str
 
 
 class _Symbol(NamedTuple):
@@ -123,7 +123,7 @@ def resolve_document_references(nodes: pa.Table, triples: pa.Table) -> tuple[pa.
         {
             "object": pa.array([target.id for target in found.values()], pa.string()),
             "confidence": pa.array([target.confidence for target in found.values()], pa.float32()),
-            "resolution": pa.array([target.how for target in found.values()], pa.string()),
+            "resolution": pa.array([target.resolution for target in found.values()], pa.string()),
         }
     )
     for name in set(targets.column_names).intersection(triples.column_names):
@@ -167,8 +167,8 @@ def _resolve_links(nodes: pa.Table) -> dict[str, _Target]:
         if section:
             found[link] = _Target(section, 1.0, "link")
         else:
-            confidence, how = (_HEADING_MISSED, _HEADING_MISSING) if anchor else (1.0, "link")
-            found[link] = _Target(f"{source}!{page}", confidence, how)
+            confidence, resolution = (_HEADING_MISSED, _HEADING_MISSING) if anchor else (1.0, "link")
+            found[link] = _Target(f"{source}!{page}", confidence, resolution)
     return found
 
 
@@ -365,8 +365,8 @@ def _symbols_elsewhere(symbols: Sequence[_Symbol], source: str, name: str = "") 
     return [each for each in found if not is_branch(each.source)] or found
 
 
-def _unique_target(symbols: Sequence[_Symbol], confidence: float, how: str) -> _Target | None:
-    return _Target(symbols[0].id, confidence, how) if len(symbols) == 1 else None
+def _unique_target(symbols: Sequence[_Symbol], confidence: float, resolution: str) -> _Target | None:
+    return _Target(symbols[0].id, confidence, resolution) if len(symbols) == 1 else None
 
 
 def _rows(nodes: pa.Table, kind: str) -> list[dict[str, Any]]:

@@ -44,8 +44,8 @@ def document_edges(chunks: Sequence[ReadChunk]) -> Iterator[Triple]:
             key = subject[0], predicate, target[0]
             if key not in known:
                 known.add(key)
-                how = "link" if predicate == "links_to" else "name"
-                yield Triple(*subject, predicate, *target, *of_chunk, line, 1.0, how)
+                resolution = "link" if predicate == "links_to" else "name"
+                yield Triple(*subject, predicate, *target, *of_chunk, line, 1.0, resolution)
 
 
 def _edges(chunk: ReadChunk) -> Iterator[tuple[_TypedNode, str, _TypedNode, int]]:

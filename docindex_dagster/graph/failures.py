@@ -51,13 +51,13 @@ def unread_files(nodes: pa.Table) -> str:
         return ""
     were = "was" if total == 1 else "were"
     return f"{total:,} of {files.num_rows:,} files {were} not searched: " + ", ".join(
-        f"{n:,} {why}" for why, n in counts
+        f"{n:,} {reason}" for reason, n in counts
     )
 
 
 def _counts(files: pa.Table) -> Iterator[tuple[str, int]]:
-    for why in (OTHER_LANGUAGE, CUT_AS_TEXT):
-        if count := pc.sum(pc.equal(files["unread"], why), min_count=0).as_py():
-            yield why, count
+    for reason in (OTHER_LANGUAGE, CUT_AS_TEXT):
+        if count := pc.sum(pc.equal(files["unread"], reason), min_count=0).as_py():
+            yield reason, count
     if count := pc.sum(pc.and_(pc.is_valid(files["problem"]), pc.is_null(files["unread"]))).as_py():
         yield _DEFINITIONS_ALONE, count

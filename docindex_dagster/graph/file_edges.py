@@ -235,12 +235,12 @@ class FileEdges:
         key = (subject[0], predicate, target[0])
         if key in self.triples:
             return
-        how, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
+        resolution, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
         if among:
-            how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
+            resolution, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:
-            how, confidence = f"{UNRESOLVED}: {reason}", 0.0
+            resolution, confidence = f"{UNRESOLVED}: {reason}", 0.0
         chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunks.at(at)
         self.triples[key] = Triple(
-            *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, how
+            *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, resolution
         )

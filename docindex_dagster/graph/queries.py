@@ -62,14 +62,14 @@ def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> s
     symbol = graph.ids[one(graph, name)[0]]
     if question == "path":
         return _append_gaps(f"no path found from {symbol} to {graph.ids[one(graph, to)[0]]}", graph.unread_files)
-    what = {"callers": "no calls to", "callees": "no calls in", "impact": "no dependents of"}
-    sentence = f"{what.get(question, 'no edges of')} {symbol} found"
+    phrases = {"callers": "no calls to", "callees": "no calls in", "impact": "no dependents of"}
+    sentence = f"{phrases.get(question, 'no edges of')} {symbol} found"
     last = LAST.split(symbol.partition("~")[0])[-1]
     node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
     unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
     calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
-    of_name = f"{calls} of that name could not be resolved" if unresolved else ""
-    return _append_gaps(sentence, of_name, graph.unread_files)
+    unresolved_note = f"{calls} of that name could not be resolved" if unresolved else ""
+    return _append_gaps(sentence, unresolved_note, graph.unread_files)
 
 
 def _append_gaps(sentence: str, *gaps: str) -> str:
@@ -214,12 +214,12 @@ def _cheapest(
     cost = dict.fromkeys(sources, 0)
     queue = [(0, 0, node) for node in sources]
     while queue:
-        spent, far, node = heappop(queue)
+        spent, length, node = heappop(queue)
         if node in targets:
             return _path_steps(graph, predecessors, node)
         if spent > cost[node]:
             continue
-        for edge in edges(node) if far < depth else ():
+        for edge in edges(node) if length < depth else ():
             if is_location[edge]:
                 continue
             for other in (int(graph.objects[edge]), int(graph.subjects[edge])):
@@ -227,7 +227,7 @@ def _cheapest(
                 if total < cost.get(other, total + 1) and graph.types[other] not in {"unresolved", "external"}:
                     cost[other] = total
                     predecessors[other] = node, int(edge)
-                    heappush(queue, (total, far + 1, other))
+                    heappush(queue, (total, length + 1, other))
     return []
 
 

@@ -85,13 +85,13 @@ class KnownFiles:
         return Index.of(paths, *map(np.concatenate, parts))
 
 
-def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: AbstractSet[str]) -> News:
+def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, deleted: AbstractSet[str]) -> News:
     """Return what changed in files that were read again, and in deleted files."""
     keys: set[int] = set()
-    for path in {*seen, *gone}:
+    for path in {*seen, *deleted}:
         old, new = known.fingerprints(path), seen.get(path, {})
         keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
-    return News(frozenset(keys), frozenset({*seen, *gone}))
+    return News(frozenset(keys), frozenset({*seen, *deleted}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -273,7 +273,7 @@ def test_a_source_that_is_declared_later_is_known(root, index):
 
 def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("DOCINDEX_ROOT", raising=False)
-    with pytest.raises(SourceError, match=r"there is no .*nowhere"):
+    with pytest.raises(SourceError, match=r"path not found: .*nowhere"):
         open_index(tmp_path / "nowhere")
     with pytest.raises(SourceError, match="there is no"):
         open_index("\0")

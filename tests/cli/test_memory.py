@@ -150,14 +150,14 @@ def test_the_export_is_a_line_of_json_for_each_message(remember, tmp_path):
     ("arguments", "code", "problem"),
     [
         (("ingest", "x"), 2, "--session"),
-        (("ingest", "--session", "a\nb", "x"), 1, "is no session"),
-        (("ingest", "--session", "s", "--domain", "../etc", "x"), 1, "is no domain"),
+        (("ingest", "--session", "a\nb", "x"), 1, "invalid session"),
+        (("ingest", "--session", "s", "--domain", "../etc", "x"), 1, "invalid domain"),
         (("recall", " "), 1, "the query is empty"),
         (("recall", "x", "--role", "king"), 2, "'king' is not one of 'user'"),
         (("recall", "x", "--as-of", "yesterday"), 2, "2026-01-31"),
         (("forget",), 2, "--everything"),
         (("forget", "--session", "s", "--everything"), 2, "--everything"),
-        (("fold", "--domain", "memory/.."), 1, "is no domain"),
+        (("fold", "--domain", "memory/.."), 1, "invalid domain"),
     ],
 )
 def test_mistakes_are_said_in_a_line(remember, arguments, code, problem):
@@ -182,7 +182,7 @@ def test_a_server_needs_a_domain_to_read_another_one(run_indexed, command):
     wrong = run_indexed(command, "--domain", "everything")
 
     assert (without.code, "requires --domain" in without.err) == (2, True)
-    assert (wrong.code, "'everything' is no domain" in wrong.err) == (1, True)
+    assert (wrong.code, "invalid domain 'everything'" in wrong.err) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["recall pump", "status", "export", "fold", "erase", "forget --session s"])

@@ -94,7 +94,7 @@ def test_an_erasure_that_was_stopped_is_ended_by_the_next_fold(talk, monkeypatch
         with pytest.raises(FullDiskError):
             fold(talk, DOMAIN)
     assert texts(talk) == ["a marmot whistles", "an eagle circles"]
-    assert why_due(talk, DOMAIN, now=lambda: 0.0) == "something is to be erased"
+    assert why_due(talk, DOMAIN, now=lambda: 0.0) == "an erasure is pending"
 
     receipt = fold(talk, DOMAIN).receipt
 

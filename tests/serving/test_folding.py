@@ -152,7 +152,7 @@ def test_what_fails_and_quotes_a_message_is_not_reported(settings, monkeypatch, 
     monkeypatch.setattr("os.nice", lambda _: 0)
 
     assert folding_module.main(str(settings.root), DOMAIN) == 1
-    assert capsys.readouterr().err.startswith("ValueError: what it says may quote messages")
+    assert capsys.readouterr().err.startswith("ValueError: details may quote messages")
 
 
 def test_tools_answer_while_it_folds(settings):

@@ -152,7 +152,7 @@ class UnavailableExtractor:
     name: str
     problem: str
 
-    def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:  # noqa: ARG002 of the protocol
+    def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:  # noqa: ARG002 required by the protocol
         """Fail.
 
         Raises:

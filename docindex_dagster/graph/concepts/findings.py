@@ -77,11 +77,11 @@ def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | N
     new = documents.filter(pc.invert(pc.is_in(documents["embed_text_hash"], kept["text"])))
     found: dict[str, Found] = {}
     problems: list[str] = []
-    passages, asked, count = _passages(new), 0, len(pc.unique(new["embed_text_hash"]))
+    passages, analyzed, count = _passages(new), 0, len(pc.unique(new["embed_text_hash"]))
     announce = reporter(chunks["source"][0].as_py(), "concepts", "texts") if count else ignore
     announce(0, count)
     while (batch := dict(islice(passages, _BATCH))) and _extract(extractor, batch, found, problems):
-        announce(asked := asked + len(batch), count)
+        announce(analyzed := analyzed + len(batch), count)
     problem = f"the concepts are incomplete: {extractor.name}: {problems[0]}" if problems else ""
     added = pa.Table.from_pylist([_as_row(text, each) for text, each in found.items()], FINDINGS)
     return Findings(pa.concat_tables([kept, added]).sort_by("text").combine_chunks(), problem)
@@ -159,22 +159,27 @@ def _as_found(row: Mapping[str, Any]) -> Found:
     )
 
 
-def concept_edges(chunks: Iterable[ReadChunk], found: Mapping[str, Found], most: int, by: str) -> Iterator[Triple]:
+def concept_edges(
+    chunks: Iterable[ReadChunk], found: Mapping[str, Found], most: int, found_by: str
+) -> Iterator[Triple]:
     """Yield the edges of the chunks of a document.
 
     Args:
         chunks: The chunks of one document.
         found: The findings, by the hashes of texts.
         most: The maximum number of relations per chunk, and of concepts; those with the highest confidence are kept.
-        by: The name of the extractor, for the edges.
+        found_by: The name of the extractor, for the edges.
     """
     known: set[tuple[str, str, str]] = set()
     for chunk in chunks:
-        here = found.get(chunk.row["embed_text_hash"])
-        if here is None:
+        findings = found.get(chunk.row["embed_text_hash"])
+        if findings is None:
             continue
-        relations = _most_confident(here.relations, most)
-        for edge in (*_mentions(chunk, here.concepts, relations, most, by), *_relations(chunk, relations, by)):
+        relations = _most_confident(findings.relations, most)
+        for edge in (
+            *_mentions(chunk, findings.concepts, relations, most, found_by),
+            *_relations(chunk, relations, found_by),
+        ):
             key = (edge.subject, edge.predicate, edge.object)
             if key not in known:
                 known.add(key)
@@ -187,7 +192,7 @@ def node_of(name: str) -> str:
 
 
 def _mentions(
-    chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, by: str
+    chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, found_by: str
 ) -> Iterator[Triple]:
     """Yield mentions of concepts. Concepts with relations come first, so that their sections lead to them."""
     ends = {normal(name) for each in relations for name in (each.subject, each.object)}
@@ -196,12 +201,12 @@ def _mentions(
     for each in order:
         best.setdefault(node_of(each.name), each)
     for node, each in [*best.items()][:most]:
-        yield _edge(chunk, chunk.place(each.line), "mentions", (node, each), by)
+        yield _edge(chunk, chunk.subject(each.line), "mentions", (node, each), found_by)
 
 
-def _relations(chunk: ReadChunk, relations: Sequence[Relation], by: str) -> Iterator[Triple]:
+def _relations(chunk: ReadChunk, relations: Sequence[Relation], found_by: str) -> Iterator[Triple]:
     for each in relations:
-        yield _edge(chunk, (node_of(each.subject), CONCEPT), each.predicate, (node_of(each.object), each), by)
+        yield _edge(chunk, (node_of(each.subject), CONCEPT), each.predicate, (node_of(each.object), each), found_by)
 
 
 def _most_confident(relations: Sequence[Relation], most: int) -> list[Relation]:
@@ -209,9 +214,9 @@ def _most_confident(relations: Sequence[Relation], most: int) -> list[Relation]:
 
 
 def _edge(
-    chunk: ReadChunk, place: tuple[str, str], predicate: str, found: tuple[str, Concept | Relation], by: str
+    chunk: ReadChunk, subject: tuple[str, str], predicate: str, found: tuple[str, Concept | Relation], found_by: str
 ) -> Triple:
     node, finding = found
     row = chunk.row
     of_chunk = row["source"], row["path"], row["chunk_id"]
-    return Triple(*place, predicate, node, CONCEPT, *of_chunk, chunk.line(finding.line), finding.confidence, by)
+    return Triple(*subject, predicate, node, CONCEPT, *of_chunk, chunk.line(finding.line), finding.confidence, found_by)

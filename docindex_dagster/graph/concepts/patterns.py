@@ -205,12 +205,12 @@ def _abbreviations(paragraph: Paragraph) -> Iterator[Relation]:
 def _combinations(paragraph: Paragraph) -> Iterator[Relation]:
     """Yield concepts that a sentence defines as a combination of two others."""
     for verb in _COMBINES.finditer(paragraph.text):
-        whole = _LAST.search(paragraph.text[max(0, verb.start() - _CONTEXT_CHARACTERS) : verb.start()])
+        combined = _LAST.search(paragraph.text[max(0, verb.start() - _CONTEXT_CHARACTERS) : verb.start()])
         parts = _PARTS.match(paragraph.text, verb.end(), verb.end() + _CONTEXT_CHARACTERS)
-        names = [whole[0], parts["first"], parts["second"]] if whole and parts else []
+        names = [combined[0], parts["first"], parts["second"]] if combined and parts else []
         if names and all(_is_named(paragraph, name) for name in names):
-            for part in names[1:]:
-                yield Relation(names[0], "contains", part, _RELATION, paragraph.line_of(verb.start()))
+            for component in names[1:]:
+                yield Relation(names[0], "contains", component, _RELATION, paragraph.line_of(verb.start()))
 
 
 def _verb_relations(paragraph: Paragraph) -> Iterator[Relation]:

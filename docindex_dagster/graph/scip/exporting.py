@@ -192,11 +192,11 @@ def _match_callees(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -
     for node, is_inside in reached:
         by_name.setdefault(last_of(node), []).append((node, is_inside))
     names = {site.name.removesuffix(RESULT) for site in sites}
-    under_others = [one for name, those in by_name.items() if name not in names for one in those]
+    other_callees = [one for name, callees in by_name.items() if name not in names for one in callees]
     unmatched = [site for site in sites if site.name.removesuffix(RESULT) not in by_name]
     for site in sites:
         # If one site and one callee remain whose names match no other, the site is an alias of the callee.
-        found = under_others if unmatched == [site] and len(under_others) == 1 else by_name.get(site.name, ())
+        found = other_callees if unmatched == [site] and len(other_callees) == 1 else by_name.get(site.name, ())
         # For `a.get(b.get())`, the graph may lack one edge, because it keeps only the first of equal edges.
         is_clear = not site.is_path or [one.name for one in sites].count(site.name) == 1
         if is_clear and all(is_inside for _, is_inside in found):

@@ -40,7 +40,7 @@ class _Target(NamedTuple):
     tool: str
 
     @property
-    def is_one(self) -> bool:
+    def is_unambiguous(self) -> bool:
         """Whether it is one symbol of the source, possibly with overloads.
 
         scip-python uses one symbol for all functions of the same name nested in the methods of a class.
@@ -271,7 +271,7 @@ class _File:
         for site in self.sites:
             for target in site.targets:
                 is_known = any((site.caller, node) in inferred for node in target.nodes)
-                if target.is_one and not is_known:
+                if target.is_unambiguous and not is_known:
                     found.setdefault((site.caller, target.nodes[-1]), (site, target))
         return found
 

@@ -65,6 +65,6 @@ def add(layout: Layout, key: str, imported: pa.Table) -> None:
 def remove(layout: Layout, key: str) -> bool:
     """Remove what was imported for a source, and return whether there was anything."""
     path = layout.table(PRECISE_TABLE, key)
-    was_there = path.exists()
+    existed = path.exists()
     path.unlink(missing_ok=True)
-    return was_there
+    return existed

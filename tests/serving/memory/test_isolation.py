@@ -88,7 +88,7 @@ def test_not_by_the_argument_of_recall_and_a_domain_that_is_there_is_refused_as_
     _, of_none = bound("recall", query="zanzibar", domains=["memory/none"])
 
     assert is_error
-    assert text == f"{domain!r} is none of the domains that may be read here: memory/main, project/acme"
+    assert text == f"domain {domain!r} is not readable here; the readable domains are memory/main, project/acme"
     assert text.replace(repr(domain), "DOMAIN") == of_none.replace("'memory/none'", "DOMAIN")
 
 

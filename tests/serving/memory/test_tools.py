@@ -204,9 +204,9 @@ def test_the_status_lists_what_can_be_read_and_what_is_written(bound):
     ("tool", "arguments", "problem"),
     [
         ("ingest_message", {"text": "x"}, "session_id is missing"),
-        ("ingest_message", {"text": "x", "session_id": ""}, "'' is no session"),
-        ("ingest_message", {"text": "x", "session_id": "a\nb"}, "is no session"),
-        ("ingest_message", {"text": "x" * (256 * 1024 + 1), "session_id": "s"}, "a message at most 262,144"),
+        ("ingest_message", {"text": "x", "session_id": ""}, "invalid session ''"),
+        ("ingest_message", {"text": "x", "session_id": "a\nb"}, "invalid session"),
+        ("ingest_message", {"text": "x" * (256 * 1024 + 1), "session_id": "s"}, "the limit is 262,144"),
         ("ingest_message", {"text": "x", "session_id": "s", "sesion": "s"}, "has no argument 'sesion'"),
         ("ingest_tool_result", {"text": "x", "session_id": "s"}, "tool_name is missing"),
         ("recall", {"query": " "}, "the query is empty"),
