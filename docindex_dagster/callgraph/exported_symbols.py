@@ -257,7 +257,7 @@ def _original_names(unit: Unit, name: str) -> list[str]:
 
 
 def _callee_name(callee: Expression, rules: Rules) -> str:
-    """Return the last name of a callee; for a factory method, that of the class."""
+    """Return the last name of a callee; for a factory method, the name of the class."""
     is_factory = isinstance(callee, Attribute) and callee.name in rules.factories
     return last_name(callee.of if is_factory and isinstance(callee, Attribute) else callee)
 

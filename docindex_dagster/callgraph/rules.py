@@ -55,7 +55,7 @@ class Hooks:
     # function. Infer the arguments that library methods pass to blocks.
     attribute: Callable[[Queries, Unit, Expression, str], Sequence[Value] | None] | None = None
     member: Callable[[Queries, Value, str], Sequence[Value] | None] | None = None
-    fallback_member: Callable[[Queries, Value, str, Sequence[Value]], Sequence[Value]] | None = None
+    fallback: Callable[[Queries, Value, str, Sequence[Value]], Sequence[Value]] | None = None
     function_member: Callable[[Queries, Value, str], Sequence[Value]] | None = None
     block_arguments: Callable[[Queries, Value, str], Values] | None = None
     # Decide whether a call runs its target or only reads it; classify a call without a target; find the code that runs

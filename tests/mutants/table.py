@@ -79,7 +79,7 @@ MUTANTS = (
     Mutant("neighbours", "files of a folder of Go share their names", f"{LANGUAGE}.go:_of_neighbours"),
     Mutant("shared names", "files of a program of Ruby, or a namespace of PHP", f"{IMPORTS}:shared"),
     Mutant("loaded files", "a function of Ruby needs its file to be required", f"{IMPORTS}:_is_loaded", True),
-    Mutant("local imports", "what a function or module imports for itself", f"{IMPORTS}:used_in", []),
+    Mutant("local imports", "what a function or module imports for itself", f"{IMPORTS}:locally_imported", []),
     Mutant("paths of Rust", "the steps of a path that is imported", f"{IMPORTS}:_of_path"),
     Mutant("words of paths", "`self`, `super` and `crate`", f"{IMPORTS}:path_word"),
     Mutant("macros of Rust", "a macro is the nearest of its name", f"{LANGUAGE}.rust:_macros"),
@@ -214,7 +214,7 @@ MUTANTS = (
     Mutant("lambdas with equal names", "parameters of one name in several lambdas", f"{PLACES}:_numbered", Argument(0)),
     # Callers.
     Mutant("parameters", "what a parameter is", f"{ARGUMENTS}:parameter"),
-    Mutant("callers", "what the calls of a function give", f"{ARGUMENTS}:given"),
+    Mutant("callers", "what the calls of a function give", f"{ARGUMENTS}:passed_arguments"),
     Mutant("constructors", "a constructor is called by its class", f"{ARGUMENTS}:_is_constructor", False),
     Mutant("values of tests", "what tests give stays there", f"{ARGUMENTS}:_is_of_test", False),
     Mutant("wanted parameters", "a literal of a declared type", f"{ARGUMENTS}:_by_literal"),
@@ -247,7 +247,7 @@ MUTANTS = (
     Mutant("members without types", "`.red()` of the type that is wanted", f"{SWIFT}:_operator", UNKNOWN),
     Mutant("cases of enums", "what a case was made with", f"{SWIFT}:_pattern", UNKNOWN),
     # Scala.
-    Mutant("apply", "a class or object is called by its name", f"{CLASSES}:applied", ()),
+    Mutant("apply", "a class or object is called by its name", f"{CLASSES}:apply_targets", ()),
     Mutant("unwritten apply", "the apply of a class that nobody wrote", f"{CLASSES}:_applied_by_default", []),
     Mutant("classes and objects", "members of a class, and of the object", f"{CLASSES}:_companions", Argument(2)),
     Mutant("bare calls", "a method that takes nothing, without brackets", f"{CALLS}:_read", ()),

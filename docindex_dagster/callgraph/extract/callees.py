@@ -75,13 +75,13 @@ def method_of(called: Expression) -> tuple[Expression | None, str]:
 
 def lambda_argument(node: Node, reader: Reader, position: int = 1) -> Expression:
     """Return the argument that the enclosing call passes to an anonymous function; `node` is it or its parameters."""
-    lambdas = reader.syntax.given
+    lambdas = reader.syntax.lambda_calls
     return argument_from_call(call_around(node, lambdas), reader, position) if lambdas is not None else UNKNOWN
 
 
 def argument_from_call(call: Node | None, reader: Reader, position: int = 1) -> Expression:
     """Return the argument that a call passes to an anonymous function."""
-    lambdas = reader.syntax.given
+    lambdas = reader.syntax.lambda_calls
     called = callee(call, reader) if call is not None else UNKNOWN
     if lambdas is None or called is UNKNOWN:
         return UNKNOWN
@@ -213,7 +213,7 @@ def _shorthand(argument: Node, _: Reader) -> Argument:
 @cache
 def _readers(syntax: Expressions) -> Mapping[str, Callable[[Node, Reader], Argument]]:
     """Return the readers of arguments that are not plain expressions, by node type."""
-    functions = syntax.given.functions | {"annotated_lambda"} if syntax.given is not None else ()
+    functions = syntax.lambda_calls.functions | {"annotated_lambda"} if syntax.lambda_calls is not None else ()
     return {
         **dict.fromkeys(functions, _function),
         **{kind: partial(_named, field) for kind, field in _NAMED.items()},

@@ -138,7 +138,7 @@ def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
 
 def _end_of_function(given: "Node", reader: Reader) -> int:
     """Return the end of the anonymous function that receives an argument."""
-    functions = reader.syntax.given.functions if reader.syntax.given is not None else frozenset()
+    functions = reader.syntax.lambda_calls.functions if reader.syntax.lambda_calls is not None else frozenset()
     node: Node | None = given
     while node is not None and node.type not in functions:
         node = node.parent

@@ -89,7 +89,7 @@ class Expressions:
     blocks: frozenset[str] = frozenset()  # blocks whose value is their only expression
     listing: Mapping[str, str] = field(default_factory=dict)  # macros that return a collection, by node type
     words: Mapping[str, str] = field(default_factory=dict)  # node types or names that are aliases of a name
-    given: Lambdas | None = None
+    lambda_calls: Lambdas | None = None
     listed: Callable[[Node, Node | None], Iterable[Node]] | None = None  # arguments, if not those in parentheses
     special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # tried first
     readers: Mapping[str, Callable[[Node, Read], Expression]] = field(default_factory=dict)  # custom rules

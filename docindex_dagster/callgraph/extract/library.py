@@ -208,7 +208,7 @@ def body_of(function: Node, argument: Expression, reader: Reader) -> Expression:
 
 
 def arithmetic(node: Node, reader: Reader) -> Expression | None:
-    """Return the type of a binary operation: a string if an operand is one, else that of the first known operand."""
+    """Return the type of a binary operation: a string if an operand is one, or else the first known operand's type."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator == "??":
         return None

@@ -154,7 +154,7 @@ def _results(written: str) -> list[str]:
 
 
 def _last_word(text: str, depth: int) -> TypeRef | None:
-    """Of `unsigned long`, of `public Order`: the last."""
+    """Parse the last word of a type: `long` in `unsigned long`, `Order` in `public Order`."""
     *_, last = _split(text, " ")
     return _type(last, depth + 1) if last != text else None
 
@@ -165,7 +165,7 @@ def _generic(name: str, arguments: list[str], depth: int) -> TypeRef:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Cut at the marks that stand in no bracket."""
+    """Split a text at the marks outside brackets."""
     if mark not in text:
         return [text]
     parts, depth = [""], 0

@@ -65,7 +65,7 @@ SYNTAX = Syntax(
             "typeof_expression": "Type",
         },
         words={"this": "this", "base": "super"},
-        given=Lambdas(
+        lambda_calls=Lambdas(
             frozenset({"lambda_expression", "anonymous_method_expression"}),
             frozenset({"argument", "argument_list"}),
             items=ITEMS_TO_FUNCTIONS,

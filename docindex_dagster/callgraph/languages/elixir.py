@@ -158,7 +158,7 @@ def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Seq
     if found or value.kind != "class":
         return ()
     unit = q.unit(value.path)
-    inside = q.in_space(unit, f"{unit.full_name(q.definition(value).qualified)}.{name}")
+    inside = q.resolve_full_name(unit, f"{unit.full_name(q.definition(value).qualified)}.{name}")
     return [one for one in inside if one.kind != "function"]
 
 
@@ -183,5 +183,5 @@ RULES = Rules(
     extension=_USING,
     self_names=frozenset({"__MODULE__"}),
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepare=assign_parents, is_clause=_is_clause, fallback_member=_missing, runs=_runs),
+    hooks=Hooks(prepare=assign_parents, is_clause=_is_clause, fallback=_missing, runs=_runs),
 )

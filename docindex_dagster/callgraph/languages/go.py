@@ -36,7 +36,7 @@ def find(modules: Modules, _: str, module: str) -> Iterator[str]:
     declared = modules.derived(declared_modules)
     inside = [(name, root) for name, root in declared if f"{module}/".startswith(f"{name}/")]
     folders = [posixpath.join(root, module[len(name) + 1 :]).rstrip("/") for name, root in inside]
-    if not declared and "." in module.partition("/")[0]:  # the folder that ends as the path does behind host and owner
+    if not declared and "." in module.partition("/")[0]:  # match the path after host and owner
         parts = module.split("/")
         folders = ["/".join(parts[start:]) for start in range(2, len(parts))]
     yield from [f"{folder}/" for folder in folders if folder in modules.folders][:1]

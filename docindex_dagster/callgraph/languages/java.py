@@ -44,7 +44,7 @@ SYNTAX = Syntax(
             "class_literal": "Class",
         },
         words={"this": "this", "super": "super"},
-        given=Lambdas(frozenset({"lambda_expression"}), frozenset({"argument_list"}), items=ITEMS_TO_FUNCTIONS),
+        lambda_calls=Lambdas(frozenset({"lambda_expression"}), frozenset({"argument_list"}), items=ITEMS_TO_FUNCTIONS),
         special={"method_invocation": mapped, "binary_expression": arithmetic},
     ),
     frozenset({"method_declaration", "constructor_declaration", "lambda_expression"}),

@@ -216,7 +216,7 @@ SYNTAX = Syntax(
             "check_expression": "Boolean",
         },
         words={"super_expression": "super", "super": "super"},
-        given=_LAMBDAS,
+        lambda_calls=_LAMBDAS,
         special=_SPECIAL,
         is_placed=True,
     ),
@@ -231,4 +231,4 @@ def _missing(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Seq
     return [value] if value.kind == "class" and name == "INSTANCE" and not found else ()
 
 
-RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, fallback_member=_missing))
+RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, fallback=_missing))

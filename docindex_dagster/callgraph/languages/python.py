@@ -37,10 +37,10 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def _absolute(modules: Modules, importer: str, tail: str) -> Iterator[str]:
-    """Yield the nearest file, or else folder, whose path ends with `tail`, preferring those on the search path.
+    """Yield the nearest file, or else the nearest folder, whose path ends with `tail`.
 
-    The search path consists of the folder of the importer and its parents. Other folders, such as `src`, are considered
-    only if none of those has a match.
+    Import roots whose parent folder contains the importer are preferred; other roots are importable only if they have
+    been added to the search path.
     """
     last = posixpath.basename(tail)
     folders = modules.folders_named.get(last, ())

@@ -183,7 +183,7 @@ _EXPRESSIONS = Expressions(
         "character_literal": "Char",
         "null_literal": "null",
     },
-    given=_LAMBDAS,
+    lambda_calls=_LAMBDAS,
     special={
         "call_expression": _mapped,
         "infix_expression": _joined,

@@ -175,7 +175,7 @@ _EXPRESSIONS = Expressions(
         "check_expression": "Bool",
     },
     words={"self_expression": "this", "super_expression": "super"},
-    given=_LAMBDAS,
+    lambda_calls=_LAMBDAS,
     special={
         "simple_identifier": _name,
         "call_expression": _call,

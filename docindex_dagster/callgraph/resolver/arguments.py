@@ -94,8 +94,8 @@ def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Val
     for expression in declared:
         found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
     hooks = unit.rules.hooks
-    if not found and hooks.injected is not None and (given := hooks.injected(q, unit, function, name)):
-        return tuple(found_by(q.returned(given), Resolution.ARGUMENT))
+    if not found and hooks.injected is not None and (source := hooks.injected(q, unit, function, name)):
+        return tuple(found_by(q.returned(source), Resolution.ARGUMENT))
     is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in parameters)
     if is_rest and any(value.kind == "object" for value in found):
         return (collection(distinct(found), Resolution.RECEIVER),)
@@ -117,16 +117,18 @@ def _by_callers(q: Queries, target: Value, name: str) -> Iterator[Value]:
     """Yield the arguments of callers, and those of functions that receive the function as a callback."""
     at, kind = _position(q, target, name)
     if kind == "":
-        yield from q.given(target, at, name)
+        yield from q.passed_arguments(target, at, name)
         yield from _by_takers(q, target, at)
     elif kind == "rest":
-        yield collection(distinct(value for one in range(at, at + MOST_VALUES) for value in q.given(target, one, name)))
+        yield collection(
+            distinct(value for one in range(at, at + MOST_VALUES) for value in q.passed_arguments(target, one, name))
+        )
 
 
 def _given_functions(q: Queries, target: Value, name: str) -> Sequence[Value]:
     """Return the functions that callers pass for a parameter."""
     at, kind = _position(q, target, name)
-    return functions(q.given(target, at, name)) if kind == "" else ()
+    return functions(q.passed_arguments(target, at, name)) if kind == "" else ()
 
 
 def _position(q: Queries, function: Value, name: str) -> tuple[int, str | None]:
@@ -168,7 +170,7 @@ def _from_takers(q: Queries, target: Value, position: int) -> Values:
     return distinct(found)
 
 
-def given(q: Queries, target: Value, position: int, name: str) -> Values:
+def passed_arguments(q: Queries, target: Value, position: int, name: str) -> Values:
     """Return the arguments that callers pass for a parameter."""
     return q.table.asking_callers((), _from_callers, q, target, position, name)
 
@@ -178,11 +180,11 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     definition = unit.definitions[target.name]
     called = definition.name
     owner = q.owner(unit, target.name)
-    made = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
-    if made is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
+    table = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
+    if table is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
         target, called = owner, q.definition(owner).name
     exported = (other for other, of in unit.exports.items() if ir.Name(called) in of and other != called)
-    names = [called, *([q.definition(made).name] if made else []), *exported]
+    names = [called, *([q.definition(table).name] if table else []), *exported]
     callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known, MOST_CALLERS)]
     found: list[Value] = []
     for path, call in callers[:MOST_CALLERS]:
@@ -190,7 +192,7 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
         if isinstance(call, ir.Decorator):
             passed = _to_decorator(q, target, other, call) if position == 0 else ()
         else:
-            passed = _from_caller(q, target, other, call, position, name, made)
+            passed = _from_caller(q, target, other, call, position, name, table)
         found += (one for one in passed if unit.is_test or not _is_of_test(q, one))
     return distinct(found)
 
@@ -202,16 +204,16 @@ def _to_decorator(q: Queries, target: Value, other: Unit, one: ir.Decorator) -> 
 
 
 def _from_caller(  # noqa: PLR0917 a call and a parameter
-    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, made: Value | None
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, table: Value | None
 ) -> Sequence[Value]:
-    """Return the values that a call passes for a parameter of a function; `made` is the table it constructs."""
+    """Return the values that a call passes for a parameter of a function; `table` is the table it constructs."""
     has_labels = q.rules(target).has_labels
     argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None:
         is_partial = other.rules.is_curried and position >= len(call.arguments)
         return _from_callers_of_result(q, target, other, call, position) if is_partial else ()
-    is_made = made is not None and any(one.is_same(made) for one in q.values(other, call.scope, call.callee))
-    if not is_made and not _calls(q, other, call, target):
+    is_construction = table is not None and any(one.is_same(table) for one in q.values(other, call.scope, call.callee))
+    if not is_construction and not _calls(q, other, call, target):
         return ()
     read = q.read if other.rules.has_bare_calls else q.values
     return found_by(read(other, call.scope, argument.value), Resolution.ARGUMENT)
@@ -235,7 +237,7 @@ def _from_callers_of_result(
     reached = q.table.without_callers(q.targets, other, call)
     at = position - len(call.arguments) + len(other.parameters.get(around.id, ()))
     is_reached = any(value.is_same(target) for value in reached)
-    return q.given(Value("function", other.path, around.id), at, "") if is_reached else ()
+    return q.passed_arguments(Value("function", other.path, around.id), at, "") if is_reached else ()
 
 
 def _is_called(q: Queries, value: Value, target: Value) -> bool:

@@ -46,7 +46,7 @@ def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
     """Return the targets of a call: functions, instantiated classes and external names."""
     rules = unit.rules
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
-    found = q.reached(unit, call.scope, kind, callee)
+    found = q.possible_targets(unit, call.scope, kind, callee)
     if rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
     if rules.is_curried and not arguments_of(call):  # arguments of callers are called only where they are applied
@@ -78,7 +78,7 @@ def _hoisted(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
     return q.hoisted(unit, scope, callee)
 
 
-def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
+def possible_targets(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
     """Return the possible targets of a kind of call in a scope, regardless of the arguments."""
     rules = unit.rules
     found = _reached(q, unit, scope, kind, callee)

@@ -77,7 +77,7 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
         found += _fields(q, owner, unit, definition, name)
     is_importing = rules.has_module_paths or rules.has_path_imports
     if not found and is_importing and definition.kind in {"module", "macro"}:
-        return [*q.used_in(unit, definition.id, name)]
+        return [*q.locally_imported(unit, definition.id, name)]
     return found
 
 
@@ -106,7 +106,7 @@ def _is_single(unit: Unit, definition: ir.Definition) -> bool:
     return definition.id in unit.properties
 
 
-def applied(q: Queries, value: Value) -> Values:
+def apply_targets(q: Queries, value: Value) -> Values:
     """Return the code that runs when a class, or the object with its name, is called by name."""
     found = tuple(functions(own_member(q, value, value, "apply")))
     is_constructible = any(not _is_single(*part) for part in parts_of(q, value))
@@ -212,7 +212,7 @@ def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, fou
     rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
     if name in names and (not rules.separates_kinds or (rules.has_companions and all(map(_may_be_function, found)))):
-        passed = q.given(cls, names.index(name), name)
+        passed = q.passed_arguments(cls, names.index(name), name)
         yield from functions(passed) if rules.separates_kinds else passed
     if rules.has_pointers and unit.bindings_of(definition.id, name) and not any(map(is_known, found)):
         yield from header_visibility.assigned(q, cls, name)

@@ -17,7 +17,7 @@ from docindex_dagster.callgraph.units import Unit
 _MOST_ASSIGNED = 60  # assignments to a field
 
 
-def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
+def resolve_full_name(q: Queries, unit: Unit, full: str) -> list[Value]:
     """Return the values of a full name, as seen from a file."""
     rules = unit.rules
     is_included = rules.sharing == "included"
@@ -46,11 +46,11 @@ def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
     """Return the definitions of a full name that are visible in a file."""
     family = unit.rules.family
     if unit.rules.sharing == "included":
-        return q.seen(unit, full) if q.program.is_defined(family, full) else ()
+        return q.visible_definitions(unit, full) if q.program.is_defined(family, full) else ()
     return q.in_files(q.program.full, unit, full) if q.program.has_last_name(family, full) else ()
 
 
-def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
+def visible_definitions(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
     """Return the definitions of a full name that are visible in a file through its includes."""
     return _visible(q, unit, full, q.in_files(q.program.full, unit, full))
 
@@ -118,7 +118,7 @@ def looked_up(q: Queries, unit: Unit, around: str, name: str) -> list[Value]:
     for imported in unit.imports.get(name, ()):
         full = _joined(imported.module, imported.member)
         for space in _outwards(around):
-            if found := in_space(q, unit, _joined(space, full)):
+            if found := resolve_full_name(q, unit, _joined(space, full)):
                 return found_by(found, Resolution.IMPORT)
     return _macros(q, unit, name)
 
@@ -129,7 +129,7 @@ def _within(q: Queries, unit: Unit, space: str, name: str) -> list[Value]:
         if found := [*q.member(owner.as_kind("object"), name)]:
             return found
     for within in (space, *(_joined(space, directive) for directive in unit.directives)):
-        if found := in_space(q, unit, _joined(within, name)):
+        if found := resolve_full_name(q, unit, _joined(within, name)):
             return found
     return []
 

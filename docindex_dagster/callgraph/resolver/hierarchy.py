@@ -19,8 +19,10 @@ def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base
     for base in unit.bases.get(definition.id, ()):
         found = _base_values(q, unit, definition, base)
         if any(one.kind == "module" for one in found):
-            found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
-        if unit.rules.has_tables:  # an argument from another caller of the function that creates the table is no base
+            found = tuple(
+                cls for one in found for cls in (q.constructed_classes(one) if one.kind == "module" else [one])
+            )
+        if unit.rules.has_tables:  # arguments from other callers of the function that creates the table are not bases
             found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
         yield base, distinct(found)
 

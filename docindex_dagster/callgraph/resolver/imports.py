@@ -85,7 +85,7 @@ def _first_of_path(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     )
 
 
-def used_in(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
+def locally_imported(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
     """Return the values of a name imported in an inner scope of a file."""
     named = (of_import(q, unit, one) for one in unit.imports.get(name, ()) if one.scope == scope)
     of_all = (known(of_wildcard(q, unit, one, name)) for one in unit.wildcards if one.scope == scope)
@@ -152,7 +152,7 @@ def _of_module(q: Queries, unit: Unit, module: str, name: str) -> Values:
         return q.of_namespace(rules, module, name, unit.path)
     if rules.has_namespaces:
         full = ".".join(filter(None, (module.replace("\\", "."), name)))
-        return tuple(header_visibility.in_space(q, unit, full)) or (external(full),)
+        return tuple(header_visibility.resolve_full_name(q, unit, full)) or (external(full),)
     files = q.program.find_module(unit, module)
     if not files:
         return (external(".".join(filter(None, (module.lstrip("."), name)))),)
@@ -165,10 +165,10 @@ def in_module(q: Queries, path: str, name: str) -> Values:
     if path.endswith("/"):
         found = _in_folder(q, path, name)
         return found or tuple(Value("module", inner, "") for inner in _submodules(q, path, name))
-    return q.offered(path, name) if path in q.program.units else ()
+    return q.provided_names(path, name) if path in q.program.units else ()
 
 
-def offered(q: Queries, path: str, name: str) -> Values:
+def provided_names(q: Queries, path: str, name: str) -> Values:
     """Return the values of a name that a file provides to other files."""
     unit = q.unit(path)
     if name == "super" and unit.rules.has_module_paths:
@@ -335,7 +335,7 @@ def all_exported(q: Queries, path: str) -> list[Value]:
     return found_by(found, Resolution.ELEMENT)
 
 
-def made(q: Queries, value: Value) -> Values:
+def constructed_classes(q: Queries, value: Value) -> Values:
     """Return the classes that are instantiated by constructing a value that is not a class."""
     if is_file(value):
         found = q.in_module(value.path, "default")

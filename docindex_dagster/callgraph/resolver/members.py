@@ -71,11 +71,7 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:
     if name == "prototype":
         return [value.as_kind("object")]
     found = members(q, value, ancestors(q, value), name)
-    if (
-        not known(found)
-        and hooks.fallback_member is not None
-        and (other := hooks.fallback_member(q, value, name, found))
-    ):
+    if not known(found) and hooks.fallback is not None and (other := hooks.fallback(q, value, name, found)):
         return other
     return found or _constant(q, value, name)
 
@@ -90,7 +86,7 @@ def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
         return found_by(q.in_module(value.path, name), Resolution.IMPORT)
     if q.rules(value).separates_kinds:
         return q.in_namespace(value, name)
-    return header_visibility.in_space(q, q.unit(value.path), f"{value.name}.{name}")
+    return header_visibility.resolve_full_name(q, q.unit(value.path), f"{value.name}.{name}")
 
 
 def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:

@@ -37,7 +37,7 @@ class Queries:
     # The code that runs when a value is called.
     callable_of: Callable[[Value], Sequence[Value]]
     # The values of a full name, as seen from a file.
-    in_space: Callable[[Unit, str], list[Value]]
+    resolve_full_name: Callable[[Unit, str], list[Value]]
     # The definitions of a name in other files of the folder or namespace, or in all files.
     shared: Callable[[Unit, str], Iterable[Value]]
     # The class that owns the member containing a scope, including methods defined outside their class.
@@ -51,7 +51,7 @@ class Queries:
     # The values of a name that a file or folder provides to other files.
     in_module: Callable[[str, str], Values]
     # The values of a name imported in an inner scope of a file.
-    used_in: Callable[[Unit, str, str], list[Value]]
+    locally_imported: Callable[[Unit, str, str], list[Value]]
     # The extension functions for the types of some values that are visible in a scope.
     extensions: Callable[[Unit, str, Values, str], Iterator[Value]]
     # The module that encloses a scope, its parent, or the root of the crate.
@@ -71,7 +71,7 @@ class Queries:
     # The values returned from a function, by declared type or return statements.
     returned: Callable[[Value], Values]
     # The classes that are instantiated by constructing a value that is not a class.
-    made: Callable[[Value], Values]
+    constructed_classes: Callable[[Value], Values]
     # The values of an import.
     import_targets: Callable[[Unit, ir.Import], Values]
     # The targets of a call: functions, instantiated classes and external names.
@@ -83,7 +83,7 @@ class Queries:
     # The values of a parameter.
     parameter: Callable[[Unit, Definition, str], Values]
     # The arguments that callers pass for a parameter, by its position or name.
-    given: Callable[[Value, int, str], Values]
+    passed_arguments: Callable[[Value, int, str], Values]
     # The values that a function passes at a position to one of its callback arguments.
     to_callback: Callable[[Value, int, int], Values]
 
@@ -110,13 +110,13 @@ class Queries:
         # The last names of the classes of an object.
         self.ancestor_names: Query[[Value], frozenset[str]] = Query(table, "ancestor names", frozenset())
         # The values of a name that a file provides to other files.
-        self.offered: Query[[str, str], Values] = Query(table, "offered", NONE)
+        self.provided_names: Query[[str, str], Values] = Query(table, "provided names", NONE)
         # The packages that a file imports without an alias, by package name.
         self.packages: Query[[Unit], Mapping[str, Sequence[str]]] = Query(table, "packages", {})
         # The paths of a file and of all files that it imports or includes, transitively.
         self.visible: Query[[Unit], frozenset[str]] = Query(table, "visible", frozenset())
         # The definitions of a full name that are visible in a file.
-        self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
+        self.visible_definitions: Query[[Unit, str], Sequence[Part]] = Query(table, "visible definitions", ())
         # The class with a full name, possibly in a namespace that the file uses.
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
         # The values of a type name in a scope in C and C++, excluding built-in types.
@@ -124,9 +124,9 @@ class Queries:
         # The parameters of the class templates that enclose a qualified name.
         self.template_parameters: Query[[Unit, str], frozenset[str]] = Query(table, "template parameters", frozenset())
         # The possible targets of a kind of call in a scope, regardless of the arguments.
-        self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
+        self.possible_targets: Query[[Unit, str, str, Expression], Values] = Query(table, "possible targets", NONE)
         # The code that runs when a class, or the object with its name, is called by name.
-        self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
+        self.apply_targets: Query[[Value], Values] = Query(table, "apply targets", NONE)
         self._hoisting: dict[Unit, Hoisting] = {}
         self.member_names: dict[tuple[str, str], frozenset[str]] = {}  # of classes, by path and id
         self.namespaces: dict[str, Sequence[str]] = {}  # namespaces that a file sees without an import, by path
@@ -205,7 +205,9 @@ class Queries:
         if expression is ir.THIS:
             return tuple(value.as_kind("class") for value in found)
         return tuple(
-            one for value in functions or found for one in (self.applied(value) if value.kind == "class" else (value,))
+            one
+            for value in functions or found
+            for one in (self.apply_targets(value) if value.kind == "class" else (value,))
         )
 
     def read(self, unit: Unit, scope: str, expression: Expression) -> Values:

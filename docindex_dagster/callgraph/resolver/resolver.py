@@ -39,16 +39,20 @@ from docindex_dagster.callgraph.units import Unit
 
 # The queries that each module answers, with functions of the same names.
 _ANSWERS: Mapping[ModuleType, str] = {
-    arguments: "given parameter to_callback",
+    arguments: "passed_arguments parameter to_callback",
     calls: "implementations may_reach reason targets",
-    classes: "applied as_member",
+    classes: "apply_targets as_member",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
-    imports: "import_targets in_module made offered packages path_word shared used_in visible",
+    imports: (
+        "constructed_classes import_targets in_module locally_imported packages path_word provided_names shared visible"
+    ),
     members: "member members_of",
     namespaces: "extensions in_namespace of_namespace",
     results: "callable_of elements result returned",
     scopes: "bound defined top",
-    header_visibility: "classes_at in_space included_types seen template_parameters types_named",
+    header_visibility: (
+        "classes_at included_types resolve_full_name template_parameters types_named visible_definitions"
+    ),
     types: "type_names typed",
 }
 
@@ -60,7 +64,7 @@ def resolver(program: Program, table: Table) -> Queries:
         for name in names.split():
             q.answer(name, partial(getattr(module, name), q))
     q.answer("values", partial(values, q), partial(outermost, q))
-    q.answer("reached", partial(calls.reached, q), partial(calls.outermost, q))
+    q.answer("possible_targets", partial(calls.possible_targets, q), partial(calls.outermost, q))
     return q
 
 

@@ -67,7 +67,7 @@ def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     if value.kind == "parent":
         _, *others = ancestors(q, value)
         return [one for one in others if one.kind in _BASES][:1]
-    return q.made(value) if value.kind == "module" else ()
+    return q.constructed_classes(value) if value.kind == "module" else ()
 
 
 def new(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> list[Value]:
@@ -92,7 +92,7 @@ def constructed(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> Seque
     if not found:  # the class of the assignment target
         of_objects = (value for value in values if value.kind == "object" and q.rules(value).separates_kinds)
         found = [value.as_kind("class") for value in of_objects]
-    return found or [cls for value in values for cls in q.made(value)]
+    return found or [cls for value in values for cls in q.constructed_classes(value)]
 
 
 def returned(q: Queries, value: Value) -> Values:
@@ -120,12 +120,12 @@ def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expressio
     """Return the values of a returned expression; the receiver if the function returns its own object."""
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (ir.Collection, ir.Record))]
-    made, is_itself = bound[0] if len(bound) == 1 else expression, unit.rules.hooks.returns_itself
-    if receiver and (made is ir.THIS or expression is _STATIC):
+    source, is_itself = bound[0] if len(bound) == 1 else expression, unit.rules.hooks.returns_itself
+    if receiver and (source is ir.THIS or expression is _STATIC):
         return receiver
-    if receiver and is_itself is not None and is_itself(unit, function, bound, made):
+    if receiver and is_itself is not None and is_itself(unit, function, bound, source):
         return receiver
-    if receiver and made in _SELF_MADE and receiver[0].kind == "class":
+    if receiver and source in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
 

@@ -16,7 +16,14 @@ from docindex_dagster.callgraph.resolver.hierarchy import (
     function_around,
 )
 from docindex_dagster.callgraph.resolver.hoisting import space_of
-from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
+from docindex_dagster.callgraph.resolver.imports import (
+    files_of,
+    imported,
+    is_marked,
+    locally_imported,
+    of_wildcard,
+    shared,
+)
 from docindex_dagster.callgraph.resolver.members import of_literal
 from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -113,8 +120,8 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
     rules, name = unit.rules, wanted.text
     if rules.has_function_names and wanted.space == "function":
         inside = q.all_defined(unit, _named_in(unit, around.qualified, name), Resolution.SCOPE)
-        return inside or used_in(q, unit, around.qualified, name) or None
-    found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
+        return inside or locally_imported(q, unit, around.qualified, name) or None
+    found = locally_imported(q, unit, around.qualified, name) if rules.has_local_imports else []
     is_variable = not (rules.separates_kinds and wanted.space)
     is_bound = is_variable and bool(unit.bindings_of(around.id, name))
     if is_bound:
