@@ -40,7 +40,7 @@ IS_TERM = "docindex_is_term"
 # Attributes of the paragraph that defines a substitution: its name, and its text (None if it cannot be inserted).
 _SUBSTITUTION_NAME = "docindex_defines"
 _REPLACEMENT = "docindex_stands_for"
-LABELLED = "docindex_label"  # attribute of a footnote: its label in the source
+FOOTNOTE_LABEL = "docindex_label"  # attribute of a footnote: its label in the source
 END_LINE = "docindex_end_line"  # attribute of a node that extends beyond its source
 LANGUAGE = "docindex_language"  # attribute of an empty node: the language of the literal blocks after it
 # Attributes of a node that represents a role or an entry of a page list: an address, a label.
@@ -192,7 +192,7 @@ class _TextState(_RSTState):  # type: ignore[misc]  # docutils' stubs lack most 
         result: tuple[list[Any], bool] = super().explicit_construct(match)
         label = _LABEL.match(match.string)
         if label and result[0]:
-            result[0][0][LABELLED] = label[1]
+            result[0][0][FOOTNOTE_LABEL] = label[1]
         return result
 
     def new_subsection(self, title: str, lineno: int, messages: list[Any]) -> None:
