@@ -136,7 +136,7 @@ def _substitute(document: Any, budget: int) -> None:
 def _inliner() -> Any:
     """Return an inline parser that reads every role as its text.
 
-    It is an instance with two replaced methods, because docutils layout_options up its patterns in the class itself.
+    It is an instance with two replaced methods, because docutils looks up its patterns in the class itself.
     """
     inliner: Any = states.Inliner()
     parse = inliner.parse
@@ -316,7 +316,7 @@ class _Directive:
     name: str
     argument: str
     options: tuple[tuple[str, str, int], ...]  # each with its line
-    layout_options: dict[str, str]  # layout options
+    layout_options: dict[str, str]
     content: Any  # docutils' list of lines, which records where each line comes from
     line: int
     content_line: int
