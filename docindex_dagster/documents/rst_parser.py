@@ -164,9 +164,9 @@ def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[
         shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
     kind = nodes.literal if role.lower().rpartition(":")[2] in _CODE_ROLES and not titled else nodes.inline
-    leading = _LINK_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
-    leads = {leading: nodes.unescape(titled[2] if titled else shown)} if leading else {}
-    return [kind(rawsource, titled[1] if titled else shown, **leads)], []
+    attribute = _LINK_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
+    attributes = {attribute: nodes.unescape(titled[2] if titled else shown)} if attribute else {}
+    return [kind(rawsource, titled[1] if titled else shown, **attributes)], []
 
 
 _RSTState: Any = states.RSTState
@@ -369,8 +369,11 @@ def _listing(directive: _Directive) -> Any:
     for index, entry in enumerate(directive.content):
         titled = _TITLED.fullmatch(entry.strip())
         address = titled[2] if titled else entry.strip()
-        leads = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
-        paragraph += [nodes.Text("\n" if index else ""), nodes.inline(entry, titled[1] if titled else entry, **leads)]
+        attributes = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
+        paragraph += [
+            nodes.Text("\n" if index else ""),
+            nodes.inline(entry, titled[1] if titled else entry, **attributes),
+        ]
     return paragraph
 
 

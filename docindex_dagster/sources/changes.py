@@ -152,7 +152,7 @@ def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
 
 
 def fingerprint(source: Source) -> str:
-    """Return a string that changes when the files of a source, their time stamps or its settings change.
+    """Return a string that changes when the files of a source, their timestamps or its settings change.
 
     No files other than ignore files are opened. Files that a rule skips do not count, so a growing log does not trigger
     runs. For git, the fingerprint covers the last commit, the index, and the files that differ from them. For a
