@@ -137,7 +137,7 @@ def chunk_lines(text: str, budget: int) -> tuple[Draft, ...]:
     )
 
 
-def without_long_ends(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
+def drop_long_continuations(drafts: Sequence[Draft]) -> tuple[Draft, ...]:
     """Drop the continuations of lines that are too long for a chunk and almost without whitespace, such as base64 data.
 
     The first part of each line is kept, and so is a part that other lines follow or that defines a symbol.

@@ -49,7 +49,7 @@ class FileJob(FileIdentity):
     wants_references: bool = False
 
     @property
-    def is_referring(self) -> bool:
+    def extracts_references(self) -> bool:
         """Whether to extract references from the file."""
         return self.wants_references and self.language is not None and holds_symbols(self.language)
 

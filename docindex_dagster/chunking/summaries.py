@@ -59,7 +59,7 @@ class Found:
     """Summaries by key, and the keys for which requests failed."""
 
     summaries: dict[str, str] = field(default_factory=dict)
-    in_vain: set[str] = field(default_factory=set)
+    failed_keys: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class SummaryCache:
                 if key in missing and summary is not None:
                     found.summaries[key] = summary
                 elif key in missing:
-                    found.in_vain.add(key)
+                    found.failed_keys.add(key)
         return found
 
     @contextmanager
@@ -202,7 +202,7 @@ def summarise(chunks: pa.Table, summariser: Summariser, source: str) -> tuple[pa
     before = held | known.summaries  # the cache wins, so that every table has the same summaries
     positions = {key: at for at, key in enumerate(keys) if key is not None and key not in before}
     # Retry failed chunks last, so that they do not block all others in every run.
-    missing = sorted(positions, key=known.in_vain.__contains__)
+    missing = sorted(positions, key=known.failed_keys.__contains__)
     fresh, inquiry = _request(chunks, {key: positions[key] for key in missing}, summariser, source)
     if fresh:
         summariser.cache.tidy(wanted)

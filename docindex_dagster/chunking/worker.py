@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from docindex_dagster.callgraph.table import Extracted, reference_rows
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.packing import chunk_lines, without_long_ends
+from docindex_dagster.chunking.packing import chunk_lines, drop_long_continuations
 from docindex_dagster.chunking.references import extracted
 from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
@@ -24,7 +24,7 @@ from docindex_dagster.documents.human_language import language_of
 from docindex_dagster.documents.model import Converted, is_converted
 from docindex_dagster.documents.pdf import convert
 from docindex_dagster.sources.content import examine
-from docindex_dagster.sources.paths import error_reason, name_to_path, read_whole
+from docindex_dagster.sources.paths import error_reason, name_to_path, read_complete
 from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
 
@@ -44,7 +44,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
     left_out: list[tuple[str, str]] = []
     for job in jobs:
         try:
-            data = read_whole(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
+            data = read_complete(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
         except OSError as error:
             left_out.append((job.path, error_reason(error)))
             continue
@@ -54,7 +54,7 @@ def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | 
             continue
         found, problem = _read(current, data, fallback), fallback or _too_large(current)
         cut = _chunk_file(current, found, options, problem) if job.wants_chunks else None
-        if job.is_referring:
+        if job.extracts_references:
             parsed = cut.content.parsed if cut and is_ours(job.chunker) else None
             blank = Extracted(job.path, current.content_hash, str(job.language), None, problem)
             irs.append(extracted(blank, found.text, parsed))
@@ -118,7 +118,7 @@ def _chunk_file(job: FileJob, found: Converted, options: ChunkOptions, fallback:
 
 
 def _readable(drafts: tuple[Draft, ...], job: FileJob) -> tuple[Draft, ...]:
-    return drafts if job.source_type == _DOCUMENT else without_long_ends(drafts)
+    return drafts if job.source_type == _DOCUMENT else drop_long_continuations(drafts)
 
 
 def _masked(job: FileJob, text: str) -> str:

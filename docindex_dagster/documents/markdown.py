@@ -156,7 +156,7 @@ def markdown_blocks(text: str, *, mdx: bool = False) -> list[Block]:
     return tile(text, [*_marks(body, starts, mdx=mdx)])
 
 
-def untouchable_lines(text: str) -> list[tuple[int, int]]:
+def protected_lines(text: str) -> list[tuple[int, int]]:
     """Return the line ranges of the fenced blocks and the front matter in MDX: 0-based, end exclusive."""
     tokens = _block_parser(mdx=True).parse(text)
     return [(token.map[0], token.map[1]) for token in tokens if token.type in {"fence", "front_matter"} and token.map]

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
-from docindex_dagster.documents.markdown import as_document, markdown_blocks, untouchable_lines
+from docindex_dagster.documents.markdown import as_document, markdown_blocks, protected_lines
 from docindex_dagster.documents.model import Block, Document
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -69,11 +69,11 @@ def _without_javascript(text: str) -> str:
 
 def _javascript(text: str) -> Iterator[tuple[int, int]]:
     """Yield the spans of JavaScript, such as imports, tags and comments, in order."""
-    untouchable = _untouchable(text)
-    braces = _matching_braces(text, untouchable)
+    protected = _protected_spans(text)
+    braces = _matching_braces(text, protected)
     runs = _backtick_runs(text)
     position = 0
-    for start, stop in [*untouchable, (len(text), len(text))]:
+    for start, stop in [*protected, (len(text), len(text))]:
         comments = _Comments(text, start)
         while position < start:
             candidate = _CANDIDATE.search(text, position, start)
@@ -185,12 +185,12 @@ def _backtick_runs(text: str) -> dict[int, list[int]]:
     return runs
 
 
-def _matching_braces(text: str, untouchable: list[tuple[int, int]]) -> dict[int, int]:
+def _matching_braces(text: str, protected: list[tuple[int, int]]) -> dict[int, int]:
     """Map each opening brace that has a match outside fences to the position after its closing brace."""
     matching: dict[int, int] = {}
     opened: list[int] = []
     position = 0
-    for start, stop in [*untouchable, (len(text), len(text))]:
+    for start, stop in [*protected, (len(text), len(text))]:
         for brace in _BRACE.finditer(text, position, start):
             if brace[0] == "{":
                 opened.append(brace.start())
@@ -200,8 +200,8 @@ def _matching_braces(text: str, untouchable: list[tuple[int, int]]) -> dict[int,
     return matching
 
 
-def _untouchable(text: str) -> list[tuple[int, int]]:
+def _protected_spans(text: str) -> list[tuple[int, int]]:
     """Return the character spans of the front matter and the fenced blocks."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     last = len(starts) - 1
-    return [(starts[min(first, last)], starts[min(end, last)]) for first, end in untouchable_lines(text)]
+    return [(starts[min(first, last)], starts[min(end, last)]) for first, end in protected_lines(text)]

@@ -226,7 +226,7 @@ def _line(line: int, *fields: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """Return the whitespace-with_separators words of a text."""
+    """Return the whitespace-separated words of a text."""
     return frozenset(text.split())
 
 

@@ -24,7 +24,7 @@ from docindex_dagster.documents.model import (
     table_block,
     with_separators,
 )
-from docindex_dagster.documents.rst_parser import END_LINE, IS_TERM, LABELLED, LANGUAGE, LINK, REF, parse_rst
+from docindex_dagster.documents.rst_parser import END_LINE, FOOTNOTE_LABEL, IS_TERM, LANGUAGE, LINK, REF, parse_rst
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
@@ -151,7 +151,7 @@ def _children(node: Any, context: _Context) -> list[tuple[Any, _Context]] | None
         context = context.inside("    ")
     elif isinstance(node, nodes.footnote | nodes.citation):
         children = [child for child in children if child.tagname != "label"]
-        context = context.inside(f"[{node[LABELLED]}] ")
+        context = context.inside(f"[{node[FOOTNOTE_LABEL]}] ")
     elif isinstance(node, nodes.field | nodes.option_list_item):
         label, *body = children
         children = [*body, nodes.paragraph()]  # writes the label even if the body is empty

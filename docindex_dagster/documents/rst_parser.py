@@ -40,7 +40,7 @@ IS_TERM = "docindex_is_term"
 # Attributes of the paragraph that defines a substitution: its name, and its text (None if it cannot be inserted).
 _SUBSTITUTION_NAME = "docindex_defines"
 _REPLACEMENT = "docindex_stands_for"
-LABELLED = "docindex_label"  # attribute of a footnote: its label in the source
+FOOTNOTE_LABEL = "docindex_label"  # attribute of a footnote: its label in the source
 END_LINE = "docindex_end_line"  # attribute of a node that extends beyond its source
 LANGUAGE = "docindex_language"  # attribute of an empty node: the language of the literal blocks after it
 # Attributes of a node that represents a role or an entry of a page list: an address, a label.
@@ -136,7 +136,7 @@ def _substitute(document: Any, budget: int) -> None:
 def _inliner() -> Any:
     """Return an inline parser that reads every role as its text.
 
-    It is an instance with two replaced methods, because docutils layout_options up its patterns in the class itself.
+    It is an instance with two replaced methods, because docutils looks up its patterns in the class itself.
     """
     inliner: Any = states.Inliner()
     parse = inliner.parse
@@ -164,9 +164,9 @@ def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[
         shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
     kind = nodes.literal if role.lower().rpartition(":")[2] in _CODE_ROLES and not titled else nodes.inline
-    leading = _LINK_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
-    leads = {leading: nodes.unescape(titled[2] if titled else shown)} if leading else {}
-    return [kind(rawsource, titled[1] if titled else shown, **leads)], []
+    attribute = _LINK_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
+    attributes = {attribute: nodes.unescape(titled[2] if titled else shown)} if attribute else {}
+    return [kind(rawsource, titled[1] if titled else shown, **attributes)], []
 
 
 _RSTState: Any = states.RSTState
@@ -192,7 +192,7 @@ class _TextState(_RSTState):  # type: ignore[misc]  # docutils' stubs lack most 
         result: tuple[list[Any], bool] = super().explicit_construct(match)
         label = _LABEL.match(match.string)
         if label and result[0]:
-            result[0][0][LABELLED] = label[1]
+            result[0][0][FOOTNOTE_LABEL] = label[1]
         return result
 
     def new_subsection(self, title: str, lineno: int, messages: list[Any]) -> None:
@@ -316,7 +316,7 @@ class _Directive:
     name: str
     argument: str
     options: tuple[tuple[str, str, int], ...]  # each with its line
-    layout_options: dict[str, str]  # layout options
+    layout_options: dict[str, str]
     content: Any  # docutils' list of lines, which records where each line comes from
     line: int
     content_line: int
@@ -369,8 +369,11 @@ def _listing(directive: _Directive) -> Any:
     for index, entry in enumerate(directive.content):
         titled = _TITLED.fullmatch(entry.strip())
         address = titled[2] if titled else entry.strip()
-        leads = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
-        paragraph += [nodes.Text("\n" if index else ""), nodes.inline(entry, titled[1] if titled else entry, **leads)]
+        attributes = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
+        paragraph += [
+            nodes.Text("\n" if index else ""),
+            nodes.inline(entry, titled[1] if titled else entry, **attributes),
+        ]
     return paragraph
 
 

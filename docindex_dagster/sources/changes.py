@@ -43,7 +43,7 @@ class Moves:
     touched: frozenset[bytes]  # paths changed by commits that are reachable from only one of the two
 
 
-def moves_since(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
+def compute_moves(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
     """Return the changes since the previous table; None if unknown, so that every file must be examined.
 
     They are unknown after an edit of the settings, and if the commit of the previous table no longer exists.
@@ -107,19 +107,19 @@ def names_at(paths: frozenset[bytes]) -> pa.Array:
     return pa.array([path_to_name(path) for path in rows], pa.string())
 
 
-def metadata_to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
+def reuse_metadata(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
     """Return the table metadata that the next run needs to reuse rows."""
     if len(dirty) > _MAX_DIRTY:
         return {STATE: state}
     return {STATE: state, _DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
 
 
-def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
+def partial_update_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
     """Return the metadata for a table with only some rows updated: the next run examines every file."""
     return {key: value for key, value in (metadata or {}).items() if key not in {_DIRTY, FINGERPRINT}}
 
 
-def to_look_at_again(
+def paths_to_recheck(
     entries: Sequence[Entry], contents: Sequence[Content], tree_status: TreeStatus, started_ns: int
 ) -> set[bytes]:
     """Return the paths that the next run must examine, whatever git reports then.
@@ -152,7 +152,7 @@ def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
 
 
 def fingerprint(source: Source) -> str:
-    """Return a string that changes when the files of a source, their time stamps or its settings change.
+    """Return a string that changes when the files of a source, their timestamps or its settings change.
 
     No files other than ignore files are opened. Files that a rule skips do not count, so a growing log does not trigger
     runs. For git, the fingerprint covers the last commit, the index, and the files that differ from them. For a

@@ -18,7 +18,7 @@ from docindex_dagster.core.locks import Note, exclusive
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.core.urls import local_path
 from docindex_dagster.sources import git, mirror, transfer
-from docindex_dagster.sources.mirror import dispose, dispose_locks
+from docindex_dagster.sources.mirror import dispose, remove_locks
 from docindex_dagster.sources.model import Remote, Source
 
 # Errors that a new clone would not fix: a full disk, and objects that the remote itself has lost.
@@ -51,7 +51,7 @@ def update(source: Source, layout: Layout, *, history: int, report: Report) -> N
             raise
         except SourceError as error:
             is_lost = any(message in str(error) for message in _NOT_REPAIRABLE)
-            if is_lost or not remote.repository.exists() or not mirror.answers(remote):
+            if is_lost or not remote.repository.exists() or not mirror.is_reachable(remote):
                 raise
             report(f"the clone is damaged; repairing it ({error})")
             _repair(source, remote, history, report)
@@ -96,21 +96,21 @@ def _refuse_foreign(remote: Remote) -> None:
 
 def _repair(source: Source, remote: Remote, history: int, report: Report) -> None:
     """Remove what a killed git left behind; if that is not enough, clone again."""
-    dispose_locks(remote.repository, source.path)
+    remove_locks(remote.repository, source.path)
     dispose(source.path)
     try:
         _update_checkout(source, remote, history, report)
     except SourceError:
         report("cannot repair the clone; cloning again")
-        mirror.make(remote)
+        mirror.clone(remote)
         _update_checkout(source, remote, history, report)
 
 
 def _update_checkout(source: Source, remote: Remote, history: int, report: Report) -> None:
-    mirror.dispose_unfinished(remote.repository)
+    mirror.remove_unfinished(remote.repository)
     if not remote.repository.is_dir():
         emit(Progress(source.key, "clone", 0, 1, "repository"))
-        mirror.make(remote)
+        mirror.clone(remote)
         emit(Progress(source.key, "clone", 1, 1, "repository"))
     mirror.fetch(remote)
     commit = mirror.resolve(remote)
@@ -128,7 +128,7 @@ def _update_checkout(source: Source, remote: Remote, history: int, report: Repor
     if source.submodules:
         transfer.update_submodules(source.path, report)
     if is_new:
-        mirror.tidy(remote.repository)
+        mirror.run_maintenance(remote.repository)
         with replacing(note) as temporary:
             temporary.write_text(text, encoding="utf-8")
 

@@ -112,7 +112,7 @@ def _read(source: Source, root: bytes, commits: Sequence[str]) -> pa.Table:
     if not commits:
         return COMMITS.empty_table()
     found = list(history.heads(root, commits))
-    counted = [head.commit for head in found if 0 < head.file_count <= history.MOST_FILES_READ]
+    counted = [head.commit for head in found if 0 < head.file_count <= history.MAX_FILES_READ]
     hunks = dict(history.read_hunks(root, counted))
     return pa.Table.from_pylist([_row(source, head, hunks.get(head.commit)) for head in found], COMMITS)
 

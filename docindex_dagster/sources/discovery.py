@@ -16,7 +16,7 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_whole
+from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_complete
 from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
@@ -72,14 +72,14 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     if found.kept.num_rows:
         table = pa.concat_tables([found.kept.replace_schema_metadata(None), table]).sort_by("path").combine_chunks()
     if only and previous is not None:
-        return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
+        return table.replace_schema_metadata(changes.partial_update_metadata(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: rules}
     # Only docindex writes to a checkout.
     if found.tree_status is None or source.remote is not None or _is_settled(source, entries, started_ns):
         metadata[FINGERPRINT] = found.fingerprint.encode()
     if found.tree_status is not None and found.tree_status.head is not None:
-        again = changes.to_look_at_again(entries, contents, found.tree_status, started_ns)
-        metadata |= {HEAD: found.tree_status.head.encode(), **changes.metadata_to_keep(found.state, again)}
+        again = changes.paths_to_recheck(entries, contents, found.tree_status, started_ns)
+        metadata |= {HEAD: found.tree_status.head.encode(), **changes.reuse_metadata(found.state, again)}
     return table.replace_schema_metadata(metadata)
 
 
@@ -92,7 +92,7 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     tree_status = trees[0].tree_status
     state = changes.state_of(source, rules, tree_status)
     seen = changes.fingerprint_of_work_trees(source, rules, trees, state)
-    moves = changes.moves_since(previous, source, tree_status.head, state)
+    moves = changes.compute_moves(previous, source, tree_status.head, state)
     kept = none
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, tree_status)
@@ -161,7 +161,7 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    data = read_whole(os.fsencode(source.folder()), path, source.most_bytes(path))
+    data = read_complete(os.fsencode(source.folder()), path, source.most_bytes(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 

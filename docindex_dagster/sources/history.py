@@ -47,7 +47,7 @@ _LINE = re.compile(
 _MAX_FUNCTIONS = 8  # per file
 # After this many commits with unreadable files, treat the repository as lacking its old files.
 _MAX_FAILURES = 20
-MOST_FILES_READ = 1000  # per commit; a larger commit imports other people's work
+MAX_FILES_READ = 1000  # per commit; a larger commit imports other people's work
 
 _FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
 _HEADS = (
@@ -79,7 +79,7 @@ class Head:
     """A commit without its patches."""
 
     fields: list[bytes]  # id, parents, author, email address, author date, commit date, message
-    changes: list[Change]  # the first `MOST_FILES_READ`
+    changes: list[Change]  # the first `MAX_FILES_READ`
     file_count: int
 
     @property
@@ -106,7 +106,7 @@ def heads(root: bytes, commits: Sequence[str]) -> Iterator[Head]:
         while (record := next(records, None)) is not None and not record.startswith(b"/"):
             status = record.rpartition(b" ")[2][:1].decode()
             paths = list(islice(records, 2 if status == "R" else 1))
-            if number < MOST_FILES_READ:
+            if number < MAX_FILES_READ:
                 changes.append(Change(status, paths[-1], paths[0] if len(paths) > 1 else None))
             number += 1
         yield Head(fields, changes, number)

@@ -84,7 +84,7 @@ def _names_of(ref: str | None) -> tuple[str, ...]:
     return ("HEAD",) if ref is None else (f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}")
 
 
-def make(remote: Remote) -> None:
+def clone(remote: Remote) -> None:
     """Clone the remote, replacing any existing clone.
 
     Objects of a local repository are hard-linked; other remotes are cloned without file contents, which git fetches on
@@ -111,7 +111,7 @@ def make(remote: Remote) -> None:
     new.rename(remote.repository)
 
 
-def dispose_unfinished(repository: Path) -> None:
+def remove_unfinished(repository: Path) -> None:
     """Remove clones that were started but never finished."""
     for folder in repository.parent.glob(f"*{_UNFINISHED}"):
         if unfinished(folder) == repository:
@@ -192,7 +192,7 @@ def fetch_contents(repository: Path, commit: str, history: int) -> None:
         transfer.attempt(repository, *command, transports=transfer.EVERYWHERE, lines=missing)
 
 
-def answers(remote: Remote) -> bool:
+def is_reachable(remote: Remote) -> bool:
     """Return whether the remote is reachable now, without using a clone."""
     arguments = ("ls-remote", "--quiet", "--", remote.url, "HEAD")
     everywhere, limit_s = transfer.EVERYWHERE, transfer.limit_s(remote.url)
@@ -200,7 +200,7 @@ def answers(remote: Remote) -> bool:
         return transfer.attempt(Path(folder), *arguments, transports=everywhere, timeout_s=limit_s) is not None
 
 
-def tidy(repository: Path) -> None:
+def run_maintenance(repository: Path) -> None:
     """Let git pack the objects of a clone if it considers that worthwhile."""
     transfer.attempt(repository, "maintenance", "run", "--auto", "--quiet", transports=transfer.EVERYWHERE)
 
@@ -219,7 +219,7 @@ def dispose(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def dispose_locks(repository: Path, checkout: Path) -> None:
+def remove_locks(repository: Path, checkout: Path) -> None:
     """Remove the lock files of a clone and its checkouts once no git process that outlived docindex works there.
 
     The caller holds the lock that excludes other docindex processes.

@@ -92,7 +92,7 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         os.close(file)
 
 
-def read_whole(root: bytes, path: bytes, most: int) -> bytes:
+def read_complete(root: bytes, path: bytes, most: int) -> bytes:
     """Read a file as `read_beneath` does, but fail if it has more than `most` bytes.
 
     Raises:

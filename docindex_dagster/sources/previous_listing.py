@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEAD = b"docindex.head"  # git: id of the last commit; absent before the first commit
 RULES = b"docindex.rules"  # version of the rules that examine content
 STATE = b"docindex.state"  # git: the result of `changes.state_of`
-FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent if files changed meanwhile
+FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent if the table mixes several states
 
 _RULES_VERSION = "6"
 _RACY_NS = 2_000_000_000  # the coarsest timestamp resolution of common file systems
@@ -40,7 +40,7 @@ def head_of(files: pa.Table) -> str | None:
 
 
 def fingerprint_of(files: pa.Table) -> str | None:
-    """Return the source's `fingerprint` at discovery; None if files changed during discovery."""
+    """Return the source's `fingerprint` at discovery; None if the table mixes several states of the source."""
     return _value(files, FINGERPRINT)
 
 

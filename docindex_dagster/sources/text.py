@@ -9,7 +9,7 @@ from pathlib import Path
 from unicodedata import category
 
 from docindex_dagster.core.hashing import digest
-from docindex_dagster.sources.paths import name_to_path, read_whole
+from docindex_dagster.sources.paths import name_to_path, read_complete
 
 _BOMS = (  # UTF-32 first, because its little-endian mark starts with the UTF-16 one
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -76,7 +76,7 @@ def read_document(root: Path, path: str, most: int = sys.maxsize) -> tuple[Decod
     Raises:
         OSError: The file is unreadable, reached through a symlink, or has more than `most` bytes.
     """
-    data = read_whole(os.fsencode(root), name_to_path(path), most)
+    data = read_complete(os.fsencode(root), name_to_path(path), most)
     return decode(data), digest(data)
 
 

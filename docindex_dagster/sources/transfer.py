@@ -34,9 +34,9 @@ _NO_REASON = ("fatal: Could not read from remote repository.", "warning:", "Clon
 _MAX_LOCAL_S, _MAX_S = 60 * 60, 12 * 60 * 60
 _REFUSED = ("could not read Username", "could not read Password", "Authentication failed", "Permission denied (")
 _NOTE = "docindex-submodules"
-_MAX_NOTE_BYTES = 1 << 20  # bytes
+_MAX_NOTE_BYTES = 1 << 20
 _GITLINK = b"160000 "
-# Never read local paths, which any author may write into a .gitmodules; no submodule needs another local repository.
+# Never read local paths, which any author may write into a .gitmodules; submodules do not need them.
 _UPDATE_SUBMODULES = (
     *("-c", "protocol.file.allow=never"),
     *("submodule", "update", "--quiet", "--init", "--recursive", "--force", "--depth=1"),

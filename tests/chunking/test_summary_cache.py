@@ -17,7 +17,7 @@ def add(cache: SummaryCache, *rows: tuple[str, str | None]) -> None:
             write(*row)
 
 
-def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_reported(layout):
+def test_what_was_kept_is_found_and_what_was_asked_failed_keys_is_reported(layout):
     cache = SummaryCache(layout, KEY)
     add(cache, ("a", "One."), ("b", None))
     add(cache, ("c", None), ("c", "Three."), ("a", "Another one."))
@@ -25,8 +25,8 @@ def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_reported(layout):
     found = cache.find({"a", "b", "c", "d"})
 
     assert found.summaries == {"a": "Another one.", "c": "Three."}
-    assert "b" in found.in_vain
-    assert "d" not in found.in_vain
+    assert "b" in found.failed_keys
+    assert "d" not in found.failed_keys
 
 
 def test_other_branches_are_looked_at_and_other_repositories_are_not(layout):

@@ -104,7 +104,7 @@ def test_a_bound_entry_serves_no_other_project_than_that_of_the_folder(project, 
     assert choose().root == tmp_path
     monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path))
     monkeypatch.chdir(other)
-    with pytest.raises(SourceError, match=r"DOCINDEX_ROOT=\. has no docindex\.toml"):
+    with pytest.raises(SourceError, match=r"DOCINDEX_ROOT=\. and its parent folders have no docindex\.toml"):
         choose().settings()
 
 

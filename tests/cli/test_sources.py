@@ -69,7 +69,7 @@ def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, u
     run("index", url)
 
     assert "git/upstream is already declared" in run("source", "add", url).err
-    assert "--exclude cannot be given" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
+    assert "--exclude not allowed" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
     assert run("source", "add", url, "--branch", "feature/x").code == 0
     assert "feature/x of this repository is already declared" in run("source", "add", url, "--branch", "feature/x").err
 
