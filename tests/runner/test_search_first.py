@@ -217,4 +217,4 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
     assert len(asked) == 1
     assert there.equals(here)
     repeated = [event.text for event in notices if isinstance(event, Notice)]
-    assert repeated == (["the graph is extracted once more: a process ended"] if is_lost else [])
+    assert repeated == (["extracting the graph again: a process ended"] if is_lost else [])

@@ -229,7 +229,7 @@ class Notifier:
         return True
 
     def wait(self, timeout_s: float, unless: Event) -> list[PathEvent] | None:
-        """Return the next events; an empty list after the timeout or once `unless` is set, and None if events were lost.
+        """Return the next events: an empty list after the timeout or once `unless` is set, None if events were lost.
 
         Raises:
             KeyboardInterrupt: A signal arrived.
