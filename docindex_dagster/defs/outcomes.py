@@ -55,7 +55,7 @@ CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
 FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-INTERRUPTED = "it was stopped before its end"
+INTERRUPTED = "stopped before it finished"
 _KINDS = {
     dg.DagsterEventType.STEP_FAILURE,
     dg.DagsterEventType.RUN_FAILURE,

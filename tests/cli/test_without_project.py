@@ -78,7 +78,7 @@ def test_what_changed_since_is_found_and_reported(search, tmp_path):
 
     assert "new.md" in paths(found)
     assert "guide.md" not in paths(search("pump", "./manual", "--json"))
-    assert found.err.startswith(f"indexing what changed in {tmp_path / 'manual'} (")
+    assert found.err.startswith(f"indexing changes in {tmp_path / 'manual'} (")
 
 
 def test_a_file_or_folder_in_an_indexed_folder_uses_its_index_and_narrows_to_it(search):

@@ -241,9 +241,9 @@ def test_what_a_stage_warns_of_is_reported(project, token_counts):
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        (('inputs=("chunks",)', 'inputs=("pages",)'), "reads pages, which no stage keeps"),
-        (('name="token_counts"', 'name="chunks"'), "makes chunks, which another stage makes"),
-        (("STAGE = Stage(", "STAGE = dict("), "is a dict"),
+        (('inputs=("chunks",)', 'inputs=("pages",)'), "reads pages, which no stage stores"),
+        (('name="token_counts"', 'name="chunks"'), "makes chunks, which another stage already makes"),
+        (("STAGE = Stage(", "STAGE = dict("), "got dict"),
         (("MOST = 0.5", "import nowhere_at_all"), "No module named 'nowhere_at_all'"),
     ],
 )

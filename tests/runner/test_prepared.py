@@ -275,7 +275,7 @@ def test_the_stores_are_maintained_for_all_machines(
 
 
 def test_a_program_cannot_write_stores_that_others_share(settings: Settings) -> None:
-    with pytest.raises(SettingsError, match="index with `docindex index`"):
+    with pytest.raises(SettingsError, match="run `docindex index` instead"):
         index(settings, registry.find(settings, "one"), StaticEmbedder())
 
 

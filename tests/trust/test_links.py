@@ -120,7 +120,7 @@ def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own
 
     own.check()
     assert done.returncode == 1
-    assert "stands for each folder beside it" in " ".join(done.stderr.split())
+    assert "is a placeholder in source paths" in " ".join(done.stderr.split())
 
 
 def test_a_folder_that_has_become_a_link_is_not_read_when_an_index_of_several_is_made_anew(own, git):

@@ -365,9 +365,9 @@ def test_an_edit_of_the_settings_counts_at_once(project):
 
         project.declare(LIBRARY.format("other"))
         until(watch, lambda: project.finds("Weasels"))
-    assert project.reported[0] == "library/other is watched as well from now on"
-    assert project.reported[1].endswith("what changes is indexed when this is mended")
-    assert project.reported[2:] == ["library/notes is not declared any more, and not watched"]
+    assert project.reported[0] == "now also watching library/other"
+    assert project.reported[1].endswith("changes are indexed once this is fixed")
+    assert project.reported[2:] == ["no longer watching library/notes, which is not declared anymore"]
 
 
 def test_a_new_child_of_a_folder_of_libraries_is_watched(project):
@@ -424,7 +424,7 @@ def test_what_failed_is_tried_again_when_it_changes(project):
         until(watch, lambda: bool(project.runs))
         for_a_while(watch)
         assert project.runs == ["library/notes"]
-        assert project.reported == ["library/notes is tried again when it changes, or in 1 min"]
+        assert project.reported == ["retrying library/notes when it changes, or in 1 min"]
 
         project.is_broken = False
         project.write("notes/guide.md", "# Guide\n\nOtters live in holts.\n")

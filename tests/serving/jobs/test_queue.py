@@ -175,7 +175,7 @@ class TestRestart:
         failed = ended(jobs, jobs.submit(INDEX))
 
         assert failed.state is State.FAILED
-        assert failed.failures == ("its process ended 3 times before it began: no such module",)
+        assert failed.failures == ("its process died 3 times before the run started: no such module",)
 
     def test_one_that_was_cancelled_as_the_server_died_is_canceled(self, opened, layout):
         jobs = opened(SLEEPS)
