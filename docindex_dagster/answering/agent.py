@@ -22,7 +22,7 @@ from docindex_dagster.search import cancellation
 from docindex_dagster.search.context import Context
 
 _MIN_RESULT_TOKENS = 200  # for a tool's result; with less left, no tool is called
-_LOW_CALLS = 3  # the model is told how many calls are left once it is down to this number
+_LOW_CALLS = 3  # from this number down, results say how many calls are left
 _MAX_PROBLEM_CHARS = 1000
 _MAX_OUTCOME_CHARS = 200
 _MAX_NAME_CHARS = 64
@@ -265,7 +265,7 @@ async def _start_in_time(items: Stream, ends_at: float) -> Stream:
     """Yield the items of an answer whose first word arrives in time. Once started, it is read to the end.
 
     Raises:
-        TimeoutError: no text arrived in time.
+        TimeoutError: no text in time.
     """
     has_begun = False
     while True:

@@ -94,7 +94,7 @@ class LinkFilter:
         return "".join(shown)
 
     def _is_known(self, line: str, *, is_complete: bool, is_end: bool) -> bool:
-        """Return whether it is known if the line is code. Parse the block once enough of it has arrived."""
+        """Return whether it is known if the line is code. Parse the block once enough of it is there."""
         if self._line < len(self._codes):
             return True
         opening = _OPENING.match(line)

@@ -129,7 +129,7 @@ class ChatModel(Protocol):
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
         """Answer a conversation. Nothing is sent until the first item is requested.
 
-        Transient failures are retried, but only before the first item has arrived.
+        Transient failures are retried, but only before the first item.
 
         Args:
             messages: the conversation so far; an initial system message holds the instructions.

@@ -188,7 +188,7 @@ class HttpChat(ABC):
 
         Raises:
             LLMKeyError: no key is set.
-            LLMTimeoutError: no response arrived in time.
+            LLMTimeoutError: no response in time.
             LLMUnreachableError: the connection failed, or broke before the response began.
             LLMError: the block could not read the response; the subclass names the kind of failure.
         """

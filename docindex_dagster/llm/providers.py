@@ -40,7 +40,7 @@ class ChatLLM:
     """An LLM on top of a chat model. It collects complete answers, and its threads share the model's connections.
 
     Attributes:
-        model: must not retry by itself; this class retries broken answers even if part of one has arrived.
+        model: must not retry by itself; this class retries broken answers even after receiving part of one.
         retries: attempts after the first.
     """
 

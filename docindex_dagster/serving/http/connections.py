@@ -58,7 +58,7 @@ class Connection(H11Protocol):
             self._wait(BODY_S)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless it has already arrived."""
+        """Wait for the next request, unless it is already there."""
         super().on_response_complete()
         if not self._is_answering:
             self._wait(HEADERS_S)

@@ -126,7 +126,7 @@ class Guard:
         if rejection is not None:
             await rejection(scope, receive, guarded)
             return
-        # Take a slot only after the body has arrived, so that a client that sends half of one cannot block others.
+        # Take a slot only after receiving the body, so that a client that sends half of one cannot block others.
         is_open = _is_open(scope["path"])
         try:
             body = await _read(receive, _MAX_OPEN_BODY if is_open else self._access.max_body_bytes)
