@@ -78,9 +78,9 @@ def _load_command(name: str, place: str) -> Any:
 
         found = command_of(found)
     if isinstance(found, typer.Typer):
-        made: Any = typer.main.get_group(found)
-        made.name = name
-        return made
+        group: Any = typer.main.get_group(found)
+        group.name = name
+        return group
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     return typer.main.get_command(alone)

@@ -347,8 +347,8 @@ def show_status(domains: "Sequence[DomainStatus]") -> None:
 def show_folded(one: "Folding") -> None:
     """Print the result of a fold, and of an erasure."""
     counts = f"{console.count(one.messages, 'message')} ({one.added:,} added, {one.removed:,} removed)"
-    made = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
-    console.out.print(f"{one.domain}: {counts}, {made}; {one.seconds:.1f} s")
+    totals = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
+    console.out.print(f"{one.domain}: {counts}, {totals}; {one.seconds:.1f} s")
     if one.receipt is not None:
         show_receipt(one.receipt)
 

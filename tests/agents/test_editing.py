@@ -124,7 +124,7 @@ def test_half_of_a_surrogate_pair_is_left_to_the_user():
         ('{"a": 1', "line 1"),
         ('{"a": 1} x', "line 1"),
         ('{"a": 1} /* x', "line 1"),
-        ('{"mcpServers": {}, "mcpServers": {}}', "twice"),
+        ('{"mcpServers": {}, "mcpServers": {}}', "duplicate key"),
         ("[" * 100_000, "nested too deeply"),
         ('{"a":' * 100_000, "nested too deeply"),
         ("// only a note", "line 1"),

@@ -80,7 +80,7 @@ def test_what_is_no_readable_text_is_refused(folder):
     (folder / "loop").symlink_to("loop")
 
     for name, problem in (
-        ("bytes", "no text"),
+        ("bytes", "not UTF-8 text"),
         ("folder", "cannot be read"),
         ("pipe", "not a regular file"),
         ("loop", "link|read"),

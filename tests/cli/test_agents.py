@@ -49,7 +49,7 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
 
     assert added.code == 0
     assert added.out.splitlines() == ["wrote .mcp.json", "wrote CLAUDE.md"]
-    assert "asks when it starts here" in added.err
+    assert "asks whether to use the server" in added.err
     assert json_of(".mcp.json") == {
         "mcpServers": {
             "docindex": {
@@ -293,7 +293,7 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing(project, tmp_path):
 def test_an_instruction_that_another_agent_reads_stays_until_that_goes(project):
     project("agents", "add", "codex", "opencode")
 
-    assert "stays in AGENTS.md" in project("agents", "remove", "codex").err
+    assert "kept the instruction in AGENTS.md" in project("agents", "remove", "codex").err
     assert Path("AGENTS.md").exists()
     assert project("agents", "remove", "opencode").err == ""
     assert not Path("AGENTS.md").exists()
@@ -311,7 +311,7 @@ def test_the_list_says_what_is_configured_where_and_what_cannot_be_read(project,
     assert "end of document" in listed["codex", "project"]["problem"]
     assert {agent for agent, _ in listed} == set(ALL)
     table = project("agents", "list").out
-    assert "cannot be read" in table
+    assert "unreadable" in table
     assert ".mcp.json" in table
 
 
@@ -333,7 +333,7 @@ def test_an_entry_of_an_odd_form_ends_no_list(project, tmp_path, args):
         for line in project("agents", "list").out.splitlines()
         if line.startswith("claude  ") and ".mcp.json" in line
     ]
-    assert row.split()[:6] == ["claude", "project", "yes", "cannot", "be", "read"]
+    assert row.split()[:4] == ["claude", "project", "yes", "unreadable"]
 
 
 def test_what_belongs_into_a_file_can_be_shown_alone(project):

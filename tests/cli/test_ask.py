@@ -310,7 +310,7 @@ def test_a_stopped_answer_gives_its_numbers_to_no_other_passages(terminal, serve
     command.press_ctrl_c()
     command.wait_for("stopped")
     command.type_line("how does prime_pump work?")
-    command.wait_for("passage 1 not found")
+    command.wait_for("passage 1 does not exist")
     command.type_line("/quit")
 
     assert command.end() == 0
@@ -345,7 +345,7 @@ def test_into_a_pipe_a_chat_writes_its_answers_alone(ask, monkeypatch):
 
 
 def test_the_help_says_how_a_passage_is_named(run):
-    assert "[3] names a passage" in run("ask", "--help").out
+    assert "[3] cites a passage" in run("ask", "--help").out
 
 
 def test_ctrl_d_ends_the_chat(terminal):

@@ -88,7 +88,7 @@ def test_a_home_that_docindex_did_not_make_for_the_user_is_not_opened(read, tmp_
     with pytest.raises(SettingsError, match="no index of yours in planted"):
         read('home = "planted"')
     (tmp_path / "planted").rename(elsewhere := tmp_path.with_name(f"{tmp_path.name}-planted"))
-    with pytest.raises(SettingsError, match=r"nothing is indexed in .* for you"):
+    with pytest.raises(SettingsError, match=r"no index of yours in .*"):
         read(f'home = "{elsewhere}"')
 
 

@@ -121,7 +121,7 @@ def agents() -> Mapping[str, Agent]:
             _stdio,
             "CLAUDE.md",
             _from_variable("CLAUDE_CONFIG_DIR", home / ".claude") / "CLAUDE.md",
-            note="Claude Code asks when it starts here whether to use the server",
+            note="Claude Code asks whether to use the server when you start it here",
         ),
         Agent(
             "codex",
@@ -147,7 +147,7 @@ def agents() -> Mapping[str, Agent]:
             None,
             starts_at_home=True,
             folder="${workspaceFolder}",
-            note="switch the server on in Cursor's settings, under MCP",
+            note="turn on the server in Cursor's settings, under MCP",
         ),
         Agent(
             "vscode",
