@@ -84,7 +84,7 @@ class Copy:
     def made(cls, layout: Layout, base: Generation) -> "Copy":
         """Link the files of a generation's table and compact them, which may take minutes."""
         name = f"{lance_table.table_name(base.model)}-{uuid4().hex[:8]}"
-        table = lance_table.linked(layout, base.table, base.table_version, layout.maintenance, name)
+        table = lance_table.link_version(layout, base.table, base.table_version, layout.maintenance, name)
         lance_table.drop_other_versions(table)
         return cls(layout, table, base, table.version)
 
@@ -105,7 +105,7 @@ class Copy:
 
         The caller must hold the publication lock and have synced the copy.
         """
-        lance_table.put_in_place(self.layout, self.table, self.layout.maintenance, current.table)
+        lance_table.move_into_place(self.layout, self.table, self.layout.maintenance, current.table)
         return replace(
             current,
             table=self.table.name,
@@ -180,7 +180,7 @@ def _batches(sources: Mapping[str, PublishedSource]) -> Iterator[list[str]]:
 
 def why_packing(generation: Generation) -> str | None:
     """Return why small sources should be packed; None if few have their own files."""
-    loose = len(packs.loose(generation))
+    loose = len(packs.unpacked_sources(generation))
     return f"{loose} small sources have files of their own" if loose >= _MAX_LOOSE else None
 
 

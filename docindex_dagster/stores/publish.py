@@ -137,7 +137,7 @@ def _find_published(
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base is None or published is None or not _has_rows(published, rows, model):
         return None
-    if not row_files.is_whole(layout, rows.key, published):
+    if not row_files.is_complete(layout, rows.key, published):
         return None
     rows.verify_graph()
     check_generation(layout, start.base)
@@ -207,9 +207,9 @@ def withdraw(layout: Layout, key: str) -> Generation | None:
     candidate = _withdraw_from_next(layout, key, current)  # first: it must not hold a source that `CURRENT` lacks
     if key not in current.sources:
         return current
-    if candidate is None or not takeover.holds_all(candidate, current.with_source(key, None)):
+    if candidate is None or not takeover.holds_all_sources(candidate, current.with_source(key, None)):
         return _without(layout, key, current, write_generation)
-    takeover.hand_in(layout, candidate, current.with_source(key, None))
+    takeover.publish_or_stage(layout, candidate, current.with_source(key, None))
     cleanup.remove_old_generations(layout)
     return candidate
 
@@ -223,7 +223,7 @@ def _withdraw_from_next(layout: Layout, key: str, current: Generation) -> Genera
         check_generation(layout, candidate)
         if key not in candidate.sources:
             return candidate
-        return _without(layout, key, candidate, lambda layout, left: takeover.hand_in(layout, left, current))
+        return _without(layout, key, candidate, lambda layout, left: takeover.publish_or_stage(layout, left, current))
     except DamagedStoreError:
         takeover.drop(layout)
         return None

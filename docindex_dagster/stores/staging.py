@@ -132,7 +132,7 @@ class Start:
     @property
     def is_due(self) -> bool:
         """Whether `base` is ready to be published, for example after a rollback to fewer sources."""
-        return bool(self.base and self.serving and takeover.holds_all(self.base, self.serving))
+        return bool(self.base and self.serving and takeover.holds_all_sources(self.base, self.serving))
 
     def anew(self, problem: str) -> "Start":
         """Return a copy that starts from empty stores because `base` is damaged."""
@@ -141,7 +141,7 @@ class Start:
     def name(self, layout: Layout, generation: Generation) -> None:
         """Publish a new generation, or let `NEXT` name it while the migration is incomplete."""
         if self.serving is not None:
-            takeover.hand_in(layout, generation, self.serving)
+            takeover.publish_or_stage(layout, generation, self.serving)
         else:
             self._publish(layout, generation)
 
@@ -157,9 +157,9 @@ class Start:
 
     def left(self, generation: Generation) -> Takeover | None:
         """Return the remaining migration until `generation` is published; None if readers use it."""
-        if self.serving is None or takeover.holds_all(generation, self.serving):
+        if self.serving is None or takeover.holds_all_sources(generation, self.serving):
             return None
-        return takeover.toward(self.serving, generation.model, generation)
+        return takeover.progress_to(self.serving, generation.model, generation)
 
     def news(self, generation: Generation) -> str:
         """Return a message if a new generation changes what searches use or is pending; otherwise empty."""
