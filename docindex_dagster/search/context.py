@@ -139,7 +139,7 @@ def _passages(of_file: Sequence[Hit]) -> list[ContextPassage]:
 
 def _touch(run: Sequence[Hit], hit: Hit) -> bool:
     """Return whether a chunk starts within the others, or right after them."""
-    ends = [one.end_byte for one in run if one.end_byte is not None]
+    ends = [other.end_byte for other in run if other.end_byte is not None]
     return bool(ends) and hit.start_byte is not None and hit.start_byte <= max(ends)
 
 
@@ -257,12 +257,12 @@ def _linked_hits(pool: Pool, query: str, hits: Sequence[Hit], shares: Mapping[st
     """Return the chunks that only the graph found, each with the score of the last hit before its boost."""
     known = {hit.chunk_id for hit in hits}
     with reading_stores():
-        others = {one: share for one, share in shares.items() if one not in known}
+        others = {item: share for item, share in shares.items() if item not in known}
         near = candidates.rank_by_scores(replace(pool, limit=_MAX_LINKED), others)
         scored = [Scored.of(chunk_id, (Signal(_LAST, hits[-1].score),)) for chunk_id, _ in near]
         rows = rows_of(pool.reader, scored)
     find = snippets.of_words(frozenset(stems(understand(query).terms)))
-    return [hit_of(rows[one.chunk_id], one, find, is_weak=hits[0].is_weak) for one in scored]
+    return [hit_of(rows[item.chunk_id], item, find, is_weak=hits[0].is_weak) for item in scored]
 
 
 def _boost(hit: Hit, contribution: float) -> Hit:

@@ -49,7 +49,7 @@ class Before:
 
 
 def write(
-    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, anew: bool = False
+    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, rewrite: bool = False
 ) -> tuple[str, ...]:
     """Write the rows that a publication changes, or all rows if that is better; return the names of the files.
 
@@ -59,14 +59,14 @@ def write(
         version: of the rows; equal rows have equal versions.
         rows: all chunks sorted by path and chunk_index, with their vectors.
         before: the files of the previous generation; None if unknown.
-        anew: whether to rewrite existing files regardless of their names.
+        rewrite: whether to rewrite existing files regardless of their names.
     """
-    if before is not None and before.names and not anew and rows.num_rows > _SMALL:
+    if before is not None and before.names and not rewrite and rows.num_rows > _SMALL:
         later = _write_later(layout, source, version, rows, before)
         if later:
             return later
     name = _name(source, version)
-    if anew or _read(layout.rows / name) is None:
+    if rewrite or _read(layout.rows / name) is None:
         write_tables(layout.rows / name, [_with_signs(rows)])
     return (name,)
 
@@ -220,8 +220,8 @@ def tables_of(rows: Chosen) -> Iterator[pa.Table]:
     """Yield rows in the format of row files, each table sorted by path and chunk_index."""
     for part, positions in rows:
         table = pa.Table.from_batches([part.batch])
-        taken = table if len(positions) == table.num_rows else table.take(pa.array(positions))
-        yield taken if SIGNS in taken.column_names else _with_signs(taken)
+        selected = table if len(positions) == table.num_rows else table.take(pa.array(positions))
+        yield selected if SIGNS in selected.column_names else _with_signs(selected)
 
 
 def batches_on_disk(layout: Layout, names: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
