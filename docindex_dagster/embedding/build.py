@@ -37,7 +37,7 @@ EMBEDDING_RULES = {
 _LENGTH_TOLERANCE = 5e-3
 
 
-def usable(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.bool_]:
+def is_valid_vector(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.bool_]:
     """Return which rows of shape (n, d) are finite unit vectors: shape (n,).
 
     Stored vectors are float16, vectors from a model are float32.
@@ -78,7 +78,7 @@ def _describe_bad(embeddings: pa.Table, bad: NDArray[np.bool_]) -> str:
     return f"{int(bad.sum())} of {len(bad)} vectors; chunk {first}"
 
 
-def keep_nothing(_rows: pa.Table) -> None:
+def discard_rows(_rows: pa.Table) -> None:
     """Discard the rows: embedded texts are lost if the run fails."""
 
 
@@ -98,7 +98,7 @@ def build_embeddings(
     source: str,
     elsewhere: Iterable[pa.Table] = (),
     *,
-    keep: Keep = keep_nothing,
+    keep: Keep = discard_rows,
 ) -> EmbeddingResult:
     """Assign a vector to every chunk.
 
@@ -199,7 +199,7 @@ class _Fresh:
             raise EmbeddingError(f"{self.embedder.name}: expected vectors of shape {batch.shape}, got {vectors.shape}")
         batch[:] = vectors
         # Verification fails this run on an invalid vector. Keeping it would fail later runs too.
-        good = usable(vectors)
+        good = is_valid_vector(vectors)
         if good.any():
             schema = _reusable_schema(embeddings_schema(self.embedder.dimension))
             values = pa.array((batch if good.all() else batch[good]).ravel(), pa.float16())

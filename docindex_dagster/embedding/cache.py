@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, base_key, file_name
 from docindex_dagster.core.schemas import embeddings_schema
-from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, matrix, usable
+from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, is_valid_vector, matrix
 from docindex_dagster.embedding.protocol import Embedder
 
 # Per model: evict the oldest rows beyond 5,000 or three times the rows in the repository's tables, whichever is more.
@@ -28,7 +28,7 @@ _LIMIT_FACTOR = 3
 _MAX_PARTS = 8
 
 
-def elsewhere(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
+def reusable_tables(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
     """Yield tables with the `COLUMNS` that may hold vectors for the source `key`, each read lazily.
 
     Order: the spill of earlier runs, the cache (newest part first), the tables of other branches, their spills.
@@ -46,7 +46,7 @@ def settle(layout: Layout, key: str, embeddings: pa.Table) -> None:
     """Clear the spill of a source whose `embeddings` are written; cache the vectors that the table lacks."""
     spill = VectorSpill(layout, key)
     for rows in spill.parts():
-        if (unused := left_out(rows, embeddings)).num_rows:
+        if (unused := rows_not_in(rows, embeddings)).num_rows:
             VectorCache(layout, key).add(_usable(unused))
     spill.forget()
 
@@ -58,7 +58,7 @@ def remove(layout: Layout, key: str) -> None:
         shutil.rmtree(layout.cached_vectors(key), ignore_errors=True)
 
 
-def left_out(rows: pa.Table, table: pa.Table) -> pa.Table:
+def rows_not_in(rows: pa.Table, table: pa.Table) -> pa.Table:
     """Return the rows whose text and model are not in the table."""
     return rows.filter(pc.invert(pc.is_in(_keys(rows), _keys(table).combine_chunks())))
 
@@ -186,7 +186,7 @@ def _of_model(parts: Iterable[pa.Table], model: str) -> Iterator[pa.Table]:
 
 def _usable(rows: pa.Table) -> pa.Table:
     """Return the rows with valid vectors: the spill is not synced, so a power failure can corrupt it."""
-    return rows.filter(pa.array(usable(matrix(rows["vector"]))))
+    return rows.filter(pa.array(is_valid_vector(matrix(rows["vector"]))))
 
 
 def _deduplicate(rows: pa.Table) -> pa.Table:
@@ -215,8 +215,8 @@ def embed(
         former = None if former is None else former.filter(pc.not_equal(former["model"], embedder.name))
         settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
         cached.forget(embedder.name)
-    tables_elsewhere = () if full else elsewhere(layout, key, embedder.name)
+    tables_elsewhere = () if full else reusable_tables(layout, key, embedder.name)
     result = build_embeddings(chunks, None if full else previous, embedder, key, tables_elsewhere, keep=spill.add)
     if former is not None:
-        cached.add(left_out(former, result.table))
+        cached.add(rows_not_in(former, result.table))
     return result

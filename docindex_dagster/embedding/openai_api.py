@@ -233,9 +233,9 @@ class OpenAIApi:
         except EmbeddingError as error:
             raise EmbeddingError(f"{self.name} {error}") from None
         except _RetryableError as error:
-            asked = f". Retry after {error.asked_s:,.0f} s" if error.asked_s else ""
+            retry_hint = f". Retry after {error.asked_s:,.0f} s" if error.asked_s else ""
             times = f" ({tries} tries)" if tries > 1 else ""
-            raise EmbeddingError(f"{self.name} {error}{asked}{times}") from None
+            raise EmbeddingError(f"{self.name} {error}{retry_hint}{times}") from None
 
     def _attempt(self, texts: Sequence[str], timeout_s: float) -> Answer:
         options = self.options

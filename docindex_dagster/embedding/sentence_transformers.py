@@ -102,7 +102,7 @@ class SentenceTransformersEmbedder:
         if cached is None and model != self.model:
             # The hub may have newer files now, which would not match the fingerprint.
             raise EmbeddingError(f"the model {model} is no longer on this machine")
-        return read_folder(cached or fetched_folder(model, self.extra))
+        return read_folder(cached or download_model(model, self.extra))
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return vectors of shape (len(texts), dimension) and unit length, with the model's prompt for documents.
@@ -178,7 +178,7 @@ def _cached_folder(model: str, extra: str) -> Path | None:
     return folder if folder is not None and is_complete(folder) else None
 
 
-def fetched_folder(model: str, extra: str) -> Path:
+def download_model(model: str, extra: str) -> Path:
     """Download a model from the hub and return its folder.
 
     Raises:
@@ -273,7 +273,7 @@ class MiniLMEmbedder(SentenceTransformersEmbedder):
         if Path(self.model).is_absolute():
             place = Path(self.model)
         else:
-            place = _package_folder() or _cached_folder(_HUB_NAME, self.extra) or fetched_folder(_HUB_NAME, self.extra)
+            place = _package_folder() or _cached_folder(_HUB_NAME, self.extra) or download_model(_HUB_NAME, self.extra)
         folder = read_folder(place)
         if sha256(place / WEIGHTS) != SHA256:
             raise EmbeddingError(

@@ -84,7 +84,7 @@ def vector(pool: Pool, query: Vectors) -> Ranking:
     return sorted(pool.reader.parts.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
 
 
-def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
+def rank_by_scores(pool: Pool, scores: Mapping[str, float]) -> Ranking:
     """Return the chunks with the best scores that match the filters."""
     from tantivy import Occur
     from tantivy import Query as Clause
@@ -99,7 +99,7 @@ def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
     return _sort(ids, [scores[chunk_id] for chunk_id in ids])[: pool.limit]
 
 
-def merged(left: Ranking, right: Ranking) -> Ranking:
+def merge_rankings(left: Ranking, right: Ranking) -> Ranking:
     """Merge the rankings of one retriever for one query from two pools."""
     found = dict([*left, *right])
     return _sort([*found], [*found.values()])
@@ -130,7 +130,7 @@ def _rank(item: tuple[str, float]) -> tuple[float, str]:
 
 
 @spanned("retrieve graph")
-def reached(pool: Pool, found: Ranking) -> Ranking:
+def rank_by_graph(pool: Pool, found: Ranking) -> Ranking:
     """Rank the chunks that the graph reaches from the best of those found, possibly including these.
 
     Raises:
@@ -142,11 +142,11 @@ def reached(pool: Pool, found: Ranking) -> Ranking:
             "no indexed source has a graph. Set graph.enabled and run `docindex index`, or use another mode"
         )
     shares = walk(pool.reader.links, _seeds(found))
-    return meeting(pool, shares)
+    return rank_by_scores(pool, shares)
 
 
 @spanned("lift by graph")
-def lifted(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
+def boost_by_graph(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
     """Boost chunks that the graph reaches from the others; return all chunks, best first.
 
     The chunk reached most gains `weight` of the best score, the others proportionally less. Adds no chunks.

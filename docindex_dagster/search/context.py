@@ -1,8 +1,9 @@
 """The best chunks packed into a token budget, as a text for prompts.
 
 Nothing is repeated: overlapping and adjacent chunks of a file become one passage, and duplicate text is kept once.
-Passages are in reading order: files by their best chunk, and top to bottom within a file. Before packing, `gathered`
-adds chunks that the graph links to the best hits: callees, callers, base classes, and tests that show their use.
+Passages are in reading order: files by their best chunk, and top to bottom within a file. Before packing,
+`add_linked_chunks` adds chunks that the graph links to the best hits: callees, callers, base classes, and tests that
+show their use.
 """
 
 import math
@@ -138,7 +139,7 @@ def _passages(of_file: Sequence[Hit]) -> list[ContextPassage]:
 
 def _touch(run: Sequence[Hit], hit: Hit) -> bool:
     """Return whether a chunk starts within the others, or right after them."""
-    ends = [one.end_byte for one in run if one.end_byte is not None]
+    ends = [other.end_byte for other in run if other.end_byte is not None]
     return bool(ends) and hit.start_byte is not None and hit.start_byte <= max(ends)
 
 
@@ -222,7 +223,9 @@ def _as_markdown(passage: ContextPassage) -> str:
 
 
 @spanned("gather")
-def gathered(pool: Pool, query: str, hits: Sequence[Hit], warn: Callable[[str], None] = ignore_warning) -> list[Hit]:
+def add_linked_chunks(
+    pool: Pool, query: str, hits: Sequence[Hit], warn: Callable[[str], None] = ignore_warning
+) -> list[Hit]:
     """Return the hits and the chunks that the graph reaches from the best of them, in order of relevance.
 
     Args:
@@ -254,12 +257,12 @@ def _linked_hits(pool: Pool, query: str, hits: Sequence[Hit], shares: Mapping[st
     """Return the chunks that only the graph found, each with the score of the last hit before its boost."""
     known = {hit.chunk_id for hit in hits}
     with reading_stores():
-        others = {one: share for one, share in shares.items() if one not in known}
-        near = candidates.meeting(replace(pool, limit=_MAX_LINKED), others)
+        others = {item: share for item, share in shares.items() if item not in known}
+        near = candidates.rank_by_scores(replace(pool, limit=_MAX_LINKED), others)
         scored = [Scored.of(chunk_id, (Signal(_LAST, hits[-1].score),)) for chunk_id, _ in near]
         rows = rows_of(pool.reader, scored)
     find = snippets.of_words(frozenset(stems(understand(query).terms)))
-    return [hit_of(rows[one.chunk_id], one, find, is_weak=hits[0].is_weak) for one in scored]
+    return [hit_of(rows[item.chunk_id], item, find, is_weak=hits[0].is_weak) for item in scored]
 
 
 def _boost(hit: Hit, contribution: float) -> Hit:

@@ -19,7 +19,7 @@ from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, Wording, understand
 from docindex_dagster.search.ranking import fuse, rank
-from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
+from docindex_dagster.search.reranking.protocol import Passage, Reranker, apply_reranker, ignore_warning
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
@@ -83,7 +83,11 @@ def search(
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
         filters.check(reader.index.schema)
-        choice = query_hints.named(reader, query, filters) if mode in RETRIEVING else query_hints.Named((), query)
+        choice = (
+            query_hints.find_named_source(reader, query, filters)
+            if mode in RETRIEVING
+            else query_hints.NamedSource((), query)
+        )
         vector = None
         if mode in _BY_MEANING:
             warn_of_fallback = warn if mode is Mode.HYBRID else None
@@ -104,7 +108,7 @@ def search(
                 rows = rows_of(reader, retrieval.found)
             found = retrieval.found
             if mode in RETRIEVING:
-                found = query_hints.one_of_each(query, retrieval.query.kind, found, rows)
+                found = query_hints.keep_one_translation(query, retrieval.query.kind, found, rows)
             kept = {item.chunk_id: rows[item.chunk_id] for item in found}
             best = rank(
                 retrieval.query, found, kept, rerank_k, weights, wording=retrieval.wording, is_by_file=is_by_file
@@ -117,7 +121,7 @@ def search(
             most = chunks.limit
         if reranker is not None:
             passages = [Passage(item, _with_header(rows[item.chunk_id])) for item in best]
-            best = reranked(reranker, query, passages, warn)
+            best = apply_reranker(reranker, query, passages, warn)
         if retrieval.doubt:
             warn(retrieval.doubt)
         flags = {"is_weak": bool(retrieval.doubt), "is_scanned": mode not in RETRIEVING}
@@ -142,7 +146,7 @@ class _Retrieval:
 
 def _scan(pool: candidates.Pool, text: str, mode: Mode) -> _Retrieval:
     pattern = text_scan.Pattern(text, is_regex=mode is Mode.REGEX)
-    matches = text_scan.holding(replace(pool, limit=max(pool.limit, _MAX_SCANNED)), pattern)
+    matches = text_scan.find_matching_chunks(replace(pool, limit=max(pool.limit, _MAX_SCANNED)), pattern)
     signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
     found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
     query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
@@ -155,7 +159,7 @@ def _has_ending(reader: Reader, ending: str) -> bool:
 
 def _retrieve(
     pool: candidates.Pool,
-    choice: query_hints.Named,
+    choice: query_hints.NamedSource,
     mode: Mode,
     vector: Vectors | None,
     weights: Weights,
@@ -168,18 +172,18 @@ def _retrieve(
     if choice.sources:
         within = replace(pool, filters=replace(pool.filters, sources=choice.sources))
         named_rankings = _rankings(within, query, mode, vector, weights)
-        rankings = {name: candidates.merged(found, named_rankings[name]) for name, found in rankings.items()}
+        rankings = {name: candidates.merge_rankings(found, named_rankings[name]) for name, found in rankings.items()}
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     if mode is Mode.GRAPH:
         shares = {"vector": 1 - weights.reached, candidates.GRAPH: weights.reached}
     fused = fuse(rankings, shares, pool.limit, weights, None if named_rankings else most)
     if named_rankings:
-        fused = query_hints.lifted(fused, named_rankings.values(), weights.source)[:most]
+        fused = query_hints.boost_named_source(fused, named_rankings.values(), weights.source)[:most]
     if weights.graph and mode is not Mode.GRAPH:
-        fused = candidates.lifted(pool.reader, fused, weights.graph)
+        fused = candidates.boost_by_graph(pool.reader, fused, weights.graph)
     wording = Wording.of(query, pool.reader)
     cosine = rankings["vector"][0][1] if rankings.get("vector") else None
-    doubt = relevance.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
+    doubt = relevance.explain_weakness(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
     return _Retrieval(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
 
 
@@ -201,7 +205,7 @@ def _rankings(
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
     if mode is Mode.GRAPH:
-        rankings[candidates.GRAPH] = candidates.reached(pool, rankings["vector"])
+        rankings[candidates.GRAPH] = candidates.rank_by_graph(pool, rankings["vector"])
     return rankings
 
 
@@ -232,7 +236,7 @@ def _embed_query(
         indexed, named = (url or "no API" for url in (published.endpoint, endpoint_of(model)))
         state = f"the index has vectors of {published.model} from {indexed}, but the settings name {named}"
     else:
-        state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
+        state = str(takeover.progress_to(published, model.name, takeover.pending(reader.layout)))
     if warn is None:
         raise QueryError(f"{state}. Run `docindex index`, or search by words with mode bm25")
     warn(f"{state}. Until `docindex index` completes, results use word search only")

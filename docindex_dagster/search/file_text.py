@@ -9,7 +9,7 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.freshness import changed_files, originals
+from docindex_dagster.search.freshness import changed_files, original_texts
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import pieces_of
 from docindex_dagster.sources import registry
@@ -80,7 +80,7 @@ def read_file(settings: Settings, reader: Reader, key: str, path: str) -> FileTe
         raise QueryError(f"file {path!r} of {key} not found in the index")
     sources = registry.sources(settings)
     first = rows[0]
-    pieces = pieces_of(rows, originals(Layout(settings.home), sources))
+    pieces = pieces_of(rows, original_texts(Layout(settings.home), sources))
     folder = None if path.startswith(COMMIT_PATH) or key not in sources else sources[key].path
     has_folder = folder is not None and folder.is_dir()
     return FileText(

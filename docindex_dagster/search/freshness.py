@@ -109,7 +109,7 @@ def _list(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def originals(layout: Layout, sources: Mapping[str, Source]) -> Originals:
+def original_texts(layout: Layout, sources: Mapping[str, Source]) -> Originals:
     """Return a function that returns the text of unchanged files, with their secrets masked."""
     masked = cache(lambda key: _masked(layout, key))
 

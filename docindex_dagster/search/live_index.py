@@ -71,7 +71,7 @@ class Live:
         try:
             return ask(self._latest.reader())
         except DamagedStoreError:
-            return ask(self._latest.reader(anew=True))
+            return ask(self._latest.reader(reopen=True))
 
 
 class LatestReader:
@@ -84,15 +84,15 @@ class LatestReader:
         self._stamp: tuple[int, ...] | None = None
         self._reader: Reader | None = None
 
-    def reader(self, *, anew: bool = False) -> Reader:
-        """Return the reader; `anew` forces a new one because a file of the previous reader is gone.
+    def reader(self, *, reopen: bool = False) -> Reader:
+        """Return the reader; `reopen` forces a new one because a file of the previous reader is gone.
 
         Raises:
             StoreError: see `open_reader`.
         """
         with self._lock:
             published = stamp(self._layout.current)
-            if self._reader is None or anew or published != self._stamp:
+            if self._reader is None or reopen or published != self._stamp:
                 self._reader = replace(open_reader(self._layout), known=_parts_read(self._reader))
                 self._stamp = published
             return self._reader

@@ -17,7 +17,7 @@ from docindex_dagster.documents.model import page_at
 from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
-from docindex_dagster.search.text_scan import LONGEST_S, Pattern, holds, pieces
+from docindex_dagster.search.text_scan import LONGEST_S, Pattern, contains_pattern, pieces
 from docindex_dagster.stores.parts import File
 
 # Return the text of a file from its source, path and content hash; None if the file has changed.
@@ -123,7 +123,7 @@ def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, 
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        is_found = holds(batch["text"], pattern, patience)
+        is_found = contains_pattern(batch["text"], pattern, patience)
         is_match = pc.or_(is_found, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))

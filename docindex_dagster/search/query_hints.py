@@ -41,19 +41,19 @@ _DOCUSAURUS = re.compile(r"(?:^|(?<=/))docusaurus-plugin-content-docs/current/")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedSource:
     """The source that a query names, with its branches, and the query without the name; or no source and all of it."""
 
     sources: tuple[str, ...]
     query: str
 
 
-def named(reader: Reader, query: str, filters: Filters) -> Named:
+def find_named_source(reader: Reader, query: str, filters: Filters) -> NamedSource:
     """Return the only source that a query names among the searched ones.
 
     Return no source if the query consists of the name, or if the name is an ordinary word in the other sources.
     """
-    no_source = Named((), query)
+    no_source = NamedSource((), query)
     searched = filters.sources or tuple(reader.generation.sources)
     repositories = {base_key(key) for key in searched}
     if len(repositories) == 1:
@@ -69,10 +69,10 @@ def named(reader: Reader, query: str, filters: Filters) -> Named:
         reader, name, named_keys
     ):
         return no_source
-    return Named(named_keys, rest)
+    return NamedSource(named_keys, rest)
 
 
-def lifted(found: Sequence[Scored], own: Iterable[Ranking], weight: float) -> list[Scored]:
+def boost_named_source(found: Sequence[Scored], own: Iterable[Ranking], weight: float) -> list[Scored]:
     """Boost the chunks of the named source above others of similar score; return all chunks, best first."""
     ids = {chunk_id for ranking in own for chunk_id, _ in ranking}
     boosted = [item.plus(SIGNAL, weight * item.score) if item.chunk_id in ids else item for item in found]
@@ -120,7 +120,7 @@ def page_of(path: str, language: str) -> str:
     return path
 
 
-def one_of_each(
+def keep_one_translation(
     text: str, kind: Kind, found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]]
 ) -> Sequence[Scored]:
     """Return the chunks without those of pages for which another translation is shown.

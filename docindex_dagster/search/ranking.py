@@ -140,8 +140,10 @@ def _apply_signals(
 
 def _named(query: Query, row: Mapping[str, Any], wording: Wording) -> float:
     """Return how far a query names the file of a chunk: 0 to 1. Sentences often contain a document's name by chance."""
-    path, named = row["path"], share_named(row["path"], tuple(wording.shares)) ** _NAME_EXPONENT
-    is_by_chance = row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not is_written(path, query.terms)
+    path, named = row["path"], name_overlap(row["path"], tuple(wording.shares)) ** _NAME_EXPONENT
+    is_by_chance = (
+        row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not contains_file_name(path, query.terms)
+    )
     return _CHANCE_FACTOR * named if is_by_chance else named
 
 
@@ -211,7 +213,7 @@ def _demote_repeats(
         yield item.plus("repeat", -score - item.score)
 
 
-def share_named(path: str, query: tuple[str, ...]) -> float:
+def name_overlap(path: str, query: tuple[str, ...]) -> float:
     """Return the share of the words in a file's name that a query contains, as stems: 0 to 1.
 
     Words match in any inflected form, and if one is a prefix of the other.
@@ -220,7 +222,7 @@ def share_named(path: str, query: tuple[str, ...]) -> float:
     return sum(_matches_word(word, query) for word in words) / len(words) if words else 0.0
 
 
-def is_written(path: str, terms_of_query: Collection[str]) -> bool:
+def contains_file_name(path: str, terms_of_query: Collection[str]) -> bool:
     """Return whether a query, given as terms, contains the file name with its extension, as in `README.md`."""
     return _terms(path.rpartition("/")[2]).issubset(terms_of_query)
 

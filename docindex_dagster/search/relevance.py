@@ -17,7 +17,7 @@ _MAX_LISTED = 3  # maximum number of words in the message
 _ROUNDING = 1e-9  # of a sum of shares
 
 
-def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> str:
+def explain_weakness(pool: Pool, query: Query, wording: Wording, cosine: float | None, closeness: Closeness) -> str:
     """Return a sentence that explains why the results are weak; empty if they may be relevant.
 
     Args:
@@ -30,7 +30,7 @@ def doubt(pool: Pool, query: Query, wording: Wording, cosine: float | None, clos
     deciding = _deciding(query, wording, cosine, closeness)
     if deciding is not None and all(_which_occur(pool, deciding)):
         return ""
-    missing, share = nowhere(pool, query, wording)
+    missing, share = missing_words(pool, query, wording)
     if not closeness.is_weak(share, cosine):
         return ""
     if not missing:
@@ -58,7 +58,7 @@ def _deciding(query: Query, wording: Wording, cosine: float | None, closeness: C
     return None
 
 
-def nowhere(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], float]:
+def missing_words(pool: Pool, query: Query, wording: Wording) -> tuple[list[str], float]:
     """Return the words that no chunk of a pool contains, even with a typo, and their share of all words: 0 to 1."""
     if query.name is not None and all(_which_occur(pool, [query.name.lower()])):
         return [], 0.0  # if the full name occurs, allowing a typo, its parts need not

@@ -19,10 +19,10 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.context import Context, gathered, pack
+from docindex_dagster.search.context import Context, add_linked_chunks, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located, notes_of_edits, originals
+from docindex_dagster.search.freshness import located, notes_of_edits, original_texts
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
@@ -108,7 +108,7 @@ def matches_of(
     sources = registry.sources(settings)
     with reading_stores():
         pool = Pool(reader, request.filters, request.top_k)
-        found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
+        found = find_matches(pool, pattern, original_texts(Layout(settings.home), sources))
     if not found.total:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
@@ -117,7 +117,7 @@ def matches_of(
 
 def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
     """Return the lines of each matched file by number, by source and path."""
-    pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
+    pool, original = Pool(reader, Filters(), 0), original_texts(Layout(settings.home), registry.sources(settings))
     files = {(match.source, match.path): match for match in found.matches}
     return {key: lines_of(pool, match, original) for key, match in files.items()}
 
@@ -176,7 +176,7 @@ def context_of(
     hits = hits_of(settings, reader, expanded, warn, WEIGHTS_OF_CONTEXT)
     if hits:
         pool = Pool(reader, request.filters, expanded.top_k)
-        hits = located(gathered(pool, request.query, hits, warn), registry.sources(settings))
+        hits = located(add_linked_chunks(pool, request.query, hits, warn), registry.sources(settings))
     return pack(request.query, hits, budget)
 
 

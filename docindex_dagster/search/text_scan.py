@@ -75,7 +75,7 @@ class Pattern:
         """Return whether each text contains the pattern, that is, whether its count is positive."""
         if not self.is_regex:
             return _contains(texts, self.text)
-        text = necessary(self.text)
+        text = longest_literal(self.text)
         if len(text) < _MIN_LITERAL:
             return pc.match_substring_regex(self._with_plain_ends(texts), self.regex)
         may_match = _contains(texts, text)
@@ -200,10 +200,10 @@ def _contains(texts: pa.Array, text: str) -> pa.Array:
     """Return whether each text contains another text."""
     if len(text) > _MAX_REGEX:
         return pc.match_substring(texts, text)
-    return pc.match_substring_regex(texts, quoted(text))
+    return pc.match_substring_regex(texts, escape_regex(text))
 
 
-def holds(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
+def contains_pattern(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     """Return whether each text contains a pattern.
 
     Raises:
@@ -212,7 +212,7 @@ def holds(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     return _with_deadline_checks(texts, pattern.matches, patience)
 
 
-def counted(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
+def count_matches(texts: pa.Array, pattern: Pattern, patience: Patience) -> pa.Array:
     """Return how often each text contains a pattern.
 
     Raises:
@@ -236,7 +236,7 @@ def pieces(pool: Pool) -> Iterator[Piece]:
 
 
 @spanned("scan")
-def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranking:
+def find_matching_chunks(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranking:
     """Return the chunks whose text contains a pattern, and the counts: tests last, otherwise ordered by path.
 
     Raises:
@@ -252,22 +252,22 @@ def holding(pool: Pool, pattern: Pattern, longest_s: float = LONGEST_S) -> Ranki
     for number, piece in enumerate(found):
         if len(best) == pool.limit and piece.first > best[-1][0]:
             break
-        is_match = np.asarray(holds(piece.batch["text"], pattern, patience))
+        is_match = np.asarray(contains_pattern(piece.batch["text"], pattern, patience))
         positions = piece.positions[is_match]
         places = zip(piece.part.places(positions), repeat(number), positions.tolist(), strict=False)
         best = sorted([*best, *places])[: pool.limit]
     rows = [(found[number].part.batch["text"], position) for _, number, position in best]
     held = pa.concat_arrays([pa.array([], pa.string()), *(text.slice(position, 1) for text, position in rows)])
-    counts = counted(held, pattern, patience).to_pylist()
+    counts = count_matches(held, pattern, patience).to_pylist()
     return [(place[-1], float(count)) for (place, _, _), count in zip(best, counts, strict=True)]
 
 
-def quoted(text: str) -> str:
+def escape_regex(text: str) -> str:
     """Return a pattern that matches exactly this text."""
     return _SPECIAL.sub(lambda found: r"\x00" if found[0] == "\0" else f"\\{found[0]}", text)
 
 
-def necessary(regex: str) -> str:
+def longest_literal(regex: str) -> str:
     """Return the longest literal text that every match of a pattern contains; empty if there is none.
 
     RE2 finds a literal several times faster than Arrow does, and faster still than a pattern.

@@ -106,7 +106,8 @@ def compact(layout: Layout, *, keep_previous: bool = True) -> None:
         lance_table.drop_versions_before(table, oldest_version(layout, current.table) or current.table_version)
     sync_new(lance_table.written_since(layout, files_before), layout.home.parent)
     sources = {
-        key: replace(source, rows=row_files.alone(layout, key, source)) for key, source in current.sources.items()
+        key: replace(source, rows=row_files.merge_row_files(layout, key, source))
+        for key, source in current.sources.items()
     }
     compacted = replace(
         current, table_version=table.version, optimized_version=table.version, changed_rows=0, sources=sources

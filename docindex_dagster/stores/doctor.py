@@ -105,7 +105,7 @@ def _source(
 ) -> Iterator[Finding]:
     in_lance = lance_table.held(reader.table, [key])
     in_tantivy = tantivy_index.held(reader.searcher, reader.index.schema, [key])
-    if not row_files.is_whole(layout, key, published):
+    if not row_files.is_complete(layout, key, published):
         yield Finding(key, "row files", "a file is missing or damaged, so searches read the LanceDB table instead")
     if not has_tables:
         problems = _disagreements(reader, key, published, in_lance, in_tantivy)
@@ -147,7 +147,7 @@ def _disagreements(
 def _vectors(reader: Reader, key: str, in_lance: pa.Table) -> str:
     """Return the problem with the vectors that searches use, or an empty string."""
     rows = reader.parts.of_source(key)
-    problem = disagreement(lance_table.part_alone(rows), lance_table.vectors_alone(in_lance))
+    problem = disagreement(lance_table.part_vector_hashes(rows), lance_table.with_vector_hashes(in_lance))
     return problem or ("" if all(part.has_own_signs(at) for part, at in rows) else "sign bits of other vectors")
 
 

@@ -140,13 +140,13 @@ def _read(file: Path) -> Generation | None:
     except PermissionError as error:
         raise denied(error) from error
     try:
-        return parsed(data)
+        return parse_generation(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StoreError(f"{file} is damaged ({error}). Run `docindex index` to rebuild the index") from error
 
 
 @lru_cache(_CACHE_SIZE)
-def parsed(data: bytes) -> Generation:
+def parse_generation(data: bytes) -> Generation:
     """Parse the contents of a generation file.
 
     A run reads the same bytes a dozen times, and with thousands of sources parsing takes tens of milliseconds.

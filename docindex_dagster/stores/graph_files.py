@@ -59,7 +59,7 @@ def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
     graph_names = generation.graph_files()
     found = {
         name: data
-        for pack in packs.of_packs(generation)
+        for pack in packs.sources_by_pack(generation)
         for name, data in packs.graphs(layout, pack).items()
         if name in graph_names
     }

@@ -127,13 +127,13 @@ def _cast(table: "Table") -> "LanceTable":
 
 def held(table: "LanceTable", sources: Iterable[str]) -> pa.Table:
     """Return the rows of sources in the table, for comparison with `expected`."""
-    rows = table.search().where(among("source", sources)).select(["chunk_id", "row_hash", VECTOR])
+    rows = table.search().where(sql_in("source", sources)).select(["chunk_id", "row_hash", VECTOR])
     return _comparable(rows.limit(None).to_arrow())
 
 
 def held_of(table: "LanceTable", chunk_ids: Collection[str]) -> pa.Table:
     """Return the rows of chunks in the table, from any source, for comparison with `expected`."""
-    condition = among("chunk_id", chunk_ids) if chunk_ids else "FALSE"
+    condition = sql_in("chunk_id", chunk_ids) if chunk_ids else "FALSE"
     rows = table.search().where(condition).select(["chunk_id", "row_hash", VECTOR])
     return _comparable(rows.limit(None).to_arrow())
 
@@ -149,14 +149,14 @@ def without_vectors(rows: pa.Table) -> pa.Table:
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
 
 
-def vectors_alone(rows: pa.Table) -> pa.Table:
-    """Return rows with a hash of the vector instead of the row_hash, for comparison with `part_alone`."""
+def with_vector_hashes(rows: pa.Table) -> pa.Table:
+    """Return rows with a hash of the vector instead of the row_hash, for comparison with `part_vector_hashes`."""
     hashes = pc.list_element(pc.split_pattern(rows["row_hash"], ":"), 1)
     return pa.table({"chunk_id": rows["chunk_id"], "row_hash": hashes})
 
 
-def part_alone(rows: Chosen) -> pa.Table:
-    """Return the rows of row files, for comparison with `vectors_alone`."""
+def part_vector_hashes(rows: Chosen) -> pa.Table:
+    """Return the rows of row files, for comparison with `with_vector_hashes`."""
     columns = (
         (part.ids.take(pa.array(at)), pa.array(_vector_hashes(part.stored[at])).cast(pa.string())) for part, at in rows
     )
@@ -182,7 +182,7 @@ def reconcile(
     merge = table.merge_insert("chunk_id").when_matched_update_all().when_not_matched_insert_all()
     if change.removed:
         # Filter by ids, not by source: everything that matches and is missing from the input is deleted.
-        merge = merge.when_not_matched_by_source_delete(among("chunk_id", change.deletes.to_pylist()))
+        merge = merge.when_not_matched_by_source_delete(sql_in("chunk_id", change.deletes.to_pylist()))
     merge.execute(_rows(chunks.filter(change.is_new), embeddings.filter(change.is_new)))
     return change
 
@@ -226,7 +226,7 @@ def rewrite(layout: Layout, table: "LanceTable", sources: Collection[str]) -> "L
     return new
 
 
-def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) -> "LanceTable":
+def link_version(layout: Layout, name: str, version: int, aside: Path, new_name: str) -> "LanceTable":
     """Link a version of a published table into a separate database, sharing its files.
 
     Lance changes no file except the one that names the newest version. Files that disappear meanwhile are either unused
@@ -245,7 +245,7 @@ def linked(layout: Layout, name: str, version: int, aside: Path, new_name: str) 
     return _cast(load_library().connect(aside).open_table(new_name))
 
 
-def put_in_place(layout: Layout, table: "LanceTable", aside: Path, replaced: str) -> None:
+def move_into_place(layout: Layout, table: "LanceTable", aside: Path, replaced: str) -> None:
     """Move a table from a separate database into the published one, and mark the table that it replaces.
 
     The caller must hold the publication lock.
@@ -267,7 +267,7 @@ def numbers(table: "LanceTable") -> dict[str, int]:
 
 def rows_of(table: "LanceTable", sources: Iterable[str]) -> tuple[pa.Table, pa.Table]:
     """Return all rows of sources: the chunks, and their vectors."""
-    rows = table.search().where(among("source", sources)).limit(None).to_arrow()
+    rows = table.search().where(sql_in("source", sources)).limit(None).to_arrow()
     return rows.select(CHUNKS.names), rows.select([VECTOR])
 
 
@@ -405,18 +405,18 @@ def written_since(layout: Layout, before: Mapping[Path, tuple[int, ...] | None])
     return {path for path, now in files(layout).items() if before.get(path) != now}
 
 
-def quoted(value: str) -> str:
+def sql_quote(value: str) -> str:
     """Quote a string as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"
 
 
 def _equals(column: str, value: str) -> str:
-    return f"{column} = {quoted(value)}"
+    return f"{column} = {sql_quote(value)}"
 
 
-def among(column: str, values: Iterable[str]) -> str:
+def sql_in(column: str, values: Iterable[str]) -> str:
     """Return a condition: the column has one of these values."""
-    return f"{column} IN ({', '.join(map(quoted, values))})"
+    return f"{column} IN ({', '.join(map(sql_quote, values))})"
 
 
 def defer(package: str) -> None:

@@ -81,18 +81,18 @@ class Copy:
     changed: int = 0
 
     @classmethod
-    def made(cls, layout: Layout, base: Generation) -> "Copy":
+    def create(cls, layout: Layout, base: Generation) -> "Copy":
         """Link the files of a generation's table and compact them, which may take minutes."""
         name = f"{lance_table.table_name(base.model)}-{uuid4().hex[:8]}"
-        table = lance_table.linked(layout, base.table, base.table_version, layout.maintenance, name)
+        table = lance_table.link_version(layout, base.table, base.table_version, layout.maintenance, name)
         lance_table.drop_other_versions(table)
         return cls(layout, table, base, table.version)
 
     def is_far_behind(self, current: Generation) -> bool:
         """Return whether copying the differences to a generation takes long."""
-        return _rows(differing(self.holds, current), current) > _FEW_ROWS
+        return _rows(changed_sources(self.holds, current), current) > _FEW_ROWS
 
-    def brought_to(self, current: Generation) -> "Copy":
+    def updated_to(self, current: Generation) -> "Copy":
         """Return the copy updated to the rows of another generation.
 
         Raises:
@@ -100,12 +100,12 @@ class Copy:
         """
         return replace(self, holds=current, changed=self.changed + self._apply_changes(current))
 
-    def put_in_place(self, current: Generation) -> Generation:
+    def install(self, current: Generation) -> Generation:
         """Make it the table of the generation it holds; the caller publishes the returned generation.
 
         The caller must hold the publication lock and have synced the copy.
         """
-        lance_table.put_in_place(self.layout, self.table, self.layout.maintenance, current.table)
+        lance_table.move_into_place(self.layout, self.table, self.layout.maintenance, current.table)
         return replace(
             current,
             table=self.table.name,
@@ -129,7 +129,7 @@ class Copy:
 
     def _apply_changes(self, current: Generation) -> int:
         """Apply the row changes from the held generation to another; return the number of rows."""
-        changed_keys = differing(self.holds, current)
+        changed_keys = changed_sources(self.holds, current)
         if not changed_keys:
             return 0
         published = lance_table.open_for_reading(self.layout, current.table, current.table_version)
@@ -146,7 +146,7 @@ class Copy:
         return changed
 
 
-def differing(left: Generation, right: Generation) -> set[str]:
+def changed_sources(left: Generation, right: Generation) -> set[str]:
     """Return the sources whose rows differ between two generations."""
     return {
         key
@@ -180,7 +180,7 @@ def _batches(sources: Mapping[str, PublishedSource]) -> Iterator[list[str]]:
 
 def why_packing(generation: Generation) -> str | None:
     """Return why small sources should be packed; None if few have their own files."""
-    loose = len(packs.loose(generation))
+    loose = len(packs.unpacked_sources(generation))
     return f"{loose} small sources have files of their own" if loose >= _MAX_LOOSE else None
 
 
@@ -303,7 +303,7 @@ def maintain(
         if due is None:
             return []
         pointer, base, _ = due
-        done = _Work(layout, pointer, base).done(held)
+        done = _Work(layout, pointer, base).run(held)
         return [done] if done else []
 
 
@@ -315,7 +315,7 @@ class _Work:
     pointer: _Pointer
     base: Generation
 
-    def done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+    def run(self, publishing: AbstractContextManager[object]) -> Maintained | None:
         """Do the work and publish it; return None if it became obsolete."""
         folder = self.layout.maintenance
         remove_tree(folder)  # leftovers of a killed process
@@ -323,13 +323,13 @@ class _Work:
             folder.mkdir(parents=True)
             (folder / _MARKER).touch()
             with reading_stores(), reporting_full_disk(folder):
-                return self._done(publishing)
+                return self._run(publishing)
         finally:
             remove_tree(folder)
 
-    def _done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+    def _run(self, publishing: AbstractContextManager[object]) -> Maintained | None:
         started = time.monotonic()
-        copy = self._follow(Copy.made(self.layout, self.base)) if why_compaction(self.base) else None
+        copy = self._follow(Copy.create(self.layout, self.base)) if why_compaction(self.base) else None
         packed = self._pack_sources()
         synced = self._stamps()
         sync(synced)
@@ -340,10 +340,10 @@ class _Work:
                 return None
             maintained = with_packs(current, self.base, packed)
             if copy is not None:
-                copy = copy.brought_to(current)
+                copy = copy.updated_to(current)
                 copy.verify()
                 sync([path for path, now in self._stamps().items() if synced.get(path) != now])
-                maintained = copy.put_in_place(maintained)
+                maintained = copy.install(maintained)
             if packed:
                 sync(packs.move(self.layout, self.layout.maintenance / _PACKS))
             self.pointer.replace(self.layout, maintained)
@@ -353,7 +353,7 @@ class _Work:
             current.number,
             sum(source.chunks for source in current.sources.values()) if copy else 0,
             len(packed),
-            len(differing(self.base, current)),
+            len(changed_sources(self.base, current)),
             time.monotonic() - started,
             locked_s,
         )
@@ -376,7 +376,7 @@ class _Work:
             current = self._current()
             if current is None or not copy.is_far_behind(current):
                 break
-            copy = copy.brought_to(current)
+            copy = copy.updated_to(current)
         return copy
 
     def _stamps(self) -> dict[Path, tuple[int, ...] | None]:

@@ -53,7 +53,7 @@ def signs(vectors: NDArray[np.float16]) -> NDArray[np.uint64]:
     """Return the sign bits of vectors, (vectors, dimension): (vectors, 8)."""
     bits = np.empty((len(vectors), BYTES), np.uint8)
     for start in range(0, len(vectors), _MULTIPLIED):
-        block = singles(vectors[start : start + _MULTIPLIED])
+        block = to_float32(vectors[start : start + _MULTIPLIED])
         bits[start : start + len(block)] = np.packbits(block @ _planes(vectors.shape[1]).T > 0, axis=1)
     return bits.view(np.uint64)
 
@@ -95,7 +95,7 @@ def _planes(dimension: int) -> NDArray[np.float32]:
     return np.concatenate(drawn)[:BITS]
 
 
-def singles(halves: NDArray[np.float16]) -> NDArray[np.float32]:
+def to_float32(halves: NDArray[np.float16]) -> NDArray[np.float32]:
     """Convert finite halves, (vectors, dimension), to singles, exactly: float32, same shape."""
     bits: NDArray[Any] = halves.view(np.int16).astype(np.int32)
     bits <<= _MORE_MANTISSA
@@ -105,7 +105,7 @@ def singles(halves: NDArray[np.float16]) -> NDArray[np.float32]:
     return converted
 
 
-def fits(rows: int, dimension: int) -> bool:
+def fits_in_memory(rows: int, dimension: int) -> bool:
     """Return whether this many vectors may be held in memory as singles."""
     return rows * dimension * _BYTES_PER_VALUE <= _MAX_BYTES
 
@@ -164,7 +164,7 @@ def _compare(query: NDArray[np.float32], part: "Part", rows: NDArray[np.int64], 
 def _compare_stored(
     query: NDArray[np.float32], part: "Part", rows: NDArray[np.int64], out: NDArray[np.float32]
 ) -> None:
-    vectors = singles(part.stored[rows])
+    vectors = to_float32(part.stored[rows])
     lengths = np.maximum(np.sqrt(np.vecdot(vectors, vectors)), np.finfo(np.float32).tiny)
     np.divide(np.vecdot(vectors, query), lengths, out=out)
 

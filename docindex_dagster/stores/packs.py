@@ -27,16 +27,16 @@ _DAMAGE = (OSError, pa.ArrowException, KeyError, ValueError)
 
 def to_pack(generation: "Generation") -> list[str]:
     """Return the sources to pack: small ones with their own files, and those of half-empty packs."""
-    half_empty = [key for keys in of_packs(generation).values() if len(keys) < _HALF_FULL for key in keys]
-    return sorted([*loose(generation), *half_empty])
+    half_empty = [key for keys in sources_by_pack(generation).values() if len(keys) < _HALF_FULL for key in keys]
+    return sorted([*unpacked_sources(generation), *half_empty])
 
 
-def loose(generation: "Generation") -> list[str]:
+def unpacked_sources(generation: "Generation") -> list[str]:
     """Return the small sources with their own files."""
     return [key for key, source in generation.sources.items() if source.pack is None and source.chunks <= _SMALL]
 
 
-def of_packs(generation: "Generation") -> dict[str, list[str]]:
+def sources_by_pack(generation: "Generation") -> dict[str, list[str]]:
     """Return the sources of each pack in a generation."""
     found: dict[str, list[str]] = {}
     for key, source in generation.sources.items():
@@ -86,4 +86,4 @@ def move(layout: Layout, folder: Path) -> list[Path]:
 
 def names(generation: "Generation") -> set[str]:
     """Return the names of the files of all packs in a generation."""
-    return {f"{pack}{kind}" for pack in of_packs(generation) for kind in (_GRAPHS, _ROWS)}
+    return {f"{pack}{kind}" for pack in sources_by_pack(generation) for kind in (_GRAPHS, _ROWS)}

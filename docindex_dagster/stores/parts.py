@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from docindex_dagster.documents.model import is_converted
 from docindex_dagster.stores import matrix
-from docindex_dagster.stores.matrix import BITS, BYTES, signs, singles
+from docindex_dagster.stores.matrix import BITS, BYTES, signs, to_float32
 
 VECTOR, SIGNS = "vector", "signs"
 # Columns that filters use, besides the id.
@@ -87,7 +87,7 @@ class Part:
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
         """The vectors at unit length: float32, shape (rows, dimension)."""
-        return units(self.stored)
+        return to_unit_vectors(self.stored)
 
     @cached_property
     def signs(self) -> NDArray[np.uint64]:
@@ -146,7 +146,7 @@ class Part:
 
         Yield None for a file whose text its chunks do not make up.
         """
-        rows = living(self.rows, live)
+        rows = live_rows(self.rows, live)
         if not len(rows):
             return
         sources, paths = (self.batch[name].take(pa.array(rows)) for name in ("source", "path"))
@@ -221,7 +221,7 @@ class Parts:
 
     def chosen(self, key: Hashable, choose: Choose) -> Chosen:
         """Return the rows that `choose` selects in each part; cached by `key`."""
-        found = [(part, living(part.choose(key, choose), live)) for part, live in self.held]
+        found = [(part, live_rows(part.choose(key, choose), live)) for part, live in self.held]
         return [(part, rows) for part, rows in found if len(rows)]
 
     def of_source(self, key: str) -> Chosen:
@@ -235,14 +235,14 @@ class Parts:
         Ties with the last one are included. Only rows that `choose` selects are compared; the selection is cached by
         `key`.
         """
-        is_exact = matrix.fits(sum(len(part.rows) for part, _ in self.held), len(query))
+        is_exact = matrix.fits_in_memory(sum(len(part.rows) for part, _ in self.held), len(query))
         return matrix.nearest(query, self.chosen(key, choose), limit, is_exact=is_exact)
 
     def vectors(self, chunk_ids: Sequence[str]) -> NDArray[np.float32]:
         """Return the unit vectors of chunks, unordered: float32, (found, dimension)."""
         wanted = pa.array(chunk_ids, pa.string())
-        found = [(part, living(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
-        return np.concatenate([units(part.stored[rows]) for part, rows in found])
+        found = [(part, live_rows(np.flatnonzero(pc.is_in(part.ids, wanted)), live)) for part, live in self.held]
+        return np.concatenate([to_unit_vectors(part.stored[rows]) for part, rows in found])
 
     @cached_property
     def files(self) -> dict[tuple[str, str], File | None]:
@@ -262,14 +262,14 @@ class Parts:
                     yield Piece(_first(part, positions), part, positions)
 
 
-def units(stored: NDArray[np.float16]) -> NDArray[np.float32]:
+def to_unit_vectors(stored: NDArray[np.float16]) -> NDArray[np.float32]:
     """Return stored vectors, (vectors, dimension), at unit length: float32, same shape."""
-    vectors = singles(stored)
+    vectors = to_float32(stored)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     return vectors
 
 
-def living(rows: NDArray[np.int64], live: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+def live_rows(rows: NDArray[np.int64], live: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """Return the positions, int64 (rows,), that a mask keeps."""
     return rows if live is None else rows[live[rows]]
 

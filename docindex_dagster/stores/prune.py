@@ -309,7 +309,7 @@ def _rewrite_row_files(layout: Layout, current: Generation) -> dict[str, Publish
     if packed:
         sync_new(layout.entries(layout.packs), layout.home.parent)
     return {
-        key: replace(source, pack=packed.get(key), rows=row_files.alone(layout, key, source))
+        key: replace(source, pack=packed.get(key), rows=row_files.merge_row_files(layout, key, source))
         for key, source in current.sources.items()
     }
 

@@ -122,8 +122,8 @@ def publish(
         if start.base is None or not (force or is_candidate):
             raise
         cleanup.stop_maintenance(layout)  # it copies the damaged rows
-        anew = start.anew(error.problem)
-        return _publish(layout, rows, model, anew, plan=plan, force=force, ready=ready)
+        fresh = start.from_empty(error.problem)
+        return _publish(layout, rows, model, fresh, plan=plan, force=force, ready=ready)
 
 
 def _find_published(
@@ -137,7 +137,7 @@ def _find_published(
     published = start.base.sources.get(rows.key) if start.base else None
     if start.base is None or published is None or not _has_rows(published, rows, model):
         return None
-    if not row_files.is_whole(layout, rows.key, published):
+    if not row_files.is_complete(layout, rows.key, published):
         return None
     rows.verify_graph()
     check_generation(layout, start.base)
@@ -147,12 +147,12 @@ def _find_published(
     known = published if rows.extraction.is_provisional else _complete_graph(layout, rows, model, published)
     generation = replace(start.base.with_source(rows.key, known), endpoint=model.endpoint)
     if generation != start.base:
-        start.name_in_place(layout, generation)
+        start.replace_base(layout, generation)
     if known.graph != published.graph:
         cleanup.remove_old_generations(layout)
     problem = rows.extraction.missing
     return Publication(
-        generation, known, warnings=start.warnings, graph_problem=problem, takeover=start.left(start.base)
+        generation, known, warnings=start.warnings, graph_problem=problem, takeover=start.remaining(start.base)
     )
 
 
@@ -207,9 +207,9 @@ def withdraw(layout: Layout, key: str) -> Generation | None:
     candidate = _withdraw_from_next(layout, key, current)  # first: it must not hold a source that `CURRENT` lacks
     if key not in current.sources:
         return current
-    if candidate is None or not takeover.holds_all(candidate, current.with_source(key, None)):
+    if candidate is None or not takeover.holds_all_sources(candidate, current.with_source(key, None)):
         return _without(layout, key, current, write_generation)
-    takeover.hand_in(layout, candidate, current.with_source(key, None))
+    takeover.publish_or_stage(layout, candidate, current.with_source(key, None))
     cleanup.remove_old_generations(layout)
     return candidate
 
@@ -223,7 +223,7 @@ def _withdraw_from_next(layout: Layout, key: str, current: Generation) -> Genera
         check_generation(layout, candidate)
         if key not in candidate.sources:
             return candidate
-        return _without(layout, key, candidate, lambda layout, left: takeover.hand_in(layout, left, current))
+        return _without(layout, key, candidate, lambda layout, left: takeover.publish_or_stage(layout, left, current))
     except DamagedStoreError:
         takeover.drop(layout)
         return None
@@ -258,11 +258,11 @@ def _publish(
             skipped = [] if start.serving else warnings
             others = rows_of_others(layout, rows.key, model, start.known, skipped, plan=plan)
             for batch in in_batches(others):
-                rebuilt = _stage(staged, batch, anew=True)
+                rebuilt = _stage(staged, batch, rewrite=True)
                 _verify(staged, rebuilt)
                 changed_rows += rebuilt.lance.written
                 entries |= {key: _keep_date(entry, key, start.known) for key, entry in rebuilt.entries.items()}
-        written = _stage(staged, [rows], anew=force, report=True, ready=partial(_await_graph, rows, ready))
+        written = _stage(staged, [rows], rewrite=force, report=True, ready=partial(_await_graph, rows, ready))
         entry = _keep_date(written.entries[rows.key], rows.key, start.known)
         graph_problem = rows.extraction.missing
         is_current = (
@@ -278,15 +278,15 @@ def _publish(
                 entry,
                 warnings=tuple(warnings),
                 graph_problem=graph_problem,
-                takeover=start.left(start.base),
+                takeover=start.remaining(start.base),
             )
         if force or any(change.written > _FEW_ROWS for change in written.changes):
             _verify(staged, written)
         else:
             _verify_changes(staged, rows.key, written)
         changed_rows += written.lance.written
-        generation = staged.go_live({**entries, rows.key: entry}, start.name, changed_rows=changed_rows)
-    warnings += filter(None, [start.news(generation)])
+        generation = staged.go_live({**entries, rows.key: entry}, start.publish, changed_rows=changed_rows)
+    warnings += filter(None, [start.describe_change(generation)])
     return Publication(
         generation,
         entry,
@@ -294,7 +294,7 @@ def _publish(
         written.tantivy,
         tuple(warnings),
         graph_problem,
-        start.left(generation),
+        start.remaining(generation),
     )
 
 
@@ -327,14 +327,14 @@ def _stage(
     staged: Staged,
     batch: Sequence[SourceRows],
     *,
-    anew: bool,
+    rewrite: bool,
     report: bool = False,
     ready: Callable[[], None] | None = None,
 ) -> _Written:
     """Write the rows of sources into the staged stores, with one commit per store.
 
-    With `anew`, all files are rewritten; with `report`, progress is reported. Once `ready` returns, the tables of the
-    sources are on disk, so that their files can be copied.
+    With `rewrite`, all files are rewritten; with `report`, progress is reported. Once `ready` returns, the tables of
+    the sources are on disk, so that their files can be copied.
     """
     keys = [rows.key for rows in batch]
     chunks = pa.concat_tables([rows.chunks for rows in batch])
@@ -348,39 +348,39 @@ def _stage(
         if ready:
             ready()
         change = lance if len(batch) == 1 else None
-        entries = {rows.key: _stage_files(staged, rows, change, anew=anew) for rows in batch}
+        entries = {rows.key: _stage_files(staged, rows, change, rewrite=rewrite) for rows in batch}
         tantivy = future.result()
     return _Written(target, chunks, entries, lance, tantivy)
 
 
-def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *, anew: bool) -> PublishedSource:
+def _stage_files(staged: Staged, rows: SourceRows, change: Difference | None, *, rewrite: bool) -> PublishedSource:
     """Write the row and graph files of a source, and return its entry.
 
     `change` is the difference between its rows and those of the base, if known.
     """
-    entry = _write_graph(staged.layout, rows, staged.model, anew=anew)
+    entry = _write_graph(staged.layout, rows, staged.model, rewrite=rewrite)
     known = staged.base.sources.get(rows.key) if staged.base else None
     before = row_files.Before(known.rows, change) if known and change else None
-    return replace(entry, rows=_write_rows(staged.layout, rows, entry.version, before, anew=anew))
+    return replace(entry, rows=_write_rows(staged.layout, rows, entry.version, before, rewrite=rewrite))
 
 
-def _write_graph(layout: Layout, rows: SourceRows, model: Model, *, anew: bool = False) -> PublishedSource:
+def _write_graph(layout: Layout, rows: SourceRows, model: Model, *, rewrite: bool = False) -> PublishedSource:
     """Write the graph of a source, and return its entry without the row files."""
-    entry, made = _entry(rows, rows_version(rows, model.name, rows.extraction.plan)), rows.extraction
-    if made.is_settled:
-        entry = replace(entry, inputs=_inputs(was_made_from(rows.chunks), rows.revision, model, made.plan))
-    if made.graph:
-        version = digest_parts(entry.version, made.version)
-        of_tables = "" if anew else made.version
-        entry = replace(entry, graph=graph_files.write(layout, rows.key, made.graph, version, made=of_tables))
+    entry, extraction = _entry(rows, rows_version(rows, model.name, rows.extraction.plan)), rows.extraction
+    if extraction.is_settled:
+        entry = replace(entry, inputs=_inputs(was_made_from(rows.chunks), rows.revision, model, extraction.plan))
+    if extraction.graph:
+        version = digest_parts(entry.version, extraction.version)
+        from_tables = "" if rewrite else extraction.version
+        entry = replace(entry, graph=graph_files.write(layout, rows.key, extraction.graph, version, made=from_tables))
     return entry
 
 
 def _write_rows(
-    layout: Layout, rows: SourceRows, version: str, before: row_files.Before | None = None, *, anew: bool = False
+    layout: Layout, rows: SourceRows, version: str, before: row_files.Before | None = None, *, rewrite: bool = False
 ) -> tuple[str, ...]:
     with_vectors = rows.chunks.append_column(VECTOR, rows.embeddings[VECTOR])
-    return row_files.write(layout, rows.key, version, with_vectors, before, anew=anew)
+    return row_files.write(layout, rows.key, version, with_vectors, before, rewrite=rewrite)
 
 
 def _verify(staged: Staged, written: _Written) -> None:

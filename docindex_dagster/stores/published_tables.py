@@ -196,7 +196,7 @@ class Tables:
         if dtype not in get_args(VectorType):
             raise QueryError(f"invalid dtype {dtype!r}: expected {' or '.join(get_args(VectorType))}")
         with self._reading():
-            rows = self._reader.table.count_rows(lance_table.among("source", self.sources)) if self.sources else 0
+            rows = self._reader.table.count_rows(lance_table.sql_in("source", self.sources)) if self.sources else 0
         found = np.empty((rows, self.embeddings.schema.field(VECTOR).type.list_size), dtype)
         start = 0
         for batch in self.embeddings.to_batches(VECTOR):

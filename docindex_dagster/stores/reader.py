@@ -127,7 +127,7 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
         graphs = graph_files.mapped(layout, generation)
         folder = layout.tantivy / generation.tantivy
         index = tantivy_index.open_published(folder)
-        if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.lacking(folder, index)):
+        if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.missing_fields(folder, index)):
             raise StoreError(f"another docindex version built the index, without {missing[0]}. Run `docindex index`")
         return Reader(layout, generation, index, index.searcher(), graphs)
 

@@ -25,7 +25,7 @@ from docindex_dagster.stores import packs
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import Generation, PublishedSource
 from docindex_dagster.stores.matrix import BYTES
-from docindex_dagster.stores.parts import COLUMNS, SIGNS, VECTOR, Chosen, Held, Part, Parts, living
+from docindex_dagster.stores.parts import COLUMNS, SIGNS, VECTOR, Chosen, Held, Part, Parts, live_rows
 
 _VERSION_DIGITS = 16
 _POSITION_COLUMNS = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
@@ -49,7 +49,7 @@ class Before:
 
 
 def write(
-    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, anew: bool = False
+    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, rewrite: bool = False
 ) -> tuple[str, ...]:
     """Write the rows that a publication changes, or all rows if that is better; return the names of the files.
 
@@ -59,14 +59,14 @@ def write(
         version: of the rows; equal rows have equal versions.
         rows: all chunks sorted by path and chunk_index, with their vectors.
         before: the files of the previous generation; None if unknown.
-        anew: whether to rewrite existing files regardless of their names.
+        rewrite: whether to rewrite existing files regardless of their names.
     """
-    if before is not None and before.names and not anew and rows.num_rows > _SMALL:
+    if before is not None and before.names and not rewrite and rows.num_rows > _SMALL:
         later = _write_later(layout, source, version, rows, before)
         if later:
             return later
     name = _name(source, version)
-    if anew or _read(layout.rows / name) is None:
+    if rewrite or _read(layout.rows / name) is None:
         write_tables(layout.rows / name, [_with_signs(rows)])
     return (name,)
 
@@ -153,7 +153,7 @@ def open_parts(
 
     held: list[Held] = []
     remaining = dict(generation.sources)
-    for pack, keys in packs.of_packs(generation).items():
+    for pack, keys in packs.sources_by_pack(generation).items():
         parts = parts_of(packs.rows_file(layout.packs, pack))
         counts = Counter(key for part in parts for key in part.batch["source"].to_pylist())
         complete = [key for key in keys if counts[key] == remaining[key].chunks]
@@ -179,7 +179,7 @@ def _newest_rows(files: Sequence[tuple[Part, ...]], chunks: int) -> list[Held] |
     for parts in reversed(files):
         found += [(part, np.asarray(pc.invert(pc.is_in(part.ids, newer))) if len(newer) else None) for part in parts]
         newer = pa.concat_arrays([newer, *(part.ids for part in parts)]) if len(files) > 1 else newer
-    return found if sum(len(living(part.rows, live)) for part, live in found) == chunks else None
+    return found if sum(len(live_rows(part.rows, live)) for part, live in found) == chunks else None
 
 
 def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:
@@ -196,7 +196,7 @@ def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:
     return ""
 
 
-def is_whole(layout: Layout, key: str, source: PublishedSource) -> bool:
+def is_complete(layout: Layout, key: str, source: PublishedSource) -> bool:
     """Return whether the files of a source, or its pack, have all its rows."""
     if source.pack is None:
         return _newest_rows([_parts(layout.rows / name) or () for name in source.rows], source.chunks) is not None
@@ -204,7 +204,7 @@ def is_whole(layout: Layout, key: str, source: PublishedSource) -> bool:
     return sum(pc.sum(pc.equal(part.batch["source"], key)).as_py() or 0 for part in parts) == source.chunks
 
 
-def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
+def merge_row_files(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     """Merge the rows of a source into a single file; return the names of its files, empty if some are missing."""
     if len(source.rows) <= 1:
         return source.rows
@@ -212,7 +212,7 @@ def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
     if found is None:
         return ()
     name = _name(key, source.version)
-    write_tables(layout.rows / name, tables_of([(part, living(part.rows, live)) for part, live in found]))
+    write_tables(layout.rows / name, tables_of([(part, live_rows(part.rows, live)) for part, live in found]))
     return (name,)
 
 
@@ -220,8 +220,8 @@ def tables_of(rows: Chosen) -> Iterator[pa.Table]:
     """Yield rows in the format of row files, each table sorted by path and chunk_index."""
     for part, positions in rows:
         table = pa.Table.from_batches([part.batch])
-        taken = table if len(positions) == table.num_rows else table.take(pa.array(positions))
-        yield taken if SIGNS in taken.column_names else _with_signs(taken)
+        selected = table if len(positions) == table.num_rows else table.take(pa.array(positions))
+        yield selected if SIGNS in selected.column_names else _with_signs(selected)
 
 
 def batches_on_disk(layout: Layout, names: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:

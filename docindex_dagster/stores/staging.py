@@ -132,42 +132,43 @@ class Start:
     @property
     def is_due(self) -> bool:
         """Whether `base` is ready to be published, for example after a rollback to fewer sources."""
-        return bool(self.base and self.serving and takeover.holds_all(self.base, self.serving))
+        return bool(self.base and self.serving and takeover.holds_all_sources(self.base, self.serving))
 
-    def anew(self, problem: str) -> "Start":
+    def from_empty(self, problem: str) -> "Start":
         """Return a copy that starts from empty stores because `base` is damaged."""
         return replace(self, base=None, rebuild_because=problem, is_damaged=self.serving is None)
 
-    def name(self, layout: Layout, generation: Generation) -> None:
+    def publish(self, layout: Layout, generation: Generation) -> None:
         """Publish a new generation, or let `NEXT` name it while the migration is incomplete."""
         if self.serving is not None:
-            takeover.hand_in(layout, generation, self.serving)
+            takeover.publish_or_stage(layout, generation, self.serving)
         else:
-            self._publish(layout, generation)
+            self._write_current(layout, generation)
 
-    def _publish(self, layout: Layout, generation: Generation) -> None:
+    def _write_current(self, layout: Layout, generation: Generation) -> None:
         if self.is_damaged:
             replace_generation(layout, replace(generation, previous=self.known.previous if self.known else ""))
         else:
             write_generation(layout, generation)
 
-    def name_in_place(self, layout: Layout, generation: Generation) -> None:
+    def replace_base(self, layout: Layout, generation: Generation) -> None:
         """Replace `base` with a modified form of itself."""
         (replace_next if self.serving is not None else replace_generation)(layout, generation)
 
-    def left(self, generation: Generation) -> Takeover | None:
+    def remaining(self, generation: Generation) -> Takeover | None:
         """Return the remaining migration until `generation` is published; None if readers use it."""
-        if self.serving is None or takeover.holds_all(generation, self.serving):
+        if self.serving is None or takeover.holds_all_sources(generation, self.serving):
             return None
-        return takeover.toward(self.serving, generation.model, generation)
+        return takeover.progress_to(self.serving, generation.model, generation)
 
-    def news(self, generation: Generation) -> str:
+    def describe_change(self, generation: Generation) -> str:
         """Return a message if a new generation changes what searches use or is pending; otherwise empty."""
         if self.serving is None:
             return ""
-        left = self.left(generation)
-        if left is not None:
-            return f"{left}. Searches use {left.old if left.old != left.new else 'the old index'} until then"
+        remaining = self.remaining(generation)
+        if remaining is not None:
+            old = remaining.old if remaining.old != remaining.new else "the old index"
+            return f"{remaining}. Searches use {old} until then"
         if generation.model == self.serving.model:
             return "the index was rebuilt for this version of docindex, and searches now use it"
         return f"all sources have vectors of {generation.model}: searches now use them instead of {self.serving.model}"

@@ -28,7 +28,7 @@ class Takeover:
         return f"the index is migrating {target}: {done} of {self.sources} sources are done"
 
 
-def toward(serving: Generation, model: str, candidate: Generation | None) -> Takeover:
+def progress_to(serving: Generation, model: str, candidate: Generation | None) -> Takeover:
     """Return the progress of migrating from `serving` to a model; `candidate` is the pending generation, if any."""
     done = candidate.sources if candidate is not None and candidate.is_of(model) else {}
     missing = tuple(key for key in serving.sources if key not in done)
@@ -44,7 +44,7 @@ def under_way(layout: Layout, model: str) -> Takeover | None:
     current = read_generation(layout)
     if current is None or current.is_of(model):
         return None
-    return toward(current, model, pending(layout))
+    return progress_to(current, model, pending(layout))
 
 
 def pending(layout: Layout) -> Generation | None:
@@ -71,14 +71,14 @@ def written(layout: Layout, model: str) -> Generation | None:
     return candidate if candidate is not None and candidate.is_of(model) else None
 
 
-def holds_all(candidate: Generation, serving: Generation) -> bool:
+def holds_all_sources(candidate: Generation, serving: Generation) -> bool:
     """Return whether a generation holds every source of another."""
     return serving.sources.keys() <= candidate.sources.keys()
 
 
-def hand_in(layout: Layout, candidate: Generation, serving: Generation) -> None:
+def publish_or_stage(layout: Layout, candidate: Generation, serving: Generation) -> None:
     """Publish `candidate` if it holds every source of `serving`; until then, let `NEXT` name it."""
-    if holds_all(candidate, serving):
+    if holds_all_sources(candidate, serving):
         write_generation(layout, candidate)
         drop(layout)
     else:

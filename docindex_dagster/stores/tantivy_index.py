@@ -138,7 +138,7 @@ def _with_stems(index: "Index") -> "Index":
     return index
 
 
-def lacking(folder: Path, index: "Index") -> list[str]:
+def missing_fields(folder: Path, index: "Index") -> list[str]:
     """Return the fields, and the non-nullable columns, that a search needs but an index of another schema lacks."""
     import tantivy
 

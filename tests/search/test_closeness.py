@@ -37,7 +37,7 @@ def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, cl
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(asking, "_which_occur", lambda _pool, asked: [word in there for word in asked])
-        doubt = asking.doubt(POOL, query, wording, cosine, closeness)
+        doubt = asking.explain_weakness(POOL, query, wording, cosine, closeness)
 
     assert bool(doubt) == closeness.is_weak(share, cosine)
 
@@ -52,7 +52,9 @@ def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
 
     monkeypatch.setattr(asking, "_which_occur", are_there)
 
-    doubt = asking.doubt(POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
+    doubt = asking.explain_weakness(
+        POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6)
+    )
 
     assert doubt == ""
     assert len({*asked}) < 25

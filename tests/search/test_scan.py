@@ -12,7 +12,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode
-from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, find_matching_chunks
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
 
@@ -85,7 +85,7 @@ def test_a_pattern_that_is_too_long_or_takes_too_long_is_refused(reader):
     with pytest.raises(QueryError, match="too long: expected at most 1,000 characters"):
         find(reader, "(.*)" * 4000 + "a", Mode.REGEX)
     with pytest.raises(QueryError, match="takes too long"):
-        holding(Pool(reader, Filters(), 10), Pattern("a", is_regex=True), longest_s=-1)
+        find_matching_chunks(Pool(reader, Filters(), 10), Pattern("a", is_regex=True), longest_s=-1)
 
 
 @pytest.mark.parametrize("pattern", [r"\C$", r"\C", r"wei\C"])

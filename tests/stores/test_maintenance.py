@@ -105,7 +105,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     def arrange(change: Change) -> None:
         compacting = lance_table.drop_other_versions
         home: list[Layout] = []
-        linked = lance_table.linked
+        linked = lance_table.link_version
 
         def noting(layout: Layout, *rest: Any) -> Any:
             home.append(layout)
@@ -116,7 +116,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
             monkeypatch.setattr(lance_table, "drop_other_versions", compacting)  # the change may compact as well
             change(home[-1])
 
-        monkeypatch.setattr(lance_table, "linked", noting)
+        monkeypatch.setattr(lance_table, "link_version", noting)
         monkeypatch.setattr(lance_table, "drop_other_versions", compact)
 
     return arrange
@@ -494,7 +494,7 @@ def test_the_folder_stays_within_three_times_its_rows(layout):
 def test_the_copy_shares_the_files_of_the_table(due):
     generation = read_generation(due)
 
-    lance_table.linked(due, generation.table, generation.table_version, due.maintenance, "copy")
+    lance_table.link_version(due, generation.table, generation.table_version, due.maintenance, "copy")
 
     for folder in ("data", "_indices"):
         of_table, of_copy = (

@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
-from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, find_matching_chunks
 from docindex_dagster.stores import cleanup, row_files
 from docindex_dagster.stores.difference import difference
 from docindex_dagster.stores.doctor import examine, roll_back
@@ -65,7 +65,7 @@ def made_of(files: dict[str, list[str]]) -> dict[str, tuple[str, list[float]]]:
 def found(reader: Reader, text: str) -> tuple[list[tuple[str, float]], int]:
     pool = Pool(reader, Filters(), 10)
     pattern = Pattern(text, is_regex=False)
-    return holding(pool, pattern), find_matches(pool, pattern).total
+    return find_matching_chunks(pool, pattern), find_matches(pool, pattern).total
 
 
 def test_an_edit_of_a_file_writes_what_changed(layout):
@@ -120,7 +120,7 @@ def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_fac
         assert len(names) <= 1 + 3
         source = _entry(names, chunks.num_rows)
         assert rows_of(layout, source) == made_of(files)
-        put_together = replace(source, rows=row_files.alone(layout, KEY, source))
+        put_together = replace(source, rows=row_files.merge_row_files(layout, KEY, source))
         assert rows_of(layout, put_together) == made_of(files)
 
 

@@ -192,4 +192,4 @@ def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(l
     compact(layout, keep_previous=False)
 
     assert candidate.reader().parts.held
-    assert candidate.reader(anew=True).parts.held
+    assert candidate.reader(reopen=True).parts.held

@@ -39,7 +39,9 @@ class Reranker(Protocol):
 
 
 @spanned("rerank")
-def reranked(reranker: Reranker, query: str, passages: Sequence[Passage], warn: Callable[[str], None]) -> list[Scored]:
+def apply_reranker(
+    reranker: Reranker, query: str, passages: Sequence[Passage], warn: Callable[[str], None]
+) -> list[Scored]:
     """Return the passages in the reranker's order; if it fails, warn and return them in their original order."""
     first = [passage.scored for passage in passages]
     if len(first) <= 1:

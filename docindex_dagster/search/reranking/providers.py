@@ -17,7 +17,7 @@ from docindex_dagster.core.errors import RerankError, first_line
 from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import RerankSettings
-from docindex_dagster.embedding.sentence_transformers import PROVIDER, fetched_folder
+from docindex_dagster.embedding.sentence_transformers import PROVIDER, download_model
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, blend
 from docindex_dagster.stores.analysis import terms
@@ -144,7 +144,7 @@ def _cross_encoder_of(model: str) -> "CrossEncoder":
         raise RerankError(needs_extra("cross-encoder", PROVIDER)) from error
     try:
         # With a bare name, the library would load a folder of that name in the working directory and run its code.
-        folder = model if Path(model).is_absolute() else fetched_folder(model, PROVIDER)
+        folder = model if Path(model).is_absolute() else download_model(model, PROVIDER)
         return CrossEncoder(str(folder), trust_remote_code=False, local_files_only=True)
     except Exception as error:
         raise RerankError(f"cannot load the model {model}: {first_line(error)}") from error

@@ -20,7 +20,7 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.live_index import Live
-from docindex_dagster.search.text_scan import Pattern, counted
+from docindex_dagster.search.text_scan import Pattern, count_matches
 from docindex_dagster.serving.http.app import build_app
 from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.security import Access
@@ -73,7 +73,7 @@ def test_a_search_for_a_pattern_ends_with_its_client():
     def search() -> None:
         try:
             while True:
-                counted(texts.slice(0, 1), pattern, Patience.of(SLOW_S))
+                count_matches(texts.slice(0, 1), pattern, Patience.of(SLOW_S))
         except QueryError as error:
             ended.append(str(error))
 
