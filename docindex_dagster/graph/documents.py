@@ -122,7 +122,7 @@ def _mention(code: str) -> Iterator[tuple[str, str]]:
 
 
 def may_be_name(name: str) -> bool:
-    """Return whether a name in code font, without parentheses, may be a symbol; most programs use the rest."""
+    """Return whether a name in code font, without parentheses, may be a symbol: neither short nor a common word."""
     return len(name) >= _SHORTEST and name.lower() not in _COMMON_WORDS
 
 

@@ -38,7 +38,7 @@ def find(graph: OpenGraph, name: str) -> list[int]:
 
 
 def _best(graph: OpenGraph, name: str, normalize: Callable[[str], str] = str) -> list[int]:
-    """Return the nodes that match a name best, after `same` normalizes both."""
+    """Return the nodes that match a name best, after applying `normalize` to both."""
     wanted = name.replace("#", ".") if SYMBOL_MARK not in name and "/" not in name else name  # as Javadoc writes it
     ranks: dict[int, list[int]] = {}
     ends_match = pc.match_substring(graph.nodes["id"], LAST.split(wanted)[-1], ignore_case=normalize is not str)

