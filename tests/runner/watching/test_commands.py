@@ -395,7 +395,7 @@ def test_an_interrupted_command_waits_no_more_and_the_work_goes_on(root):
             command.send_signal(signal.SIGINT)
             _, errors = command.communicate(timeout=PATIENCE_S)
             assert command.returncode == 130
-            assert errors.splitlines()[-1] == f"error: {watch_client._LEFT}"
+            assert errors.splitlines()[-1] == f"error: {watch_client._INTERRUPTED}"
             assert holder(Layout(load_settings(root).home).watch_lock).pid == watcher.pid
         assert "1 changed" in watcher.stdout.readline()
         assert runs_of(root)[0] == (State.SUCCEEDED, "command line", watcher.pid)
