@@ -18,7 +18,7 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
-from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, find_matching_chunks
 from docindex_dagster.stores.reader import Reader, open_reader
 
 _CHUNKS, _MATCHES = 500, 100
@@ -62,7 +62,7 @@ def _compare(reader: Reader, rounds: int) -> None:
 
 
 def _chunks(reader: Reader, pattern: Pattern) -> None:
-    holding(Pool(reader, Filters(), _CHUNKS), pattern, _LONGEST_S)
+    find_matching_chunks(Pool(reader, Filters(), _CHUNKS), pattern, _LONGEST_S)
 
 
 def _matches(reader: Reader, pattern: Pattern) -> None:

@@ -1,6 +1,6 @@
-"""docindex: one fresh, searchable index of the code and documentation that a team works with.
+"""docindex: an always-current, searchable index of a team's code and documentation.
 
-`open_index` opens what is indexed; docs/python.md shows it. What is offered here is loaded when it is first used.
+`open_index` opens an index; see docs/python.md. The public names are imported lazily.
 """
 
 from importlib import import_module
@@ -71,14 +71,14 @@ _MODULES = {
 }
 _OTHERS = "core.errors"
 
-if not TYPE_CHECKING:  # for whom any name would be offered
+if not TYPE_CHECKING:  # type checkers would accept any name
 
-    def __getattr__(name):  # noqa: ANN001, ANN202 it gives what the imports above say
+    def __getattr__(name):  # noqa: ANN001, ANN202 the imports above declare the types
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         module = next((module for module, names in _MODULES.items() if name in names), _OTHERS)
-        found = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
-        return found
+        value = globals()[name] = getattr(import_module(f"{__name__}.{module}"), name)
+        return value
 
     def __dir__():  # noqa: ANN202
         return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The Python API: `open_index`, and what can be asked of an index. docs/python.md shows it."""
+"""Python API: `open_index`, and the queries of an index. See docs/python.md for examples."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -36,26 +36,26 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 _Request = TypeVar("_Request", bound=Request)
-_LOOK_S = 1.0  # for looking whether files have changed
+_LOOK_S = 1.0  # to check whether files have changed
 _CONTEXT_TOKENS = 4000
-_FAR, _FARTHEST = 5, 12  # edges
+_DEFAULT_IMPACT_DEPTH, _DEFAULT_PATH_DEPTH = 5, 12  # edges
 _MOST_HITS = 1000
-_FIELDS = {"source_types": "types", "symbol_kinds": "kinds"}  # of requests, where they have other names
-# One name, or several.
+_FIELDS = {"source_types": "types", "symbol_kinds": "kinds"}  # fields of requests with different names
+# One or more names.
 Names = str | Sequence[str]
 
 
 class Where(TypedDict, total=False):
-    """The filters of a search; every part is optional.
+    """Filters of a search; all of them are optional.
 
     Attributes:
-        sources: only these.
-        all_sources: also further branches, and not the source alone that the settings choose.
-        path: only paths in this folder, or that match this glob, such as `src/**/*.py`.
-        languages: only these, such as `python`.
-        human_languages: only documents that are written in these, such as `en`.
-        source_types: only files for this purpose; commits are found only where they are asked for.
-        symbol_kinds: only chunks of these, such as `function` or `class`.
+        sources: Search only these sources.
+        all_sources: Include secondary branches, and ignore the default source in the settings.
+        path: Search only this folder, or paths that match this glob, such as `src/**/*.py`.
+        languages: Search only these languages, such as `python`.
+        human_languages: Search only documents written in these languages, such as `en`.
+        source_types: Search only files of these types; commits are included only if requested here.
+        symbol_kinds: Search only chunks of these kinds, such as `function` or `class`.
     """
 
     sources: Names
@@ -73,25 +73,26 @@ def open_index(
     home: Path | str | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> "Index":
-    """Open the published index of a project, to ask it many times.
+    """Open the published index of a project for any number of queries.
 
     Args:
-        path: a folder of the project, one below it (`docindex.toml` is looked for from there upwards), or one that a
-            known project indexes. None for what `DOCINDEX_ROOT` or `DOCINDEX_PROJECT` says, else the working
+        path: A folder of the project (`docindex.toml` is searched for in it and its parents), or one that a known
+            project indexes. None for the value of `DOCINDEX_ROOT` or `DOCINDEX_PROJECT`, or else the working
             directory, as on the command line.
-        home: where the index lies. None for what `DOCINDEX_HOME` says, else `.docindex` beside `docindex.toml`. Inside
-            the project, that is a folder with a secret name in it, unless the project is fully trusted.
-        warn: called with a sentence on what made an answer worse, such as a model that cannot be reached. None for
-            Python's `warnings`, as a `DocindexWarning`.
+        home: The location of the index. None for the value of `DOCINDEX_HOME`, or else `.docindex` next to
+            `docindex.toml`. Unless the project is fully trusted, a home inside the project is a folder in it with a
+            secret name.
+        warn: Called with a sentence on whatever degraded an answer, such as an unreachable model. None for Python's
+            `warnings`, with the category `DocindexWarning`.
 
     Returns:
-        The index; there is nothing to close.
+        The index, which does not need to be closed.
 
     Raises:
-        SourceError: there is no such folder, or no project there; or several index it.
-        SettingsError: `docindex.toml`, or a variable of the environment, holds what cannot be used.
-        StoreError: nothing is indexed yet, or it is damaged (`DamagedStoreError`).
-        AccessError: this user may not read the index.
+        SourceError: The folder does not exist, has no project, or is indexed by several projects.
+        SettingsError: `docindex.toml` or an environment variable has an invalid value.
+        StoreError: Nothing is indexed yet, or the index is damaged (`DamagedStoreError`).
+        AccessError: This user may not read the index.
 
     Example:
         >>> from docindex_dagster import open_index
@@ -101,7 +102,7 @@ def open_index(
     """
     start = None if path is None else Path(path).expanduser()
     if start is not None and not start.exists():
-        raise SourceError(f"there is no {well_formed(str(start))}")
+        raise SourceError(f"path not found: {well_formed(str(start))}")
     settings = choose(start).settings()
     report = warn or (lambda note: warnings.warn(note, DocindexWarning, stacklevel=3))
     if note := untrusted(settings):
@@ -117,38 +118,38 @@ def open_index(
 
 
 class Index:
-    """A published index. `open_index` makes one; it may be asked by several threads.
+    """Published index, returned by `open_index`; safe to use from several threads.
 
-    Each answer is of one generation: the one that is published when the question is asked. So an index that stays open
-    finds what is published later, and settings that are changed in `docindex.toml` hold from then on.
+    Each answer comes from the generation that is published at the time of the query. So an open index finds what is
+    published later, and changes to `docindex.toml` take effect immediately.
 
-    Sources are named as `docindex source list` shows them, such as `library/docs`, or by their name alone where it is
-    plain, such as `docs`. Where none is named, `search` and `context` look at the source that the settings choose
-    (`search.default_source`), else at all but further branches.
+    Sources are named as `docindex source list` shows them, such as `library/docs`, or by a unique short name, such as
+    `docs`. If none is named, `search` and `context` use the default source in the settings (`search.default_source`),
+    or else all sources except secondary branches.
     """
 
     def __init__(self, settings: Settings, warn: Callable[[str], None] | None = None) -> None:
         """See `open_index`."""
         self._live = Live(settings)
         self._warn = warn
-        self._live.reading(lambda reader: reader.generation)  # raises what is wrong with it
+        self._live.reading(lambda reader: reader.generation)  # raises if the index cannot be read
 
     def __repr__(self) -> str:
         return f"Index({str(self._live.settings.root)!r})"
 
     @property
     def generation(self) -> int:
-        """The number of the generation that is published now.
+        """Number of the currently published generation.
 
         Raises:
-            StoreError: as `open_index`.
+            StoreError: As for `open_index`.
         """
         return self._live.reading(lambda reader: reader.generation.number)
 
     @property
     def graph(self) -> "Graph":
-        """Who calls what, what may break, how things hang together."""
-        return Graph(self._live, self._give)
+        """Knowledge graph of the index: callers, impact of changes, paths between symbols."""
+        return Graph(self._live, self._report)
 
     @with_parameters(of_keys(Where))
     def search(
@@ -161,32 +162,32 @@ class Index:
         rerank: str | None = None,
         **where: Unpack[Where],
     ) -> list[Hit]:
-        """The best chunks for a query, as `docindex search` finds them.
+        """Return the best chunks for a query, like `docindex search`.
 
         Args:
-            query: any text: a question, words, a name, a path, an error message.
-            top_k: how many hits at most, 1 to 1,000. None for `search.top_k` of the settings, which is 10.
-            mode: which retrievers answer. `literal` and `regex` (RE2) read every text.
-            granularity: the best chunks, or the best chunk of each file.
-            rerank: what looks at the best once more, such as `mmr`; None for what the settings name.
-            **where: the filters, see `Where`.
+            query: Any text: a question, keywords, a name, a path, an error message.
+            top_k: The maximum number of hits, 1 to 1,000. None for `search.top_k` in the settings, 10 by default.
+            mode: The retrievers to use. `literal` and `regex` (RE2) read every text.
+            granularity: Whether to return the best chunks, or the best chunk of each file.
+            rerank: The reranker for the best hits, such as `mmr`; None for the one in the settings.
+            **where: Filters, see `Where`.
 
         Returns:
-            Hits, best first. `score` has no unit, and is the sum of the `contribution` of all `signals`; lines count
-            from 1 and bytes from 0, in the text as UTF-8. It is empty where nothing is found.
+            Hits, best first. `score` is unitless, and is the sum of the `contribution` of all `signals`. Lines count
+            from 1, and bytes of the UTF-8 text from 0. Empty if nothing is found.
 
         Raises:
-            QueryError: the query is empty, or what it is to be narrowed to is not there.
-            SourceError: a source is not known, or not indexed.
-            SettingsError: there is no such reranker, or it lacks a setting.
-            EmbeddingError: vectors alone were asked for, and the model failed. In the mode `hybrid`, a warning says so.
-            StoreError: as `open_index`.
+            QueryError: The query is empty, or a filter refers to something that does not exist.
+            SourceError: A source is unknown or not indexed.
+            SettingsError: The reranker does not exist, or lacks a setting.
+            EmbeddingError: The mode uses only vectors, and the model failed. The mode `hybrid` warns instead.
+            StoreError: As for `open_index`.
 
         Example:
             >>> index.search("valve", mode="bm25", languages="python", path="src")
         """
         request = _request(SearchRequest, where, query=query, mode=mode, granularity=granularity, rerank=rerank)
-        return self._asked(lambda view: operations.search.search(view, request, self._most(top_k)))
+        return self._query(lambda view: operations.search.search(view, request, self._limit(top_k)))
 
     @with_parameters(of_keys(Where))
     def matches(
@@ -197,29 +198,30 @@ class Index:
         limit: int = 100,
         **where: Unpack[Where],
     ) -> Matches:
-        """Every place of an exact text or a pattern, as `docindex search --mode literal` lists them.
+        """Return all occurrences of a text or a pattern, like `docindex search --mode literal`.
 
         Args:
-            text: the text as it is, or with `regex` a regular expression in RE2's syntax; `^` and `$` are of lines.
-            regex: whether it is a pattern.
-            limit: how many matches are given, in the order of source, path and place; 0 for all.
-            **where: the filters, see `Where`.
+            text: The literal text or, with `regex`, a regular expression in RE2 syntax, where `^` and `$` match at
+                line boundaries.
+            regex: Whether the text is a pattern.
+            limit: The maximum number of matches, in order of source, path and position; 0 for all.
+            **where: Filters, see `Where`.
 
         Returns:
-            The matches, and how many there are in all. Lines and columns count from 1, columns in characters.
+            The matches, and their total number. Lines and columns count from 1, columns in characters.
 
         Raises:
-            QueryError: the text is empty or no pattern, looking for it takes too long, or what it is to be narrowed to
-                is not there.
-            SourceError: a source is not known, or not indexed.
-            StoreError: as `open_index`.
+            QueryError: The text is empty or an invalid pattern, the search takes too long, or a filter refers to
+                something that does not exist.
+            SourceError: A source is unknown or not indexed.
+            StoreError: As for `open_index`.
 
         Example:
             >>> index.matches("TODO", path="src").total
         """
         request = _request(MatchesRequest, where, query=text, mode="regex" if regex else "literal")
-        most = limit and _within("limit", limit)
-        return self._asked(lambda view: operations.search.matches(view, request, most))
+        most = limit and _check_range("limit", limit)
+        return self._query(lambda view: operations.search.matches(view, request, most))
 
     @with_parameters(of_keys(Where))
     def similar(
@@ -230,27 +232,27 @@ class Index:
         same_file: bool = False,
         **where: Unpack[Where],
     ) -> list[Hit]:
-        """What is like a place, or like a file, as `docindex similar` finds it; no model is asked.
+        """Return chunks that resemble a location or a file, like `docindex similar`, without calling a model.
 
         Args:
-            place: a path on disk or in a source, with `:LINE` or without; the id of a chunk.
-            top_k: as `search`.
-            same_file: whether other chunks of the same file count.
-            **where: the filters of the hits, see `Where`.
+            place: A path on disk or in a source, optionally with `:LINE`, or the id of a chunk.
+            top_k: As for `search`.
+            same_file: Whether to include other chunks of the same file.
+            **where: Filters for the hits, see `Where`.
 
         Returns:
-            Hits, nearest first; `score` is the cosine between the vectors, -1 to 1.
+            Hits, nearest first; `score` is the cosine of the vectors, -1 to 1.
 
         Raises:
-            QueryError: the place is not indexed, or in several sources; or as `search`.
-            SourceError: as `search`.
-            StoreError: as `open_index`.
+            QueryError: The place is not indexed, or is in several sources; or as for `search`.
+            SourceError: As for `search`.
+            StoreError: As for `open_index`.
 
         Example:
             >>> index.similar("src/station.py:12", source_types="doc")
         """
         request = _request(SimilarRequest, where, place=place, same_file=same_file)
-        return self._asked(lambda view: operations.similar.similar(view, request, self._most(top_k)))
+        return self._query(lambda view: operations.similar.similar(view, request, self._limit(top_k)))
 
     @with_parameters(of_keys(Where))
     def context(
@@ -262,72 +264,72 @@ class Index:
         rerank: str | None = None,
         **where: Unpack[Where],
     ) -> Context:
-        """The best passages for a query that fit into a budget, to put into a prompt.
+        """Return the best passages for a query that fit a token budget, for use in a prompt.
 
         Args:
-            query: as `search`.
-            budget: tokens, at most, of `Context.markdown`: those that docindex counts, about as many as
-                language models do.
-            mode: as `search`.
-            rerank: as `search`.
-            **where: the filters, see `Where`.
+            query: As for `search`.
+            budget: The maximum number of tokens in `Context.markdown`, as docindex counts them; language models count
+                about as many.
+            mode: As for `search`.
+            rerank: As for `search`.
+            **where: Filters, see `Where`.
 
         Returns:
-            Passages in reading order, without repeats. `markdown` is all of them as one text, `tokens` its length.
+            Passages in reading order, without repeats. `markdown` has all of them as one text, `tokens` its length.
 
         Raises:
-            QueryError: as `search`.
-            SourceError: as `search`.
-            SettingsError: as `search`.
-            EmbeddingError: as `search`.
-            StoreError: as `open_index`.
+            QueryError: As for `search`.
+            SourceError: As for `search`.
+            SettingsError: As for `search`.
+            EmbeddingError: As for `search`.
+            StoreError: As for `open_index`.
 
         Example:
             >>> prompt = index.context("how are sessions signed", budget=2000).markdown
         """
-        most = _within("budget", budget)
+        most = _check_range("budget", budget)
         request = _request(ContextRequest, where, query=query, mode=mode, rerank=rerank, tokens=most)
-        return self._asked(lambda view: operations.context.context(view, request))
+        return self._query(lambda view: operations.context.context(view, request))
 
     def sources(self, *, look_s: float | None = _LOOK_S) -> "list[SourceStatus]":
-        """How each source stands that is declared or indexed, as `docindex status --json` says it.
+        """Return the state of each source that is declared or indexed, like `docindex status --json`.
 
-        How runs ended is recorded by Dagster, and not known here: no state is `failed` or `not checked lately`, and
+        Dagster records the outcomes of runs, which are unknown here: no state is `failed` or `not checked lately`, and
         `checked_at`, `last_run`, `run_id` and `failure` are None.
 
         Args:
-            look_s: seconds for looking whether files have changed since; None for as long as it takes. `is_current` is
-                None for a source that was not looked at.
+            look_s: Seconds to spend on checking whether files have changed; None for no limit. `is_current` is None for
+                sources that were not checked.
 
         Returns:
-            By key. `files`, `chunks` and `commits` count what can be found, `megabytes` are 10^6 bytes of text, times
-            are UTC in ISO 8601.
+            The sources, by key. `files`, `chunks` and `commits` count searchable items, `megabytes` are 10^6 bytes of
+            text, and times are UTC in ISO 8601.
 
         Raises:
             QueryError: `look_s` is negative.
-            SettingsError: two sources have one key.
-            EmbeddingError: the settings name a model that is not there.
-            StoreError: what is published cannot be read.
+            SettingsError: Two sources have the same key.
+            EmbeddingError: The configured model is not available.
+            StoreError: The published index cannot be read.
         """
         from docindex_dagster.operations.status import StatusRequest, status
 
         notes: list[str] = []
         found = status(self._live.settings, StatusRequest.parse(look_s=look_s), lambda _: None, notes.append)
-        self._give(notes)
+        self._report(notes)
         return found.rows()
 
     def tables(self, sources: Names = ()) -> "Tables":
-        """The tables of what is published now: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
+        """Return the tables of the published index: chunks, embeddings, graph and commits, as Arrow, pandas and NumPy.
 
         Args:
-            sources: only these. None named: all, also further branches.
+            sources: The sources to include. By default all, including secondary branches.
 
         Returns:
-            Tables of one generation, which do not follow later ones.
+            Tables of one generation, which do not change with later ones.
 
         Raises:
-            SourceError: a source is not known, or not indexed.
-            StoreError: as `open_index`, or another version of docindex made the index.
+            SourceError: A source is unknown or not indexed.
+            StoreError: As for `open_index`, or another version of docindex made the index.
 
         Example:
             >>> tables = index.tables()
@@ -344,18 +346,18 @@ class Index:
 
         return self._live.reading(opened)
 
-    def _most(self, top_k: int | None) -> int:
-        return self._live.settings.search.top_k if top_k is None else _within("top_k", top_k, _MOST_HITS)
+    def _limit(self, top_k: int | None) -> int:
+        return self._live.settings.search.top_k if top_k is None else _check_range("top_k", top_k, _MOST_HITS)
 
-    def _asked(self, ask: Callable[[View], _Answer]) -> _Answer:
-        """The answer of one generation, with its warnings."""
+    def _query(self, ask: Callable[[View], _Answer]) -> _Answer:
+        """Run a query on one generation, and report its warnings."""
         notes: list[str] = []
         found = self._live.reading(lambda reader: ask(View(self._live.settings, reader, notes.append)))
-        self._give(notes, stacklevel=4)
+        self._report(notes, stacklevel=4)
         return found
 
-    def _give(self, notes: Sequence[str], *, stacklevel: int = 3) -> None:
-        """Pass warnings to `warn`, or to Python's, for the line that asked."""
+    def _report(self, notes: Sequence[str], *, stacklevel: int = 3) -> None:
+        """Report warnings to `warn` or, for the caller's line, to Python's `warnings`."""
         for note in dict.fromkeys(notes):
             if self._warn is not None:
                 self._warn(note)
@@ -364,10 +366,11 @@ class Index:
 
 
 class Graph:
-    """The knowledge graph of an index, which follows what is published as `Index` does. `Index.graph` is one.
+    """Knowledge graph of an index, returned by `Index.graph`; like `Index`, it follows what is published.
 
-    A symbol is given by its qualified name or the end of it, as `Store.add`; by `PATH::Store.add`; a file by its path.
-    Steps name nodes as `SOURCE!NODE`; lines count from 1, `confidence` is 1 where nothing was guessed.
+    A symbol is named by its qualified name or the end of it, such as `Store.add`, or by `PATH::Store.add`; a file is
+    named by its path. Steps name nodes as `SOURCE!NODE`; lines count from 1, and `confidence` is 1 for edges that were
+    not guessed.
     """
 
     def __init__(self, live: Live, warn: Callable[[Sequence[str]], None]) -> None:
@@ -376,156 +379,155 @@ class Graph:
         self._warn = warn
 
     def callers(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
-        """Who calls a function, method or class, and who calls those.
+        """Return the callers of a function, method or class, and their callers, up to a depth.
 
         Args:
-            symbol: what is called.
-            depth: how many calls far, at most.
-            sources: only the graphs of these.
+            symbol: The callee.
+            depth: The maximum number of calls to follow.
+            sources: Use only the graphs of these sources.
 
         Returns:
-            Calls, the nearest first: `subject` calls `object`. Empty where none is known; a warning says what was not
-            searched.
+            Calls, nearest first: `subject` calls `object`. If there are none, a warning says what was not searched.
 
         Raises:
-            QueryError: there is no such symbol, or there are several; it names them.
-            SourceError: a source is not known, or not indexed.
-            StoreError: as `open_index`.
+            QueryError: No symbol matches, or too many do; the error suggests names or lists the matches.
+            SourceError: A source is unknown or not indexed.
+            StoreError: As for `open_index`.
 
         Example:
             >>> [step.subject for step in index.graph.callers("prime_pump")]
         """
-        return self._steps("callers", symbol=symbol, depth=depth, sources=sources)
+        return self._query_graph("callers", symbol=symbol, depth=depth, sources=sources)
 
     def callees(self, symbol: str, *, depth: int = 1, sources: Names = ()) -> "list[Step]":
-        """What a function or method calls; of a class, what its methods call.
+        """Return what a function or method calls; for a class, what its methods call.
 
         Args:
-            symbol: what calls.
-            depth: as `callers`.
-            sources: as `callers`.
+            symbol: The caller.
+            depth: As for `callers`.
+            sources: As for `callers`.
 
         Returns:
-            Calls, the nearest first: `subject` calls `object`, also what could not be resolved.
+            Calls, nearest first: `subject` calls `object`, including unresolved callees.
 
         Raises:
-            DocindexError: as `callers`.
+            DocindexError: As for `callers`.
         """
-        return self._steps("callees", symbol=symbol, depth=depth, sources=sources)
+        return self._query_graph("callees", symbol=symbol, depth=depth, sources=sources)
 
-    def impact(self, symbol: str, *, depth: int = _FAR, sources: Names = ()) -> "list[Step]":
-        """What may break if a symbol changes: all that calls, inherits, uses or imports it, also through others.
+    def impact(self, symbol: str, *, depth: int = _DEFAULT_IMPACT_DEPTH, sources: Names = ()) -> "list[Step]":
+        """Return what may break if a symbol changes: direct and indirect callers, subclasses, users and importers.
 
         Args:
-            symbol: what changes.
-            depth: how many edges far, at most.
-            sources: as `callers`.
+            symbol: The symbol that changes.
+            depth: The maximum number of edges to follow.
+            sources: As for `callers`.
 
         Returns:
-            Edges, the nearest first: `subject` depends on `object`.
+            Edges, nearest first: `subject` depends on `object`.
 
         Raises:
-            DocindexError: as `callers`.
+            DocindexError: As for `callers`.
         """
-        return self._steps("impact", symbol=symbol, depth=depth, sources=sources)
+        return self._query_graph("impact", symbol=symbol, depth=depth, sources=sources)
 
     def neighbors(self, symbol: str, *, predicates: Names = (), sources: Names = ()) -> "list[Step]":
-        """All edges that leave and reach a node: what it holds, calls, imports, inherits, and what documents it.
+        """Return all edges of a node: what it contains, calls, imports and inherits, and what documents it.
 
         Args:
-            symbol: a node.
-            predicates: only these edges, such as `imports`; none named: all.
-            sources: as `callers`.
+            symbol: The symbol or other node.
+            predicates: Return only these edges, such as `imports`; by default, all.
+            sources: As for `callers`.
 
         Returns:
-            Edges, those that leave it first.
+            Edges, outgoing ones first.
 
         Raises:
-            DocindexError: as `callers`.
+            DocindexError: As for `callers`.
         """
-        return self._steps("neighbors", symbol=symbol, edges=predicates, sources=sources)
+        return self._query_graph("neighbors", symbol=symbol, edges=predicates, sources=sources)
 
-    def path(self, start: str, end: str, *, depth: int = _FARTHEST, sources: Names = ()) -> "list[Step]":
-        """A shortest way from one node to another, along edges in their direction; else against it.
+    def path(self, start: str, end: str, *, depth: int = _DEFAULT_PATH_DEPTH, sources: Names = ()) -> "list[Step]":
+        """Return a short path from one node to another, along the edges or, failing that, in either direction.
 
         Args:
-            start: where to begin.
-            end: where to go.
-            depth: how many edges long, at most.
-            sources: as `callers`.
+            start: The first node.
+            end: The last node.
+            depth: The maximum number of edges.
+            sources: As for `callers`.
 
         Returns:
-            The edges of the way; empty where there is none.
+            The edges of the path; empty if there is none.
 
         Raises:
-            DocindexError: as `callers`.
+            DocindexError: As for `callers`.
         """
-        return self._steps("path", symbol=start, to=end, depth=depth, sources=sources)
+        return self._query_graph("path", symbol=start, to=end, depth=depth, sources=sources)
 
     def cycles(self, *, sources: Names = ()) -> list[list[str]]:
-        """The groups of files that import each other, directly or through others.
+        """Return the groups of files that import each other, directly or indirectly.
 
         Args:
-            sources: as `callers`.
+            sources: As for `callers`.
 
         Returns:
-            Groups of nodes, each sorted, the largest first.
+            Groups of nodes, each sorted, largest group first.
 
         Raises:
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            SourceError: As for `callers`.
+            StoreError: As for `open_index`.
         """
         from docindex_dagster.graph.analysis import module_cycles
 
-        return self._ask(module_cycles, sources)
+        return self._analyze(module_cycles, sources)
 
     def statistics(self, *, sources: Names = ()) -> "Statistics":
-        """How much is in the graph, how many calls are resolved, and what is called most.
+        """Return the size of the graph, the share of resolved calls, and the most called symbols.
 
         Args:
-            sources: as `callers`.
+            sources: As for `callers`.
 
         Returns:
             Counts; `resolved` is a share, 0 to 1.
 
         Raises:
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            SourceError: As for `callers`.
+            StoreError: As for `open_index`.
         """
         from docindex_dagster.graph.analysis import statistics
 
-        return self._ask(statistics, sources)
+        return self._analyze(statistics, sources)
 
     def to_networkx(self, *, sources: Names = ()) -> "MultiDiGraph[str]":
-        """The whole graph for networkx, with what sources say of each other, as objects in memory.
+        """Return the complete graph for networkx, including edges between sources, as objects in memory.
 
         Args:
-            sources: as `callers`.
+            sources: As for `callers`.
 
         Returns:
-            Nodes by their names, edges with their predicate as key, each with its columns as attributes.
+            A graph with node names as nodes and predicates as edge keys; columns become attributes.
 
         Raises:
-            SourceError: as `callers`.
-            StoreError: as `open_index`.
+            SourceError: As for `callers`.
+            StoreError: As for `open_index`.
         """
         from docindex_dagster.graph.analysis import as_networkx
 
-        return self._ask(as_networkx, sources)
+        return self._analyze(as_networkx, sources)
 
     def _view(self, reader: Reader) -> View:
         return View(self._live.settings, reader, is_local=False)
 
-    def _steps(self, question: "Question", **given: Any) -> "list[Step]":
-        """The steps of an answer, with a warning for each symbol of which nothing is known."""
+    def _query_graph(self, question: "Question", **arguments: Any) -> "list[Step]":
+        """Return the steps of an answer, with a warning for each symbol that has none."""
         from docindex_dagster.operations.graph import GraphRequest, graph
 
-        request = GraphRequest.parse(**given)
+        request = GraphRequest.parse(**arguments)
         found = self._live.reading(lambda reader: graph(self._view(reader), question, request))
         self._warn(found.notes)
         return found.steps
 
-    def _ask(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
+    def _analyze(self, question: "Callable[[OpenGraph], _Answer]", sources: Names) -> _Answer:
         names = _names(sources)
 
         def answer(reader: Reader) -> "tuple[_Answer, str]":
@@ -537,19 +539,19 @@ class Graph:
         return found
 
 
-def _request(request: type[_Request], where: Where, **given: object) -> _Request:
+def _request(request: type[_Request], where: Where, **arguments: object) -> _Request:
     """Return a request with filters; None means the default of the field."""
     if unknown := where.keys() - Where.__annotations__.keys():
         raise TypeError(f"unexpected keyword argument {min(unknown)!r}")
     named = {_FIELDS.get(name, name): value for name, value in where.items()}
-    return request.parse(**{name: value for name, value in {**given, **named}.items() if value is not None})
+    return request.parse(**{name: value for name, value in {**arguments, **named}.items() if value is not None})
 
 
-def _names(given: Names) -> list[str]:
-    return [well_formed(name) for name in ([given] if isinstance(given, str) else given)]
+def _names(arguments: Names) -> list[str]:
+    return [well_formed(name) for name in ([arguments] if isinstance(arguments, str) else arguments)]
 
 
-def _within(name: str, number: int, most: int | None = None) -> int:
+def _check_range(name: str, number: int, most: int | None = None) -> int:
     if number < 1 or (most is not None and number > most):
         raise QueryError(f"{name} must be {'at least 1' if most is None else f'1 to {most:,}'}, not {number}")
     return number

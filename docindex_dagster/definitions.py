@@ -1,4 +1,4 @@
-"""The code location: one function builds the definitions, and tests pass other resources to it."""
+"""The Dagster code location: one function builds the definitions, so that tests can pass other resources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ from docindex_dagster.defs.sensors.files import git_head_changed, library_files_
 from docindex_dagster.defs.sensors.sources import sources_changed
 from docindex_dagster.defs.stage_assets import every_folder_is_there, every_remote_answers
 
-# Its limit, in dagster.yaml, is how many runs embed at once on all machines: what a GPU or an API can take.
+# The limit of this pool, in dagster.yaml, is how many runs embed concurrently on all machines, to suit a GPU or API.
 _EMBEDDING_POOL = "docindex_embedding"
 
 
 def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Everything that Dagster shows and runs for the project at `root`; `resources` replace the usual ones by name.
+    """Build the definitions of the project at `root`; `resources` replace the default ones by name.
 
     Raises:
-        SettingsError: its settings hold something that cannot be used.
+        SettingsError: The settings of the project are invalid.
     """
     settings = load_settings(root)
     root_path = str(settings.root)
@@ -64,14 +64,14 @@ def build_definitions(root: Path | None = None, resources: Mapping[str, Any] | N
             "embedding_model": EmbeddingModel(root=root_path),
             **(resources or {}),
         },
-        # A process a step would cost about two seconds each; a source is indexed in one.
+        # Separate processes would cost about two seconds per step, so a source is indexed in one process.
         executor=dg.in_process_executor,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Stores:
-    """What differs by whether machines share the stores: the assets from tables to catalogue, and how they are made."""
+    """Definitions that depend on whether machines share the stores: assets, checks, jobs and sensors."""
 
     run: RunResource
     assets: Sequence[dg.AssetsDefinition | dg.AssetSpec]
@@ -101,8 +101,8 @@ def _stores(settings: Settings, removal: dg.JobDefinition) -> _Stores:
 
 
 def _with_freshness(settings: ScheduleSettings, spec: dg.AssetSpec) -> dg.AssetSpec:
-    """Let Dagster warn when no run has reached an asset for as long as a source may wait, and fail after twice that."""
-    # A domain in which nothing is said is fresh; and searches do not need to be measured.
+    """Let Dagster warn if no run has reached an asset for the maximum age of a source, and fail after twice that."""
+    # Idle memory domains stay fresh, and search quality does not need to be measured.
     if spec.key in {stage_assets.source.key, memory.MEMORY, quality_asset.QUALITY}:
         return spec
     warn = timedelta(hours=settings.max_age_hours)
@@ -118,9 +118,9 @@ def _schedules(settings: Settings) -> list[dg.ScheduleDefinition]:
 
 @dg.definitions
 def defs() -> dg.Definitions:
-    """The definitions of the project around the working directory, or of the one that DOCINDEX_ROOT names.
+    """Return the definitions of the project around the working directory, or in DOCINDEX_ROOT.
 
     Raises:
-        SettingsError: as `build_definitions`.
+        SettingsError: As for `build_definitions`.
     """
     return build_definitions()

@@ -37,4 +37,4 @@ def offer(monkeypatch, model: Embedder, *, with_default: bool = False) -> None:
     """Let the settings name this model, and no provider have the default one, unless `with_default`."""
     offered = {"static": lambda _: model, **({"former": lambda _: StaticEmbedder()} if with_default else {})}
     monkeypatch.setattr(providers, "PROVIDERS", replace(providers.PROVIDERS, ours=offered))
-    service._former.cache_clear()
+    service._previous_embedder.cache_clear()

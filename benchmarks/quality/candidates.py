@@ -19,7 +19,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.model import Hit
 from docindex_dagster.search.query import Wording, understand
-from docindex_dagster.search.ranking import share_named
+from docindex_dagster.search.ranking import name_overlap
 from docindex_dagster.stores.reader import Reader, open_reader
 
 Values = NDArray[np.float64]
@@ -120,8 +120,8 @@ def _values(hit: Hit, best: float, wording: Wording, referring: Mapping[str, int
     return [
         hit.score / best,
         *(added.get(name, 0.0) for name in signals),
-        share_named(hit.path, query) ** 2,
-        share_named(folder, query),
+        name_overlap(hit.path, query) ** 2,
+        name_overlap(folder, query),
         wording.in_chunk(asdict(hit)),
         math.log1p(referring.get(hit.path, 0)),
         math.log1p(len(hit.text)),

@@ -28,7 +28,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from docindex_dagster.search import candidates
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.query import Wording, understand
-from docindex_dagster.search.relevance import nowhere
+from docindex_dagster.search.relevance import missing_words
 from docindex_dagster.search.weights import Closeness, closeness_of
 from docindex_dagster.stores.reader import Reader, open_reader
 
@@ -133,7 +133,7 @@ def _misspelt(draw: random.Random, texts: Sequence[str]) -> Iterator[str]:
 def _asked(reader: Reader, name: str, kind: str, text: str) -> Measured:
     pool = candidates.Pool(reader, Filters(), 1)
     query = understand(text)
-    _, share = nowhere(pool, query, Wording.of(query, reader))
+    _, share = missing_words(pool, query, Wording.of(query, reader))
     return Measured(name, kind, share, candidates.vector(pool, StaticEmbedder().embed_query(text))[0][1])
 
 

@@ -38,7 +38,7 @@ from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.hits import rows_of
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.query import Query, Wording, understand
-from docindex_dagster.search.query_hints import one_of_each
+from docindex_dagster.search.query_hints import keep_one_translation
 from docindex_dagster.search.ranking import fuse, rank
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
@@ -177,7 +177,7 @@ def _found(reader: Reader, question: Question) -> Asked:
     shares = {"bm25": 1 - WEIGHTS.vector, "vector": WEIGHTS.vector}
     found = fuse(rankings, shares, _POOL, WEIGHTS, _RANKED)
     rows = rows_of(reader, found)
-    found = list(one_of_each(question.text, query.kind, found, rows))
+    found = list(keep_one_translation(question.text, query.kind, found, rows))
     return Asked(question, query, Wording.of(query, reader), found, {one.chunk_id: rows[one.chunk_id] for one in found})
 
 

@@ -1,4 +1,4 @@
-"""Answers with sources: prompts, citations that are checked without a model, conversations, answers without a model."""
+"""Answers with sources: prompts, citations checked without a model, conversations, and answers without a model."""
 
 DEFAULT_TOKENS = 8000
-"""Of passages: more bring little for what they cost (benchmarks/README.md)."""
+"""Token limit of the passages. More passages improve answers little for their cost (benchmarks/README.md)."""

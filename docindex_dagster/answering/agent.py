@@ -1,4 +1,4 @@
-"""An agent: a model that looks further by itself before it answers, with tools that only read, within bounds."""
+"""Agent: a model that calls read-only tools, within limits, before it answers."""
 
 import asyncio
 import json
@@ -21,24 +21,24 @@ from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Us
 from docindex_dagster.search import cancellation
 from docindex_dagster.search.context import Context
 
-_LEAST_TOKENS = 200  # for what a tool gives; with less, none is called
-_FEW_CALLS = 3  # are said to be left
-_LONGEST_PROBLEM = 1000  # characters
-_LONGEST_OUTCOME = 200
-_LONGEST_NAME = 64
-_NO_NAME = re.compile(r"[^A-Za-z0-9_-]")  # of what providers take in the name of a tool
+_MIN_RESULT_TOKENS = 200  # for a tool's result; with less left, no tool is called
+_LOW_CALLS = 3  # from this number down, results say how many calls are left
+_MAX_PROBLEM_CHARS = 1000
+_MAX_OUTCOME_CHARS = 200
+_MAX_NAME_CHARS = 64
+_INVALID_NAME_CHARS = re.compile(r"[^A-Za-z0-9_-]")  # characters that providers reject in tool names
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How far an agent may look before it has to answer.
+    """Limits of what an agent may do before it has to answer.
 
     Attributes:
-        requests: to the model that offer it tools.
-        calls: of tools, those that fail included.
-        tokens: of all that the tools give.
-        call_tokens: of what one call gives.
-        seconds: of all that comes before the answer.
+        requests: requests to the model that offer tools.
+        calls: tool calls, including failed ones.
+        tokens: tokens of all tool results together.
+        call_tokens: tokens of one tool result.
+        seconds: time before the answer begins.
     """
 
     requests: int = 8
@@ -53,13 +53,13 @@ _NOTHING = Context("", 0, 0, 0, ())
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a tool gives.
+class ToolResult:
+    """The result of a tool call.
 
     Attributes:
-        outcome: in a line, for the user.
-        text: for the model, beside the passages.
-        context: passages, which get numbers.
+        outcome: a one-line summary for the user.
+        text: text for the model, in addition to the passages.
+        context: passages, which will be numbered.
     """
 
     outcome: str
@@ -68,31 +68,31 @@ class Looked:
 
 
 class Toolbox(Protocol):
-    """The tools that an agent may call; they only read, and what they give meets the question's filters."""
+    """The tools that an agent may call. They only read, and their results pass the question's filters."""
 
     @property
     def tools(self) -> Sequence[Tool]:
-        """What the model learns of them."""
+        """The tool definitions that the model receives."""
         ...
 
-    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
-        """Call one, in any thread.
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> ToolResult:
+        """Call a tool, in any thread.
 
         Args:
-            name: of the tool.
-            arguments: by their names.
-            max_tokens: of what it gives.
+            name: the name of the tool.
+            arguments: the arguments by name.
+            max_tokens: the limit of the result.
 
         Raises:
-            QueryError: there is no such tool, or the arguments are wrong; the message says how to mend the call.
-            DocindexError: it could not be done.
+            QueryError: unknown tool or invalid arguments; the message says how to correct the call.
+            DocindexError: the call failed.
         """
         ...
 
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """What the model writes for one request."""
+    """The model's response to one request."""
 
     pieces: list[str] = field(default_factory=list)
     calls: list[ToolCall] = field(default_factory=list)
@@ -109,13 +109,13 @@ class _Turn:
 
     @property
     def message(self) -> Message:
-        """The turn as it is sent back: with calls that every provider takes, also where the model's are none."""
-        return Message("assistant", well_formed("".join(self.pieces)), tuple(map(_sent, self.calls)))
+        """The turn to send back, with its calls rewritten so that every provider accepts them."""
+        return Message("assistant", well_formed("".join(self.pieces)), tuple(map(_portable_call, self.calls)))
 
 
 @dataclass(slots=True, eq=False)
 class _Tools:
-    """The tools, while there is something left of the limits."""
+    """The tools, with what is left of the limits."""
 
     toolbox: Toolbox
     reading: Reading
@@ -127,73 +127,74 @@ class _Tools:
 
     @property
     def is_over(self) -> bool:
-        """Whether the model has to answer."""
+        """Whether the model has to answer now."""
         return not self.requests or bool(self.spent)
 
     @property
     def spent(self) -> str:
-        """What is not left for a call; empty where it may be made."""
+        """The limit that rules out another call; empty if a call is allowed."""
         if not self.calls:
             return "no call is left"
-        if self.tokens < _LEAST_TOKENS:
+        if self.tokens < _MIN_RESULT_TOKENS:
             return "no tokens are left for what tools give"
         return "no time is left" if time.monotonic() >= self.ends_at else ""
 
     async def call(self, call: ToolCall) -> tuple[Step, Message]:
-        """Call one: what the user learns, and what the model does."""
+        """Call a tool and return a step for the user and a message for the model."""
         step = Step(well_formed(call.name), well_formed(call.arguments), "")
         if spent := self.spent:
-            return replace(step, outcome=f"not done: {spent}", is_error=True), _answer(call, f"Not done: {spent}.")
+            return replace(step, outcome=f"not done: {spent}", is_error=True), _result(call, f"Not done: {spent}.")
         self.calls -= 1
         try:
-            looked = await self._looked(call)
-            read, text = self._shown(looked)
+            result = await self._run(call)
+            read, text = self._render(result)
         except QueryError as error:
-            return self._failed(step, call, str(error), str(error))
+            return self._fail(step, call, str(error), str(error))
         except TimeoutError:
-            return self._failed(step, call, "it did not end in the time that was left", "no time is left")
+            return self._fail(step, call, "it did not finish in the time left", "no time is left")
         except (DocindexError, OSError) as error:
-            return self._failed(step, call, "the tool failed", str(error))  # the reason is for the user alone
+            # Only the user sees the reason, not the model.
+            return self._fail(step, call, "the tool failed", str(error))
         self.tokens -= _tokens(text)
-        return replace(step, outcome=in_line(looked.outcome), passages=read.new), _answer(call, text)
+        return replace(step, outcome=in_line(result.outcome), passages=read.new), _result(call, text)
 
-    async def _looked(self, call: ToolCall) -> Looked:
-        """What a call gives, if it does in time. One that nobody waits for is given up: it ends, or is forgotten."""
-        arguments, is_given_up = _arguments(call), Event()
+    async def _run(self, call: ToolCall) -> ToolResult:
+        """Run a call within the remaining time. A call that times out is canceled, and its result is dropped."""
+        arguments, is_cancelled = _arguments(call), Event()
         try:
             async with asyncio.timeout(self.ends_at - time.monotonic()):
-                with cancellation.until(is_given_up.is_set):
-                    return await asyncio.to_thread(self.toolbox.call, call.name, arguments, self._room)
+                with cancellation.until(is_cancelled.is_set):
+                    return await asyncio.to_thread(self.toolbox.call, call.name, arguments, self._result_tokens)
         finally:
-            is_given_up.set()
+            is_cancelled.set()
 
-    def _shown(self, looked: Looked) -> tuple[Read, str]:
-        """The passages under their numbers, and the message that shows what was found; as many as fit."""
+    def _render(self, result: ToolResult) -> tuple[Read, str]:
+        """Return as many of the passages as fit, numbered, and the message that shows the result to the model."""
 
         def shown(read: Read) -> str:
             missing = f"Passages that did not fit: {read.left_out}." if read.left_out else ""
-            note = " ".join(filter(None, [missing, self._note]))
-            return prompt.found(read.new, read.again, looked.text, note)
+            note = " ".join(filter(None, [missing, self._calls_note]))
+            return prompt.found(read.new, read.again, result.text, note)
 
-        read = self.reading.add(looked.context or _NOTHING, lambda read: _tokens(shown(read)) <= self._room)
+        read = self.reading.add(result.context or _NOTHING, lambda read: _tokens(shown(read)) <= self._result_tokens)
         text = shown(read)
-        if _tokens(text) > self._room:
-            raise QueryError(f"what it gives is larger than the {self._room:,} tokens that are left for it")
+        if _tokens(text) > self._result_tokens:
+            raise QueryError(f"the result exceeds the {self._result_tokens:,} tokens left for it")
         return read, text
 
-    def _failed(self, step: Step, call: ToolCall, problem: str, reason: str) -> tuple[Step, Message]:
-        text = prompt.failed(shortened(problem, _LONGEST_PROBLEM), self._note)
+    def _fail(self, step: Step, call: ToolCall, problem: str, reason: str) -> tuple[Step, Message]:
+        text = prompt.failed(shortened(problem, _MAX_PROBLEM_CHARS), self._calls_note)
         self.tokens -= _tokens(text)
-        outcome = in_line(shortened(reason, _LONGEST_OUTCOME))
-        return replace(step, outcome=outcome, is_error=True), _answer(call, text)
+        outcome = in_line(shortened(reason, _MAX_OUTCOME_CHARS))
+        return replace(step, outcome=outcome, is_error=True), _result(call, text)
 
     @property
-    def _room(self) -> int:
+    def _result_tokens(self) -> int:
         return min(self.call_tokens, self.tokens)
 
     @property
-    def _note(self) -> str:
-        return f"Calls left: {self.calls}." if self.calls <= _FEW_CALLS else ""
+    def _calls_note(self) -> str:
+        return f"Calls left: {self.calls}." if self.calls <= _LOW_CALLS else ""
 
 
 async def investigate(
@@ -205,38 +206,38 @@ async def investigate(
     max_tokens: int,
     limits: Limits = _LIMITS,
 ) -> AsyncGenerator[Delta | Step | Usage, None]:
-    """The answer as it is written, and each tool that is called before.
+    """Yield the answer as it is written, and a step for each tool call before it.
 
-    A model that calls no tool answers. One that goes on to call them is asked for its answer once a limit is reached,
-    or the budget would pay no further request and the answer; then none is offered.
+    A response without tool calls is the answer. Once a limit is reached, or the budget would not cover a further
+    request and the answer, the model is asked to answer and is offered no tools.
 
     Args:
-        model: who answers.
-        messages: the rules for an agent, the conversation, the question.
-        toolbox: what it may call.
-        reading: takes the passages that are found.
-        max_tokens: of an answer.
-        limits: how far it may look.
+        model: the model that answers.
+        messages: the rules for an agent, the conversation and the question.
+        toolbox: the tools that the model may call.
+        reading: collects the passages that the tools find.
+        max_tokens: the limit of an answer.
+        limits: the limits of the search before the answer.
 
     Raises:
-        LLMError: of the model.
+        LLMError: the model failed.
     """
-    talk, is_prompt_cut = list(messages), False
+    conversation, is_prompt_cut = list(messages), False
     tools = _Tools(
         toolbox,
         reading,
         call_tokens=limits.call_tokens,
         requests=limits.requests,
         calls=limits.calls,
-        tokens=_tokens_of_tools(limits, model, messages, toolbox.tools, max_tokens),
+        tokens=_tool_tokens(limits, model, messages, toolbox.tools, max_tokens),
         ends_at=time.monotonic() + limits.seconds,
     )
-    while not tools.is_over and model.pays(talk, toolbox.tools, max_tokens=max_tokens, requests=2):
+    while not tools.is_over and model.pays(conversation, toolbox.tools, max_tokens=max_tokens, requests=2):
         tools.requests -= 1
         turn = _Turn()
         try:
-            async with aclosing(model.stream(talk, toolbox.tools, max_tokens=max_tokens)) as stream:
-                async for item in _begun_in_time(stream, tools.ends_at):
+            async with aclosing(model.stream(conversation, toolbox.tools, max_tokens=max_tokens)) as stream:
+                async for item in _start_in_time(stream, tools.ends_at):
                     turn.take(item)
                     if isinstance(item, Delta):
                         yield item
@@ -246,13 +247,13 @@ async def investigate(
         if not turn.calls:
             yield replace(turn.usage, is_prompt_cut=is_prompt_cut)
             return
-        talk.append(turn.message)
+        conversation.append(turn.message)
         for call in turn.calls:
-            step, answered = await tools.call(call)
-            talk.append(answered)
+            step, result = await tools.call(call)
+            conversation.append(result)
             yield step
-    talk.append(Message("user", prompt.ANSWER_NOW))
-    async with aclosing(model.stream(talk, max_tokens=max_tokens)) as stream:
+    conversation.append(Message("user", prompt.ANSWER_NOW))
+    async with aclosing(model.stream(conversation, max_tokens=max_tokens)) as stream:
         async for item in stream:
             if isinstance(item, Delta):
                 yield item
@@ -260,11 +261,11 @@ async def investigate(
                 yield replace(item, is_prompt_cut=is_prompt_cut or item.is_prompt_cut)
 
 
-async def _begun_in_time(items: Stream, ends_at: float) -> Stream:
-    """The items of an answer whose first word comes in time; what has begun may be the answer, and goes on.
+async def _start_in_time(items: Stream, ends_at: float) -> Stream:
+    """Yield the items of an answer whose first word arrives in time. Once started, it is read to the end.
 
     Raises:
-        TimeoutError: it does not.
+        TimeoutError: no text in time.
     """
     has_begun = False
     while True:
@@ -277,41 +278,41 @@ async def _begun_in_time(items: Stream, ends_at: float) -> Stream:
         yield item
 
 
-def _tokens_of_tools(
+def _tool_tokens(
     limits: Limits, model: BudgetedChat, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int
 ) -> int:
-    """How many tokens the tools may give: no more than fit into the model's window."""
+    """Return how many tokens the tool results may have, so that they fit into the model's window."""
     if model.context_tokens is None:
         return limits.tokens
     return min(limits.tokens, prompt.room(model.context_tokens, prompt.texts_of(messages, tools), max_tokens))
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call, in which each character can be encoded.
+    """Return the arguments of a call, with characters that cannot be encoded replaced.
 
     Raises:
-        QueryError: they are none.
+        QueryError: the arguments are not a JSON object.
     """
     try:
         values = json.loads(call.arguments)
         values = json.loads(well_formed(json.dumps(values, ensure_ascii=False)))
     except (ValueError, RecursionError):
-        raise QueryError("the arguments are no JSON") from None
+        raise QueryError("invalid arguments: not JSON") from None
     if not isinstance(values, dict):
-        raise QueryError("the arguments are no JSON object")
+        raise QueryError("invalid arguments: not a JSON object")
     return values
 
 
-def _sent(call: ToolCall) -> ToolCall:
-    """A call as every provider takes it: some refuse a name or arguments that they have let a model write."""
+def _portable_call(call: ToolCall) -> ToolCall:
+    """Return a call that every provider accepts. Some reject names or arguments that their own model wrote."""
     try:
         arguments = json.dumps(_arguments(call))
     except QueryError:
         arguments = "{}"
-    return ToolCall(call.id, _NO_NAME.sub("_", call.name)[:_LONGEST_NAME] or "_", arguments)
+    return ToolCall(call.id, _INVALID_NAME_CHARS.sub("_", call.name)[:_MAX_NAME_CHARS] or "_", arguments)
 
 
-def _answer(call: ToolCall, text: str) -> Message:
+def _result(call: ToolCall, text: str) -> Message:
     return Message("tool", text, tool_call_id=call.id)
 
 

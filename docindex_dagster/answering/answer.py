@@ -1,4 +1,4 @@
-"""Answering a question: a search, a model or none, and the check of what is cited."""
+"""Answer to a question: a search, an answer with or without a model, and a check of its citations."""
 
 import asyncio
 import os
@@ -28,19 +28,19 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, read_beneath
 from docindex_dagster.sources.text import decode
 
-_MOST_NUMBERS = 800  # marks have three digits, and an answer may need some numbers more
-_LEAST_TOKENS = 500  # of passages, however small the model's window is
-# Characters after which an answer is cut, whatever the model's server makes of `max_answer_tokens`.
-_LEAST_CUT, _TOKEN = 100_000, 16
+_MAX_PASSAGES = 800  # marks have at most three digits, and one more answer must still fit
+_MIN_PASSAGE_TOKENS = 500  # for passages, even if the model's window is smaller
+# An answer is cut after this many characters, even if the model's server ignores `max_answer_tokens`.
+_MIN_CHAR_LIMIT, _CHARS_PER_TOKEN = 100_000, 16
 _Items: TypeAlias = AsyncGenerator[Delta | Step | Usage, None]
 
 
 @dataclass(slots=True, eq=False)
-class _Writing:
-    """An answer, as far as it is written."""
+class _Draft:
+    """The part of an answer that has been written so far."""
 
     pieces: list[str] = field(default_factory=list)
-    length: int = 0  # of all that was written, in characters
+    length: int = 0  # of everything written, in characters
     usage: Usage = field(default_factory=Usage)
     began: float | None = None
 
@@ -70,75 +70,75 @@ async def answer(
     """Answer a question.
 
     Args:
-        live: the project that is searched.
-        question: what is asked.
-        conversation: that it goes on from.
-        model: who answers; None for an answer of passages as they are.
-        toolbox: what an agent may call, if its model can; None for an answer from what the search finds.
+        live: the project to search.
+        question: the question.
+        conversation: the conversation that the question continues.
+        model: the model that answers; None to answer with the passages themselves.
+        toolbox: the tools of an agent, if the model supports tools; None to answer from the search results only.
 
     Raises:
-        StoreError: nothing is published, or it cannot be read.
-        QueryError: the question cannot be searched for, or the conversation has had too many passages.
-        SourceError: a filter names a source that there is not.
-        SettingsError: the settings are wrong.
+        StoreError: nothing is published, or the index cannot be read.
+        QueryError: the question cannot be searched for, or the conversation has too many passages.
+        SourceError: a filter names an unknown source.
+        SettingsError: the settings are invalid.
         EmbeddingError: the question cannot be embedded.
-        LLMError: of a subclass by what happened to the model; what it had written comes first, as a broken `Answer`.
+        LLMError: the model failed; the subclass says how. If it wrote part of an answer, a broken `Answer` comes first.
     """
-    if conversation.passages.last > _MOST_NUMBERS:
-        raise QueryError(f"the conversation has had {conversation.passages.last} passages: begin another one")
+    if conversation.passages.last > _MAX_PASSAGES:
+        raise QueryError(f"the conversation has reached {conversation.passages.last} passages: start a new one")
     started = time.monotonic()
-    settings, reading, writing = live.settings, Reading(conversation), _Writing()
+    settings, reading, draft = live.settings, Reading(conversation), _Draft()
     toolbox = toolbox if model is not None and model.has_tools else None
     tools = toolbox.tools if toolbox else ()
-    query, tokens = conversation.query(question.text), _room(settings, model, question, conversation, tools)
+    query, tokens = conversation.query(question.text), _passage_tokens(settings, model, question, conversation, tools)
     found = await asyncio.to_thread(live.reading, lambda reader: retrieve(settings, reader, question, query, tokens))
     passages = reading.begin(found.context)
     yield Found(query, passages, found.history.commits if found.history else (), found.generation, found.warnings)
     searched = time.monotonic()
-    most = max(_LEAST_CUT, _TOKEN * settings.llm.max_answer_tokens)
-    asked = BudgetedChat(model, settings.llm) if model else None
+    max_chars = max(_MIN_CHAR_LIMIT, _CHARS_PER_TOKEN * settings.llm.max_answer_tokens)
+    chat = BudgetedChat(model, settings.llm) if model else None
     messages = _messages(question, conversation, passages, found, is_for_agent=toolbox is not None)
-    written = _written(asked, messages, reading, toolbox) if asked else _extracted(settings, passages, found)
+    written = _write_answer(chat, messages, reading, toolbox) if chat else _extract_answer(settings, passages, found)
     try:
         async with aclosing(written) as items:
             async for item in items:
-                writing.take(item)
+                draft.take(item)
                 if not isinstance(item, Usage):
                     yield item
-                if writing.length > most:
-                    writing.usage = replace(writing.usage, is_answer_cut=True)
+                if draft.length > max_chars:
+                    draft.usage = replace(draft.usage, is_answer_cut=True)
                     break
-        if not writing.text.strip():
-            raise LLMNonsenseError("the model has answered nothing; see llm.model")
+        if not draft.text.strip():
+            raise LLMNonsenseError("the model returned an empty answer; see llm.model")
     except LLMError:
-        if writing.text.strip():
-            yield await _checked(settings, question, reading, writing, model, is_broken=True)
+        if draft.text.strip():
+            yield await _check_answer(settings, question, reading, draft, model, is_broken=True)
         raise
-    yield await _checked(settings, question, reading, writing, model)
+    yield await _check_answer(settings, question, reading, draft, model)
     yield Spent(
-        prompt_tokens=asked.prompt_tokens if asked else 0,
-        completion_tokens=asked.completion_tokens if asked else 0,
-        dollars=asked.dollars if asked else None,
+        prompt_tokens=chat.prompt_tokens if chat else 0,
+        completion_tokens=chat.completion_tokens if chat else 0,
+        dollars=chat.dollars if chat else None,
         search_s=searched - started,
-        first_word_s=writing.began - searched if writing.began else None,
+        first_word_s=draft.began - searched if draft.began else None,
         total_s=time.monotonic() - started,
     )
 
 
-def _room(
+def _passage_tokens(
     settings: Settings,
     model: ChatModel | None,
     question: Question,
     conversation: Conversation,
     tools: Sequence[Tool],
 ) -> int:
-    """How many tokens of passages fit into the model's window beside the rest; what tools find gets as much of it."""
+    """Return how many passage tokens fit into the model's window. With tools, their results get half of the space."""
     if model is None or model.context_tokens is None:
         return question.tokens
     turns = [text for turn in conversation.recent for text in (turn.question, turn.answer)]
-    beside = [AGENT_SYSTEM if tools else SYSTEM, question.text, *turns, *map(str, tools)]
-    left = room(model.context_tokens, beside, settings.llm.max_answer_tokens)
-    return min(question.tokens, max(_LEAST_TOKENS, left // 2 if tools else left))
+    other = [AGENT_SYSTEM if tools else SYSTEM, question.text, *turns, *map(str, tools)]
+    left = room(model.context_tokens, other, settings.llm.max_answer_tokens)
+    return min(question.tokens, max(_MIN_PASSAGE_TOKENS, left // 2 if tools else left))
 
 
 def _messages(
@@ -150,68 +150,70 @@ def _messages(
     is_for_agent: bool,
 ) -> list[Message]:
     history = found.history.text if found.history else ""
-    asked = prompt(question.text, passages, history, is_for_agent=is_for_agent)
+    request = prompt(question.text, passages, history, is_for_agent=is_for_agent)
     turns = [
         message
         for turn in conversation.recent
         for message in (Message("user", turn.question), Message("assistant", turn.answer))
     ]
-    return [Message("system", asked.system), *turns, Message("user", asked.user)]
+    return [Message("system", request.system), *turns, Message("user", request.user)]
 
 
-async def _extracted(settings: Settings, passages: Sequence[Passage], found: Retrieved) -> _Items:
-    """The answer without a model."""
+async def _extract_answer(settings: Settings, passages: Sequence[Passage], found: Retrieved) -> _Items:
+    """Yield the answer without a model."""
     history = found.history.text if found.history else ""
     yield Delta(extractive(passages, history, is_model_set=settings.llm.provider != "none"))
 
 
-def _written(model: BudgetedChat, messages: Sequence[Message], reading: Reading, toolbox: Toolbox | None) -> _Items:
-    """The answer as a model writes it."""
-    most = model.settings.max_answer_tokens
+def _write_answer(
+    model: BudgetedChat, messages: Sequence[Message], reading: Reading, toolbox: Toolbox | None
+) -> _Items:
+    """Return the answer stream of a model, with or without tools."""
+    limit = model.settings.max_answer_tokens
     if toolbox is not None:
-        return investigate(model, messages, toolbox, reading, max_tokens=most)
-    return _plain(model, messages, most)
+        return investigate(model, messages, toolbox, reading, max_tokens=limit)
+    return _stream_answer(model, messages, limit)
 
 
-async def _plain(model: BudgetedChat, messages: Sequence[Message], most: int) -> _Items:
-    async with aclosing(model.stream(messages, max_tokens=most)) as items:
+async def _stream_answer(model: BudgetedChat, messages: Sequence[Message], limit: int) -> _Items:
+    async with aclosing(model.stream(messages, max_tokens=limit)) as items:
         async for item in items:
             if isinstance(item, Delta | Usage):
                 yield item
 
 
-async def _checked(
+async def _check_answer(
     settings: Settings,
     question: Question,
     reading: Reading,
-    writing: _Writing,
+    draft: _Draft,
     model: ChatModel | None,
     *,
     is_broken: bool = False,
 ) -> Answer:
-    """The answer with its citations, and the conversation that has it."""
-    text, going_on = writing.text, reading.conversation
+    """Return the answer with its citations and with the conversation that includes it."""
+    text, conversation = draft.text, reading.conversation
 
     def checked() -> Answer:
         changes = changes_on_disk(registry.sources(settings))
-        citations = tuple(check(text, going_on.passages.kept, changes))
+        citations = tuple(check(text, conversation.passages.kept, changes))
         return Answer(
             text=text,
             citations=citations,
-            conversation=going_on.answered(question.text, text, citations),
+            conversation=conversation.answered(question.text, text, citations),
             model=model.name if model else None,
             is_broken=is_broken,
-            is_cut=writing.usage.is_answer_cut,
-            is_prompt_cut=writing.usage.is_prompt_cut,
+            is_cut=draft.usage.is_answer_cut,
+            is_prompt_cut=draft.usage.is_prompt_cut,
         )
 
     return await asyncio.to_thread(checked)
 
 
 def changes_on_disk(sources: Mapping[str, Source]) -> Changes:
-    """Says whether lines of a passage have gone from their file; they may stand elsewhere in it.
+    """Return a function that tells whether cited lines are gone from their file; lines that merely moved are not.
 
-    Files are read once, so it is made for each answer anew.
+    It reads each file only once, so create a new function for each answer.
     """
 
     @cache

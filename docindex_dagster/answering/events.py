@@ -1,7 +1,7 @@
-"""What happens while a question is answered, in the order in which a user sees it.
+"""Events of answering a question, in the order in which a user sees them.
 
-`Found` comes first. Then come the pieces of the text, and an agent's steps between them: what was written before a step
-is no part of the answer. `Answer` and `Spent` are the last two.
+`Found` comes first. Pieces of text follow, interleaved with an agent's steps; text before a step is not part of the
+answer. `Answer` and `Spent` come last.
 """
 
 from collections.abc import AsyncGenerator
@@ -16,14 +16,14 @@ from docindex_dagster.llm.chat import Delta
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the search has found.
+    """The results of the search.
 
     Attributes:
-        query: what was searched for; a further question's has names of the one before.
-        passages: that a model reads, in its order.
-        commits: of the history, where the question is about it; their hashes.
-        generation: of the index.
-        warnings: what makes the search worse.
+        query: the query; for a follow-up question it includes names from the previous one.
+        passages: the passages that the model reads, in its order.
+        commits: the hashes of the commits in the prompt, if the question is about the history.
+        generation: the generation of the index.
+        warnings: problems that degraded the search.
     """
 
     query: str
@@ -35,14 +35,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A tool that an agent has called.
+    """A tool call of an agent.
 
     Attributes:
-        tool: its name, as the model gave it.
-        arguments: as the model gave them, JSON if it keeps to it.
-        outcome: what came of it, in a line.
-        passages: that it has found, and the model reads from now on.
-        is_error: whether the call could not be done as asked.
+        tool: the tool's name, as the model wrote it.
+        arguments: the arguments as the model wrote them; JSON if it followed the format.
+        outcome: the result, in one line.
+        passages: the passages found, which the model can read from now on.
+        is_error: whether the call failed.
     """
 
     tool: str
@@ -54,16 +54,16 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer, with its citations checked.
+    """The answer with its checked citations.
 
     Attributes:
-        text: Markdown.
-        citations: in their order.
-        conversation: with this answer; what a further question goes on from.
-        model: who wrote it; None where it is made of passages as they are.
-        is_broken: whether it broke off.
-        is_cut: whether it stopped at a limit of tokens.
-        is_prompt_cut: whether the model is held to have read a part of what was sent alone.
+        text: the answer, in Markdown.
+        citations: the citations, in order.
+        conversation: the conversation including this answer, for a follow-up question.
+        model: the model that wrote it; None if it consists of the passages themselves.
+        is_broken: whether the answer broke off.
+        is_cut: whether it stopped at a token limit.
+        is_prompt_cut: whether the model probably read only part of the prompt.
     """
 
     text: str
@@ -77,15 +77,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What the answer took.
+    """The tokens, cost and time of an answer.
 
     Attributes:
-        prompt_tokens: of all requests to the model; estimated where it does not count them.
-        completion_tokens: of all its answers, likewise.
-        dollars: by the prices of the settings; None where they name none.
-        search_s: until the passages were there, in seconds.
-        first_word_s: from then until the answer began; None where it did not.
-        total_s: of everything.
+        prompt_tokens: prompt tokens of all requests to the model; estimated if the model does not report them.
+        completion_tokens: tokens of all its responses; estimated likewise.
+        dollars: the cost at the prices in the settings; None if they name none.
+        search_s: seconds until the passages were found.
+        first_word_s: seconds from then until the answer began; None if it did not begin.
+        total_s: seconds in total.
     """
 
     prompt_tokens: int
@@ -98,4 +98,4 @@ class Spent:
 
 Event: TypeAlias = Found | Delta | Step | Answer | Spent
 Events: TypeAlias = AsyncGenerator[Event, None]
-"""Closing it (`aclose`, `contextlib.aclosing`) ends what is asked of a model at once."""
+"""Closing it (`aclose`, `contextlib.aclosing`) immediately ends the request to the model."""

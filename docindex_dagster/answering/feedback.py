@@ -1,7 +1,6 @@
-"""What people say of answers, in a file of the home: a line of JSON for each verdict.
+"""User feedback on answers, stored in a file of the home with one JSON line per verdict.
 
-Nothing here reads it. It is bounded: when it is full, it becomes the older one of two files, which replaces the one
-before.
+docindex never reads it. Its size is bounded: a full file becomes the older of two files and replaces the previous one.
 """
 
 import json
@@ -16,13 +15,13 @@ from docindex_dagster.core.files import append, reporting_full_disk
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.locks import exclusive
 
-MOST_BYTES = 8 << 20  # of each of the two files
+MOST_BYTES = 8 << 20  # per file
 Verdict: TypeAlias = Literal["good", "bad"]
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A citation of the answer, with the state that its check had."""
+    """A citation of the answer, with the state from its check."""
 
     number: int
     state: State
@@ -37,13 +36,13 @@ class Feedback:
     """A verdict on an answer.
 
     Attributes:
-        verdict: whether it was of use.
-        question: that was asked.
-        answer: as the model wrote it.
-        citations: of the answer.
-        comment: in the user's words.
-        model: that wrote the answer; None for one of passages as they are.
-        generation: of the index that it was made from.
+        verdict: whether the answer was useful.
+        question: the question.
+        answer: the answer as the model wrote it.
+        citations: the citations of the answer.
+        comment: a comment in the user's own words.
+        model: the model that wrote the answer; None if it consisted of the passages themselves.
+        generation: the generation of the index that it was based on.
     """
 
     verdict: Verdict
@@ -56,14 +55,14 @@ class Feedback:
 
 
 def note(layout: Layout, feedback: Feedback) -> None:
-    """Append a verdict to the file, with the time; those of others that come meanwhile stand before or after it.
+    """Append a verdict to the file, with the time. Concurrent calls are safe: each verdict stays in one piece.
 
     Args:
-        layout: of the home.
+        layout: the layout of the home.
         feedback: the verdict.
 
     Raises:
-        FullDiskError: there is no space left.
+        FullDiskError: no space left on the disk.
     """
     record = {"time": datetime.now(UTC).isoformat(timespec="seconds"), **asdict(feedback)}
     line = json.dumps(record).encode() + b"\n"

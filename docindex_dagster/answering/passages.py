@@ -1,6 +1,6 @@
-"""Numbered passages: what a language model reads and cites.
+"""Numbered passages, which a language model reads and cites.
 
-Numbers run through a conversation. A passage that is found again keeps its number; no number is given twice.
+Numbers run through a conversation. A passage that is found again keeps its number, and no number is reused.
 """
 
 from collections.abc import Iterable
@@ -15,22 +15,22 @@ _Key: TypeAlias = tuple[str, str, int, int, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage(ContextPassage):
-    """Lines of a file under a number. In `text` every character can be seen."""
+    """Lines of a file under a number. Invisible characters in `text` are replaced with visible ones."""
 
     number: int
 
     @property
     def span(self) -> tuple[int, int]:
-        """Its first and last line."""
+        """The first and last line."""
         return self.start_line, self.end_line
 
     @property
     def has_exact_lines(self) -> bool:
-        """Whether its text is the lines of the file; not where a document was transformed."""
+        """Whether the text equals the lines of the file. It does not if the document was converted."""
         return self.text.count("\n") == self.end_line - self.start_line + self.is_cut
 
     def lines(self, first: int, last: int) -> str:
-        """The text of some of its lines, by their numbers in the file; of all where they are not exact."""
+        """Return the text of the lines `first` to `last` of the file; the full text if the lines are not exact."""
         if not self.has_exact_lines:
             return self.text
         return "\n".join(self.text.split("\n")[first - self.start_line : last - self.start_line + 1])
@@ -38,17 +38,17 @@ class Passage(ContextPassage):
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """The passages of a conversation, in the order of their numbers; `last` is the highest that was ever given."""
+    """The passages of a conversation, ordered by number. `last` is the highest number ever assigned."""
 
     kept: tuple[Passage, ...] = ()
     last: int = 0
 
     def found(self, context: Context) -> "tuple[Passages, tuple[Passage, ...]]":
-        """These with the passages of a context, and the latter by themselves, in the order of the context."""
+        """Return the passages with those of a context added, and the latter alone, in the order of the context."""
         known = {_key(passage): passage.number for passage in self.kept}
         last, new = self.last, []
-        for one in context.passages:
-            passage = _numbered(one, 0)
+        for found in context.passages:
+            passage = _numbered(found, 0)
             number = known.get(_key(passage))
             if number is None:
                 number = last = last + 1
@@ -57,12 +57,12 @@ class Passages:
         return Passages(tuple(by_number[number] for number in sorted(by_number)), last), tuple(new)
 
     def numbered(self, numbers: Iterable[int]) -> tuple[Passage, ...]:
-        """Those of some numbers, in the order of the numbers; what is not kept is left out."""
+        """Return the passages with these numbers, in order of number, without those that are not kept."""
         wanted = set(numbers)
         return tuple(passage for passage in self.kept if passage.number in wanted)
 
     def newest(self, most: int) -> "Passages":
-        """The same with so many passages at most, without those of the lowest numbers."""
+        """Return the passages without those of the lowest numbers, limited to `most`."""
         return replace(self, kept=self.kept[max(0, len(self.kept) - most) :])
 
 

@@ -1,4 +1,4 @@
-"""A question with its options, and what the index has for it."""
+"""A question with its options, and the index data retrieved for it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -15,9 +15,9 @@ from docindex_dagster.search.log import CommitFilters, newest
 from docindex_dagster.search.service import Request, context_of
 from docindex_dagster.stores.reader import Reader
 
-_COMMITS = 5
-_MOST_LOOKED_AT = 100  # merges among them are left out, since they have no files
-_MOST = 1500  # characters about the latest change
+_MAX_COMMITS = 5
+_MAX_COMMITS_READ = 100  # commits to look at; merges among them are skipped, since they list no files
+_MAX_CHANGE_CHARS = 1500  # for the latest change
 _ELLIPSIS = "…"
 _SHORT_HASH = 10
 _CHANGE = r"(?:change|commit|edit|update|modification|revision|fix|work)(?:s|es)?"
@@ -40,7 +40,7 @@ _HISTORY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class GitContext:
-    """Commits, and a text about them."""
+    """Commits and a text about them."""
 
     commits: tuple[str, ...]
     text: str
@@ -48,13 +48,13 @@ class GitContext:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question.
+    """A question with its options.
 
     Attributes:
-        text: in the user's words.
-        filters: what all that is read for it must meet, by the generation that is searched.
-        tokens: of passages, at most.
-        is_for_agent: whether the model may look further by itself.
+        text: the question in the user's words.
+        filters: returns the filters for everything read, given the generation to search.
+        tokens: the token limit of the passages.
+        is_for_agent: whether the model may call tools.
     """
 
     text: str
@@ -65,7 +65,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What the index has for a question."""
+    """The index data for a question."""
 
     context: Context
     history: GitContext | None
@@ -75,49 +75,49 @@ class Retrieved:
 
 @spanned("retrieve")
 def retrieve(settings: Settings, reader: Reader, question: Question, query: str, tokens: int) -> Retrieved:
-    """Search for a question, and read the history where it asks for that.
+    """Search for a question, and read the history if the question is about it.
 
     Args:
-        settings: of the project.
+        settings: the project's settings.
         reader: an open generation.
-        question: what is asked.
-        query: what to search for.
-        tokens: of passages, at most.
+        question: the question.
+        query: the search query.
+        tokens: the token limit of the passages.
 
     Raises:
-        QueryError: as `context_of`.
-        SourceError: a filter names a source that there is not.
+        QueryError: see `context_of`.
+        SourceError: a filter names an unknown source.
         DamagedStoreError: a store cannot be read.
-        EmbeddingError: as `context_of`.
-        SettingsError: as `context_of`.
+        EmbeddingError: see `context_of`.
+        SettingsError: see `context_of`.
     """
     warnings: list[str] = []
     filters = question.filters(reader)
     context = context_of(settings, reader, Request(query, filters=filters), tokens, warnings.append)
-    of_commits = CommitFilters(sources=filters.sources, path_glob=filters.path_glob)
-    history = git_context(reader, question.text, of_commits)
+    commit_filters = CommitFilters(sources=filters.sources, path_glob=filters.path_glob)
+    history = git_context(reader, question.text, commit_filters)
     return Retrieved(context, history, reader.generation.number, tuple(warnings))
 
 
 def is_about_history(question: str) -> bool:
-    """Whether a question asks for commits: by whole words, so that "uncommitted" asks for none."""
+    """Return whether a question is about commits. Only entire words match, so "uncommitted" does not."""
     return bool(_HISTORY.search(question)) or is_about_latest(question)
 
 
 def is_about_latest(question: str) -> bool:
-    """Whether it asks what the latest change is."""
+    """Return whether a question asks for the latest change."""
     return bool(_LATEST.search(question))
 
 
 def git_context(reader: Reader, question: str, filters: CommitFilters | None = None) -> GitContext | None:
-    """The newest commits for a question about the history; None for another one, and where there are none.
+    """Return the newest commits for a question about the history; None for other questions or without commits.
 
-    Merges are left out: what they bring is in other commits.
+    Merges are skipped, because their changes are in other commits.
 
     Args:
         reader: an open generation.
-        question: in the user's words.
-        filters: what every commit must meet.
+        question: the question in the user's words.
+        filters: the filters that every commit must pass.
 
     Raises:
         QueryError: a filter is too complex.
@@ -125,13 +125,13 @@ def git_context(reader: Reader, question: str, filters: CommitFilters | None = N
     """
     if not is_about_history(question):
         return None
-    rows = newest(reader, top_k=_MOST_LOOKED_AT, filters=filters)
-    shown = [row for row in rows if row["files"]][:_COMMITS]
+    rows = newest(reader, top_k=_MAX_COMMITS_READ, filters=filters)
+    shown = [row for row in rows if row["files"]][:_MAX_COMMITS]
     if not shown:
         return None
-    lines = ["The newest commits, from the newest to the oldest:", *map(_line, shown)]
+    lines = ["The newest commits, newest first:", *map(_line, shown)]
     if is_about_latest(question):
-        lines += ["", "The latest change:", _cut(_whole(shown[0]))]
+        lines += ["", "The latest change:", _truncate(_full_description(shown[0]))]
     return GitContext(tuple(row["commit"] for row in shown), "\n".join(lines))
 
 
@@ -140,7 +140,7 @@ def _line(row: Mapping[str, Any]) -> str:
     return f"{row['commit'][:_SHORT_HASH]} {day} {in_line(row['author'])}: {in_line(row['subject'])}"
 
 
-def _whole(row: Mapping[str, Any]) -> str:
+def _full_description(row: Mapping[str, Any]) -> str:
     return f"{_line(row)}\n\n{visible(row['message']).strip()}\n\n{_stat(row, row['files'])}"
 
 
@@ -153,5 +153,5 @@ def _counts(row: Mapping[str, Any]) -> str:
     return "" if row["insertions"] is None else f" +{row['insertions']:,} -{row['deletions']:,}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST - 1]}{_ELLIPSIS}"
+def _truncate(text: str) -> str:
+    return text if len(text) <= _MAX_CHANGE_CHARS else f"{text[: _MAX_CHANGE_CHARS - 1]}{_ELLIPSIS}"

@@ -1,6 +1,6 @@
-"""Checked answers as text and HTML, and answers without a model: the best passages, and how to set a model.
+"""Rendering of checked answers as text and HTML, and answers without a model: the best passages and setup hints.
 
-In HTML, only the marks that name a passage become links.
+In HTML, only marks that name a passage become links.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from docindex_dagster.answering.markdown import blocks, parser, plain_lines
 from docindex_dagster.answering.passages import Passage
 from docindex_dagster.core.safe_text import fence_around, in_line, visible
 
-_SIGNS = {State.SUPPORTED: "", State.DOUBTFUL: "?", State.UNCHECKED: "", State.MISSING: " missing"}
-_BEST = 5
-_MOST_LINES = 12  # of each
-_LINES_BEFORE = 3  # the one that matches best
-NO_MODEL = "No language model is set, so these are the best passages as they are."
+_MARK_SUFFIXES = {State.SUPPORTED: "", State.DOUBTFUL: "?", State.UNCHECKED: "", State.MISSING: " missing"}
+_MAX_PASSAGES = 5
+_MAX_LINES = 12  # per passage
+_LINES_BEFORE = 3  # the best match
+NO_MODEL = "No language model is configured, so these are the best passages."
 HOW_TO_SET = """\
 [llm]
 provider = "ollama"
@@ -25,37 +25,37 @@ model = "NAME"
 
 
 def as_text(answer: str, citations: Sequence[Citation]) -> str:
-    """The answer with what the checks say in its marks: `[1]`, `[2?]` for a doubtful one, `[3 missing]`."""
+    """Return the answer with the check results in its marks: `[1]`, `[2?]` if doubtful, `[3 missing]`."""
     shown, end = [], 0
-    for (start, until), of_mark in groupby(citations, key=lambda citation: (citation.start, citation.end)):
-        shown += [answer[end:start], "".join(map(_sign, of_mark))]
+    for (start, until), same_mark in groupby(citations, key=lambda citation: (citation.start, citation.end)):
+        shown += [answer[end:start], "".join(map(_text_mark, same_mark))]
         end = until
     return visible("".join([*shown, answer[end:]]))
 
 
 def as_html(answer: str, citations: Sequence[Citation], href: Callable[[Citation], str]) -> str:
-    """The answer as HTML; its text may hold anything, and no element of it but marks has an address.
+    """Return the answer as HTML. Its text may contain anything, but only marks become links.
 
     Args:
-        answer: Markdown.
-        citations: all of it, as `check` gives them.
-        href: the address of a citation's lines; asked only where there is a passage.
+        answer: the answer in Markdown.
+        citations: all of its citations, as `check` returns them.
+        href: returns the URL of a citation's lines; called only if the passage exists.
     """
-    made = parser()
+    markdown = parser()
     text = visible(plain_lines(answer))
-    tokens = made.parse(text)
-    at = {start: list(of_mark) for start, of_mark in groupby(citations, key=lambda citation: citation.start)}
-    for spot in (spot for block in list(blocks(tokens, text)) for spot in block.marks):
-        spot.token.type = "html_inline"
-        spot.token.content = "".join(_link(citation, href) for citation in at.get(spot.position, ()))
-    return str(made.renderer.render(tokens, made.options, {}))
+    tokens = markdown.parse(text)
+    at = {start: list(same_mark) for start, same_mark in groupby(citations, key=lambda citation: citation.start)}
+    for mark in (mark for block in list(blocks(tokens, text)) for mark in block.marks):
+        mark.token.type = "html_inline"
+        mark.token.content = "".join(_html_mark(citation, href) for citation in at.get(mark.position, ()))
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
 
 
-def _sign(citation: Citation) -> str:
-    return f"[{citation.number}{_SIGNS[citation.state]}]"
+def _text_mark(citation: Citation) -> str:
+    return f"[{citation.number}{_MARK_SUFFIXES[citation.state]}]"
 
 
-def _link(citation: Citation, href: Callable[[Citation], str]) -> str:
+def _html_mark(citation: Citation, href: Callable[[Citation], str]) -> str:
     shown = f"[{citation.number}]"
     if citation.passage is None:
         return f'<s class="citation missing">{shown}</s>'
@@ -63,37 +63,37 @@ def _link(citation: Citation, href: Callable[[Citation], str]) -> str:
 
 
 def extractive(passages: Sequence[Passage], history: str = "", *, is_model_set: bool = False) -> str:
-    """The best passages as Markdown, each with its mark.
+    """Return the best passages as Markdown, each with its mark.
 
     Args:
-        passages: that were found.
+        passages: the passages found.
         history: the commits that the question is about; they come first.
-        is_model_set: whether the settings name a model, which was not wanted; else three lines say how to set one.
+        is_model_set: whether a model is configured but was not used; if not, setup instructions are appended.
     """
-    best = sorted(passages, key=lambda passage: -passage.score)[:_BEST]
-    commits = [_fenced(history)] if history else []
-    shown = [*commits, *map(_shown, best)] or ["Nothing was found."]
+    best = sorted(passages, key=lambda passage: -passage.score)[:_MAX_PASSAGES]
+    commits = [_fence(history)] if history else []
+    shown = [*commits, *map(_render_passage, best)] or ["Nothing was found."]
     if is_model_set:
-        return "\n\n".join(["The best passages, as they are:" if best else "", *shown]).strip() + "\n"
-    how = f"To be answered in words, add to `docindex.toml` (docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
-    return "\n\n".join([NO_MODEL if best else "No language model is set.", *shown, how]) + "\n"
+        return "\n\n".join(["The best passages:" if best else "", *shown]).strip() + "\n"
+    how = f"For written answers, add this to `docindex.toml` (see docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
+    return "\n\n".join([NO_MODEL if best else "No language model is configured.", *shown, how]) + "\n"
 
 
-def _shown(passage: Passage) -> str:
-    """The place of a passage, the lines around its best match, and its citation mark."""
+def _render_passage(passage: Passage) -> str:
+    """Return the location of a passage, the lines around its best match, and its citation mark."""
     lines = passage.text.split("\n")
     first = 0
     if passage.has_exact_lines and passage.line > passage.start_line:
-        first = max(0, min(passage.line - passage.start_line - _LINES_BEFORE, len(lines) - _MOST_LINES))
-    text = "\n".join(lines[first : first + _MOST_LINES])
+        first = max(0, min(passage.line - passage.start_line - _LINES_BEFORE, len(lines) - _MAX_LINES))
+    text = "\n".join(lines[first : first + _MAX_LINES])
     start, end = passage.span
     if passage.has_exact_lines:
-        start, end = start + first, min(end, start + first + _MOST_LINES - 1)
-    place = f"{in_line(passage.path)}:{start}-{end}".replace("`", "'")
-    part = f", of {passage.start_line}-{passage.end_line}" if (start, end) != passage.span else ""
-    return f"`{place}`{part}\n\n{_fenced(text, passage.language or '')}\n\n[{passage.number}]"
+        start, end = start + first, min(end, start + first + _MAX_LINES - 1)
+    location = f"{in_line(passage.path)}:{start}-{end}".replace("`", "'")
+    total = f", of {passage.start_line}-{passage.end_line}" if (start, end) != passage.span else ""
+    return f"`{location}`{total}\n\n{_fence(text, passage.language or '')}\n\n[{passage.number}]"
 
 
-def _fenced(text: str, language: str = "") -> str:
+def _fence(text: str, language: str = "") -> str:
     fence = fence_around(text)
     return f"{fence}{language}\n{text}\n{fence}"

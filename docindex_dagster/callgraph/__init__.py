@@ -1,1 +1,1 @@
-"""The call graph of source code: files to an intermediate representation, and its names to what they stand for."""
+"""Call graph of source code: extraction of an intermediate representation (IR) and name resolution."""

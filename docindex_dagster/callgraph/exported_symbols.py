@@ -1,7 +1,6 @@
-"""What a file has to offer to others, in tables: by the names under which it is looked for.
+"""Lookup tables of a file: the symbols and statements that other files can find, by name.
 
-What is found in a table of a file depends on that file alone. Fingerprints of what it says are equal in all processes
-for equal content.
+The tables of a file depend only on that file. Fingerprints of equal content are the same in all processes.
 """
 
 import posixpath
@@ -33,8 +32,8 @@ from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.units import Unit, grouped
 
 _Found = TypeVar("_Found")
-# What a file calls decides nothing of what its names mean, but for what it gives to functions.
-_UNSEEN = frozenset({"calls", "decorators", "fills"})
+# Calls do not affect the meaning of names in the file, except through the arguments they pass.
+_NOT_FINGERPRINTED = frozenset({"calls", "decorators", "fills"})
 SORTS = (
     "named",
     "full",
@@ -53,13 +52,13 @@ SORTS = (
     "forwards",
     "mounted",
 )
-"""What is looked for in all files, each in the table of this name."""
-_PLACE = ("line", "byte")
-_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _PLACE}
+"""The names of the lookup tables; each is a property of `Offers`."""
+_POSITION = ("line", "byte")
+_ENDS = {row: -2 for row in (Definition, *get_args(Statement)) if row._fields[-2:] == _POSITION}
 
 
 class Taker(NamedTuple):
-    """A call that is given something by its name, at a position."""
+    """A call that receives a named value as an argument, with the position of the argument."""
 
     call: CallSite
     at: int
@@ -67,57 +66,59 @@ class Taker(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Offers:
-    """The tables of a file."""
+    """The lookup tables of a file."""
 
     unit: Unit
 
     @cached_property
     def named(self) -> Mapping[str, Sequence[Definition]]:
-        """Definitions by their names."""
+        """Definitions by name."""
         return grouped((one.name, one) for one in self.unit.definitions.values())
 
     @cached_property
     def full(self) -> Mapping[str, Sequence[Definition]]:
-        """Definitions by their full names."""
+        """Definitions by full name."""
         return grouped((self.unit.full_name(one.qualified), one) for one in self.unit.definitions.values())
 
     @cached_property
     def extensions(self) -> Mapping[str, Sequence[Definition]]:
-        """Functions that are members of another type, by their names."""
+        """Extension functions by name."""
         definitions = self.unit.definitions
         known = [definitions[function] for function in self.unit.receivers if function in definitions]
         return grouped((one.name, one) for one in known)
 
     @cached_property
     def callers(self) -> Mapping[str, Sequence[CallSite | Decorator]]:
-        """Calls and decorators by the last name in them, and by that which it has where it is imported from."""
+        """Calls and decorators by the last name of the callee, and by its original name if it is imported."""
         rules = self.unit.rules
-        named: list[tuple[str, CallSite | Decorator]] = [(_called(one.callee, rules), one) for one in self.unit.calls]
+        named: list[tuple[str, CallSite | Decorator]] = [
+            (_callee_name(one.callee, rules), one) for one in self.unit.calls
+        ]
         named += [(last_name(one.value), one) for one in self.unit.decorators]
-        return grouped(self._by_first_names(named))
+        return grouped(self._with_original_names(named))
 
     @cached_property
     def takers(self) -> Mapping[str, Sequence[Taker]]:
-        """The calls that are given something by its name."""
+        """Calls by the names of their arguments."""
         named = (
             (getattr(argument.value, NAMES[type(argument.value)]), Taker(call, at))
             for call in self.unit.calls
             for at, argument in enumerate(call.arguments)
             if type(argument.value) in NAMES
         )
-        return grouped(self._by_first_names(pair for pair in named if pair[0]))
+        return grouped(self._with_original_names(pair for pair in named if pair[0]))
 
-    def _by_first_names(self, named: Iterable[tuple[str, _Found]]) -> Iterator[tuple[str, _Found]]:
-        """The same, and what is imported also under the names that it has where it is imported from."""
+    def _with_original_names(self, named: Iterable[tuple[str, _Found]]) -> Iterator[tuple[str, _Found]]:
+        """Yield the pairs, repeating imported names under their original names."""
         imports = self.unit.imports
         for name, one in named:
             yield name, one
             if name in imports:
-                yield from ((first, one) for first in _first_names(self.unit, name))
+                yield from ((original, one) for original in _original_names(self.unit, name))
 
     @cached_property
     def derived(self) -> Mapping[str, Sequence[str]]:
-        """The ids of classes by the last names of what they are made from."""
+        """Ids of classes by the last names of their bases."""
         has_tables = self.unit.rules.has_tables
         return grouped(
             (name, identifier)
@@ -128,22 +129,22 @@ class Offers:
 
     @cached_property
     def assigned(self) -> Mapping[str, Sequence[Assignment]]:
-        """What is assigned to attributes of other objects, by their names."""
+        """Assignments to attributes of other objects, by attribute name."""
         return grouped((last_name(one.target), one) for one in self.unit.assigned)
 
     @cached_property
     def fills(self) -> Mapping[str, Sequence[Fill]]:
-        """Objects that are written with their fields, by the last name of the type."""
+        """Object initializers by the last name of the type."""
         return grouped((_filled_class(self.unit, one), one) for one in self.unit.fills)
 
     @cached_property
     def calls(self) -> Mapping[str, Sequence[CallSite]]:
-        """What is called in a function or class, by its id."""
+        """Calls by the ids of the functions and classes that contain them."""
         return grouped((scope, call) for call in self.unit.calls for scope in with_parents(call.scope))
 
     @cached_property
     def sharing(self) -> Mapping[str, Sequence[str]]:
-        """The folder or namespaces in which names of the file meet those of others."""
+        """The folder or namespaces in which the file shares its names with other files."""
         sharing = self.unit.rules.sharing
         if sharing == "folder":
             return {self.unit.path.rpartition("/")[0]: [""]}
@@ -151,7 +152,7 @@ class Offers:
 
     @cached_property
     def tops(self) -> Mapping[str, Sequence[str]]:
-        """The names that a file has for others in its folder, behind this folder."""
+        """The top-level names that other files in the folder can see, prefixed with the folder."""
         if self.unit.rules.sharing != "folder":
             return {}
         folder = self.unit.path.rpartition("/")[0]
@@ -160,24 +161,24 @@ class Offers:
 
     @cached_property
     def spaces(self) -> Mapping[str, Sequence[str]]:
-        """The namespaces to which the file adds, with those around them."""
+        """The namespaces that the file adds to, including enclosing ones."""
         if self.unit.rules.sharing not in {"namespace", "included"}:
             return {}
         return {part: [""] for name in namespaces(self.unit) for part in with_parents(name)}
 
     @cached_property
     def variables(self) -> Mapping[str, Sequence[str]]:
-        """The scopes of variables of files and namespaces, by the full names of these."""
+        """Scopes of variables at file or namespace level, by full name of the variable."""
         return grouped(self._space_names(self.unit.bindings))
 
     @cached_property
     def forwards(self) -> Mapping[str, Sequence[str]]:
-        """The scopes of functions that are only declared, by the full names of these."""
+        """Scopes of forward-declared functions, by full name of the function."""
         return grouped(self._space_names(self.unit.forwards))
 
     @cached_property
     def mounted(self) -> Mapping[str, Sequence[str]]:
-        """The files that attributes of Rust name as modules of this one (`#[path = "inner/far.rs"]`)."""
+        """Files that Rust path attributes declare as modules of this one (`#[path = "inner/far.rs"]`)."""
         if not self.unit.rules.has_module_paths:
             return {}
         folder = posixpath.dirname(self.unit.path)
@@ -194,27 +195,27 @@ class Offers:
 
     @cached_property
     def stored(self) -> Mapping[str, Sequence[Assignment]]:
-        """What is put into fields and variables, by `.name` or `Type.field`; arguments of templates by `<Template`."""
+        """Values stored in fields and variables, by `.name` or `Type.field`; template arguments by `<Template`."""
         return grouped((key, one) for one in self.unit.stored if (key := _stored_key(one)))
 
     @cached_property
     def everywhere(self) -> Mapping[str, Sequence[str]]:
-        """Under no name the namespaces that the file makes known to all files."""
+        """The namespaces that the file imports for all files, under the empty name."""
         uses = self.unit.reexported if self.unit.rules.sharing == "namespace" else ()
         return {"": uses} if uses else {}
 
     @cached_property
     def fingerprints(self) -> Mapping[int, int]:
-        """The keys under which others find something in the file, each with a fingerprint of what they find."""
+        """The keys under which other files find something in this file, each with a fingerprint of the matches."""
         unit, family = self.unit, self.unit.rules.family
-        # Calls and definitions are in several tables.
+        # Computed once, since calls and definitions appear in several tables.
         known = {id(one): fingerprint(one) for one in (*unit.calls, *unit.definitions.values())}
 
         def once(part: Any) -> Any:
             return known[id(part)] if id(part) in known else plain(part)
 
         tables: list[tuple[str, str, Mapping[str, object]]] = [(sort, family, getattr(self, sort)) for sort in SORTS]
-        tables += [("file", "", {unit.path: _seen(unit)}), ("calls", "", {unit.path: unit.calls})]
+        tables += [("file", "", {unit.path: _file_fingerprint(unit)}), ("calls", "", {unit.path: unit.calls})]
         tables += [("module", "", dict.fromkeys((*unit.path.split("/")[:-1], stem(unit.path))))]
         found: dict[int, int] = {}
         for sort, languages, table in tables:
@@ -225,9 +226,9 @@ class Offers:
         return found
 
 
-def _seen(unit: Unit) -> int:
-    """A fingerprint of all that a file says but what it calls."""
-    lists = [getattr(unit.ir, name) for name in unit.ir.__slots__ if name not in _UNSEEN]
+def _file_fingerprint(unit: Unit) -> int:
+    """Return a fingerprint of the IR of a file without its calls."""
+    lists = [getattr(unit.ir, name) for name in unit.ir.__slots__ if name not in _NOT_FINGERPRINTED]
     decorated = [(one.decorated, one.value) for one in unit.decorators]
     return fingerprint((unit.language, unit.namespace, lists, unit.contents, decorated))
 
@@ -246,8 +247,8 @@ def _stored_key(one: Assignment) -> str:
             return ""
 
 
-def _first_names(unit: Unit, name: str) -> list[str]:
-    """The names that something has where it is imported from; of all that a module gives, the name of the module."""
+def _original_names(unit: Unit, name: str) -> list[str]:
+    """Return the names that an imported name has in its modules; for a module or default import, the module's name."""
     imports = unit.imports.get(name)
     if not imports:
         return []
@@ -255,10 +256,10 @@ def _first_names(unit: Unit, name: str) -> list[str]:
     return sorted(found - {name})
 
 
-def _called(callee: Expression, rules: Rules) -> str:
-    """The last name in what is called; of what makes an object, the class."""
-    is_maker = isinstance(callee, Attribute) and callee.name in rules.makers
-    return last_name(callee.of if is_maker and isinstance(callee, Attribute) else callee)
+def _callee_name(callee: Expression, rules: Rules) -> str:
+    """Return the last name of a callee; for a factory method, the name of the class."""
+    is_factory = isinstance(callee, Attribute) and callee.name in rules.factories
+    return last_name(callee.of if is_factory and isinstance(callee, Attribute) else callee)
 
 
 def _base_name(base: Expression) -> str:
@@ -267,35 +268,35 @@ def _base_name(base: Expression) -> str:
 
 
 def _filled_class(unit: Unit, fill: Fill) -> str:
-    is_own = fill.type == "Self" or fill.type in unit.rules.selves
+    is_own = fill.type == "Self" or fill.type in unit.rules.self_names
     owner = next((one for one in unit.around(fill.scope) if is_class(one)), None) if is_own else None
     return owner.name if owner else fill.type.rpartition(".")[2]
 
 
 def stem(path: str) -> str:
-    """The name of a file or folder, without its ending."""
+    """Return the name of a file or folder up to its first dot."""
     return path.rstrip("/").rpartition("/")[2].partition(".")[0]
 
 
 def namespaces(unit: Unit) -> list[str]:
-    """The namespaces that a file adds to: its own, and those that are written as blocks in it."""
+    """Return the namespaces that a file adds to: its own and those declared as blocks in it."""
     blocks = {definition.qualified for definition in unit.definitions.values() if definition.kind == "module"}
     return sorted({unit.namespace, *(unit.full_name(block) for block in blocks)})
 
 
 def key_of(*parts: str) -> int:
-    """A short hash of what can be looked up. Two that are equal by chance cost a look, not an answer."""
+    """Return a short hash of a lookup key. A collision costs time but does not change results."""
     return zlib.crc32("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def keys_of(sort: str, languages: str) -> Callable[[str], int]:
-    """The keys of names, for what is looked up in one table of all files."""
-    begin = key_of(sort, languages, "")
-    return lambda name: zlib.crc32(name.encode("utf-8", "surrogatepass"), begin)
+    """Return the function from names to keys, for one table and language family."""
+    prefix = key_of(sort, languages, "")
+    return lambda name: zlib.crc32(name.encode("utf-8", "surrogatepass"), prefix)
 
 
 def plain(part: Any) -> Any:
-    """A statement without the place at which it stands; of an expression or type the fingerprint, which it keeps."""
+    """Return a statement without its position, or the cached fingerprint of an expression or type."""
     if isinstance(part, tuple):
         return part[: _ENDS.get(type(part))]
     try:
@@ -307,5 +308,5 @@ def plain(part: Any) -> Any:
 
 
 def fingerprint(content: Any, default: Callable[[Any], Any] = plain) -> int:
-    """A short hash of lists of statements, or of parts of these; `default` says what counts of such a part."""
+    """Return a short hash of statements or their parts; `default` converts the parts for serialization."""
     return zlib.crc32(orjson.dumps(content, default, orjson.OPT_PASSTHROUGH_DATACLASS))

@@ -1,8 +1,8 @@
-"""The intermediate representation of a file: what it defines, and all that it says about names, typed and frozen.
+"""Intermediate representation (IR) of a file: its definitions and its statements about names, typed and frozen.
 
-`extract/` makes it of a syntax tree, `table.py` keeps it in Arrow, and `resolver/` reads it. Expressions are trees, and
-equal trees are one object (hash consing: Filliâtre and Conchon, Type-safe modular hash-consing, 2006), so that they are
-compared and hashed by identity. What a language means by a name is not here.
+`extract/` builds it from a syntax tree, `table.py` stores it in Arrow, and `resolver/` reads it. Expressions are trees.
+Equal trees are the same object (hash consing: Filliâtre and Conchon, Type-safe modular hash-consing, 2006), so they are
+compared and hashed by identity. The IR does not contain the language-specific meaning of names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,33 +13,33 @@ from typing import Any, NamedTuple
 from typing import Literal as OneOf
 from weakref import ref
 
-FILE = ""  # the scope around all others
-ROOT = "\\"  # the namespace around all others, where a language writes it
-ANY = -1  # argument: whichever takes a function
-EITHER = "+"  # the name of a type that is one of its arguments
-BLOCK = 9  # argument: the block behind the others
-LAST_ARGUMENT = 8  # those behind it count as one
+FILE = ""  # the outermost scope
+ROOT = "\\"  # the outermost namespace, in languages that write it
+ANY = -1  # argument position: any argument that is a function
+EITHER = "+"  # the name of a union type; its members are the arguments
+BLOCK = 9  # argument position: the trailing block
+LAST_ARGUMENT = 8  # later arguments share this position
 _LONGEST_PATH = 64  # names
 
 NameSpace = OneOf["", "function", "type"]
-"""What a name can only be, in languages in which functions, types and variables of one name stand side by side."""
+"""The namespace of a name, in languages where functions, types and variables may share a name."""
 
 
-_MAKING = RLock()  # since what is collected while one is made is forgotten there
+_LOCK = RLock()  # reentrant: a garbage collection inside the lock runs the weak reference callbacks, which take it too
 
 
 class _HashConsed(type):
-    """Of classes whose equal instances are one object."""
+    """Metaclass of classes whose equal instances are the same object."""
 
     def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> None:
         super().__init__(name, bases, namespace)
-        known = cls._known = dict[tuple[object, ...], _Reference]()  # a `WeakValueDictionary` takes three times as long
-        # A class with slots is made again once its fields are known.
+        known = cls._known = dict[tuple[object, ...], _Reference]()  # a `WeakValueDictionary` is three times slower
+        # `dataclass(slots=True)` creates the class a second time, with its fields.
         fields: dict[str, Field[object]] = namespace.get("__dataclass_fields__", {})
         cls._defaults = tuple(field.default for field in fields.values())
 
-        def forget(reference: _Reference, making: RLock = _MAKING) -> None:  # also when the module is gone
-            with making:
+        def forget(reference: _Reference, lock: RLock = _LOCK) -> None:  # the default survives module teardown
+            with lock:
                 if known.get(reference.parts) is reference:
                     del known[reference.parts]
 
@@ -50,41 +50,40 @@ class _HashConsed(type):
             parts += cls._defaults[len(parts) :]
         reference = cls._known.get(parts)
         known = reference() if reference is not None else None
-        return cls._made(parts) if known is None else known
+        return cls._create(parts) if known is None else known
 
-    def _made(cls, parts: tuple[object, ...]) -> object:
-        made = super().__call__(*parts)
-        reference = _Reference(made, cls._forget)
+    def _create(cls, parts: tuple[object, ...]) -> object:
+        created = super().__call__(*parts)
+        reference = _Reference(created, cls._forget)
         reference.parts = parts
-        with _MAKING:  # another thread may have made one, too
+        with _LOCK:  # another thread may have created one in the meantime
             known = cls._known.get(parts)
             other = known() if known is not None else None
             if other is None:
                 cls._known[parts] = reference
-        return made if other is None else other
+        return created if other is None else other
 
 
 class _Reference(ref[object]):
-    """A weak reference that knows of what its object is made."""
+    """Weak reference that keeps the parts of its object."""
 
     __slots__ = ("parts",)
     parts: tuple[object, ...]
 
 
 class _Node(metaclass=_HashConsed):
-    """A type or an expression, with its fingerprint once that is known."""
+    """A type or an expression, with a cached fingerprint."""
 
     __slots__ = ("fingerprint",)
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TypeRef(_Node):
-    """A type as it is declared, with dots between the parts of its name, behind `ROOT.` where it begins there.
+    """A declared type with a dotted name, prefixed with `ROOT.` if it is absolute.
 
-    `Array`, `map`, `tuple` and `chan` are those of the language's own notation; `func` is a function by what it
-    returns, `fun` one by the type that it is a member of and those of its parameters. `?` is an argument that names
-    nothing, `+` is one of its arguments. How a value is held (const, a pointer, optional, a lifetime) is left out,
-    since members are the same.
+    `Array`, `map`, `tuple` and `chan` are built-in notations. The arguments of `func` are its return types; those of
+    `fun` are its receiver type and its parameter types. `?` is a wildcard argument, `+` a union of its arguments.
+    Qualifiers (const, pointers, optionals, lifetimes) are omitted, since they do not change the members.
     """
 
     name: str
@@ -93,12 +92,12 @@ class TypeRef(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Unknown(_Node):
-    """What cannot be followed: arithmetic, what has no name."""
+    """An expression that cannot be resolved, such as arithmetic or an unnamed value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Name(_Node):
-    """A name where it stands; `this` and `super` are the object itself and what its class inherits."""
+    """A name in its scope; `this` is the object itself and `super` its inherited members."""
 
     text: str
     space: NameSpace = ""
@@ -106,14 +105,14 @@ class Name(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class NameOrCall(_Node):
-    """A variable, or else a call of the method of that name, where a language writes both alike (Ruby)."""
+    """A variable, or else a call of the method with that name, in languages that write both alike (Ruby)."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Implicit(_Node):
-    """A name where the members of some receivers, the innermost first, need no object (Kotlin)."""
+    """A name that may be a member of an implicit receiver; receivers are innermost first (Kotlin)."""
 
     receivers: "tuple[Expression, ...]"
     text: str
@@ -121,7 +120,7 @@ class Implicit(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Attribute(_Node):
-    """What an object, class or module has under a name."""
+    """A member of an object, class or module."""
 
     of: "Expression"
     name: str
@@ -129,72 +128,72 @@ class Attribute(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Call(_Node):
-    """What a call returns."""
+    """The result of a call."""
 
     callee: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class New(_Node):
-    """A new object of a class, where the language has a word for that."""
+    """A new object of a class, in languages with a keyword for it."""
 
     cls: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Element(_Node):
-    """What a collection holds, or a pointer points at."""
+    """An element of a collection, or the target of a pointer."""
 
     of: "Expression"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Instance(_Node):
-    """Something of a declared type."""
+    """An instance of a declared type."""
 
     type: TypeRef
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Literal(_Node):
-    """A literal, by its type in the language; `fun` is a function without a name."""
+    """A literal, identified by its type in the language; `fun` is an anonymous function."""
 
     type: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Union(_Node):
-    """One of some, such as the branches of a conditional."""
+    """One of several expressions, such as the branches of a conditional."""
 
     parts: "tuple[Expression, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Collection(_Node):
-    """A collection that is written with what it holds."""
+    """A collection literal with its elements."""
 
     parts: "tuple[Expression, ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Record(_Node):
-    """A collection that is written with names; what has the name "" is a collection whose members it takes over."""
+    """An object literal with named fields; a field named "" is a spread collection."""
 
     fields: "tuple[tuple[str, Expression], ...]"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Function(_Node):
-    """A function that is written as an element of a collection, by its name."""
+    """A function defined as an element of a collection, identified by its name."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class CallbackArgument(_Node):
-    """What a function gives, at a position from 0 on, to the callback that is its argument of a number.
+    """The value that a function passes to a callback argument, at a position counted from 0.
 
-    With `ANY` as the argument, positions count from 1, and 0 is the receiver of the callback.
+    If `argument` is `ANY`, positions are counted from 1, and 0 is the receiver of the callback.
     """
 
     of: "Expression"
@@ -204,7 +203,7 @@ class CallbackArgument(_Node):
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Module(_Node):
-    """A module, by the name under which it is imported."""
+    """A module, identified by the name used to import it."""
 
     name: str
 
@@ -234,7 +233,7 @@ THIS, SUPER = Name("this"), Name("super")
 
 
 class Argument(NamedTuple):
-    """What a call gives: by its position, or under the name of a parameter; a block stands behind the others."""
+    """An argument of a call, positional or named; a block is the last argument."""
 
     value: Expression
     name: str = ""
@@ -242,21 +241,21 @@ class Argument(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A symbol; its id is the qualified name, with `~2` where one is defined again. Scopes are ids."""
+    """A symbol; its id is the qualified name, with a suffix such as `~2` for a redefinition. Scopes are ids."""
 
     id: str
     name: str
-    kind: str  # as `code.symbols` has it
+    kind: str  # as in `code.symbols`
     qualified: str
-    parent: str  # the qualified name of the symbol around it; "" for none
+    parent: str  # the qualified name of the enclosing symbol, or ""
     returns: TypeRef | None
-    is_local: bool  # cannot be seen from other files
+    is_local: bool  # not visible in other files
     line: int
     byte: int
 
 
 class CallSite(NamedTuple):
-    """A call; of `new` and `macro` the callee is the class and the macro, of `read` what may be called by its name."""
+    """A call site; the callee is a class for `new`, a macro for `macro`, and a possible bare-name call for `read`."""
 
     kind: OneOf["call", "read", "new", "macro"]
     scope: str
@@ -267,35 +266,35 @@ class CallSite(NamedTuple):
 
 
 class Import(NamedTuple):
-    """A name of a module under a name here; all of it, or of a member; or of a namespace, as `using namespace` says."""
+    """An import of a module or of a member; of all names of one of them; or of a namespace (`using namespace`)."""
 
-    kind: OneOf["name", "all", "directive", "left out"]  # the last: a name that is none of all
+    kind: OneOf["name", "all", "directive", "left out"]  # "left out": a name excluded from a wildcard import
     scope: str
-    name: str  # here; "" for the name of the module
+    name: str  # the local name; "" for the name of the module
     module: str
     member: str  # "" for the module itself
-    is_passed_on: bool  # it is exported in the same breath
+    is_passed_on: bool  # it is a re-export
     line: int
     byte: int
 
 
 class Export(NamedTuple):
-    """A name, or `default`, under which other files find something."""
+    """An exported name, or `default`, and its value."""
 
     name: str
     value: Expression
 
 
 class Assignment(NamedTuple):
-    """What a variable, an attribute of the object (`this.name`) or an element of a collection is.
+    """The value of a variable, an attribute of the object (`this.name`) or an element of a collection.
 
     | role | the target |
     |---|---|
-    | `bind` | is declared, or assigned where that declares it |
+    | `bind` | is declared, or declared by being assigned |
     | `store` | is declared elsewhere: a variable, or an attribute of any object |
-    | `initial` | is a field of a type, of which an object is written with its fields; by position `#0` |
-    | `test` | is asked whether it is of a type |
-    | `instance` | is a template, which is used with these arguments |
+    | `initial` | is a field in an aggregate initializer of a type; positional fields are named `#0` |
+    | `test` | is tested for a type |
+    | `instance` | is a template that is instantiated with these arguments |
     """
 
     role: OneOf["bind", "store", "initial", "test", "instance"]
@@ -307,47 +306,47 @@ class Assignment(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function, in their order; of a class, what it is given as a template or a record."""
+    """A parameter of a function, in order; for a class, a template parameter or a record component."""
 
     kind: OneOf["", "rest", "block"]
     scope: str
     name: str
-    value: Expression  # an `Instance` where a type is declared, else the default
-    label: str  # by which it is given, where that is not the name; `_` for none
+    value: Expression  # an `Instance` if a type is declared, else the default
+    label: str  # the argument label if it differs from the name; `_` for none
     line: int
     byte: int
 
 
 class Return(NamedTuple):
-    """What a function returns."""
+    """A value returned from a function."""
 
     scope: str
     value: Expression
 
 
 class Base(NamedTuple):
-    """What a class is made from; a companion is a class in it whose members are its own."""
+    """A base of a class; a companion is a nested class whose members belong to the class."""
 
     kind: OneOf["base", "implements", "mixin", "companion"]
     scope: str
-    cls: str  # the class, where it is named; else it is the scope
-    value: Expression  # an `Instance`, or a call that gives a class
+    cls: str  # the class if it is named, else ""; then the scope is the class
+    value: Expression  # an `Instance`, or a call that returns a class
     line: int
     byte: int
 
 
 class Decorator(NamedTuple):
-    """What is applied to a definition."""
+    """A decorator of a definition."""
 
     scope: str
-    decorated: str  # its id
+    decorated: str  # id of the definition
     value: Expression
     line: int
     byte: int
 
 
 class Fill(NamedTuple):
-    """An object of a type that is written with what its fields are."""
+    """An object of a type, written with the values of its fields."""
 
     scope: str
     type: str
@@ -355,7 +354,7 @@ class Fill(NamedTuple):
 
 
 class Generic(NamedTuple):
-    """A type parameter of a class or function, and what bounds it."""
+    """A type parameter of a class or function, and its bound."""
 
     scope: str
     name: str
@@ -363,14 +362,14 @@ class Generic(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """The type to which a function is added as a member."""
+    """The type that a function is added to as a member."""
 
     scope: str
     type: TypeRef
 
 
 class Forward(NamedTuple):
-    """A function that is declared here and has its body elsewhere."""
+    """A function declared here whose body is elsewhere."""
 
     scope: str
     name: str
@@ -378,7 +377,7 @@ class Forward(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileIR:
-    """One file, each list in the order of the file."""
+    """The IR of a file, each list in file order."""
 
     definitions: tuple[Definition, ...] = ()
     calls: tuple[CallSite, ...] = ()
@@ -393,10 +392,10 @@ class FileIR:
     generics: tuple[Generic, ...] = ()
     receivers: tuple[Receiver, ...] = ()
     forwards: tuple[Forward, ...] = ()
-    properties: tuple[str, ...] = ()  # the ids of methods that are read as attributes, of classes that have one object
-    hidden: tuple[str, ...] = ()  # the ids of functions that are not found by their names
+    properties: tuple[str, ...] = ()  # ids of methods read as attributes, and of classes with a single object
+    hidden: tuple[str, ...] = ()  # ids of functions that cannot be found by name
     namespace: str = ""
-    language: str = ""  # of its code, where that is not the language of the file
+    language: str = ""  # of its code, if it differs from the language of the file
 
 
 Statement = (
@@ -416,12 +415,12 @@ Statement = (
 
 
 def scope_of(statement: Statement) -> str:
-    """Where a statement stands; what is exported stands in the file."""
+    """Return the scope of a statement; exports belong to the file scope."""
     return FILE if isinstance(statement, Export) else statement.scope
 
 
 def children(expression: Expression) -> "tuple[Expression, ...]":
-    """The expressions of which one is made."""
+    """Return the direct subexpressions of an expression."""
     parts = _CHILDREN.get(type(expression))
     return parts(expression) if parts is not None else ()
 
@@ -434,7 +433,7 @@ def _parts(expression: Union | Collection) -> tuple[Expression, ...]:
     return expression.parts
 
 
-# By class, since a `match` asks for one class after the other, and this is asked most often.
+# Keyed by class, since `match` tests the classes one by one and this is a hot path.
 _FIRST: Mapping[type[Expression], Callable[[Any], tuple[Expression]]] = {
     Attribute: _of,
     Element: _of,
@@ -452,7 +451,7 @@ _CHILDREN: Mapping[type[Expression], Callable[[Any], tuple[Expression, ...]]] = 
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and all that it is made of."""
+    """Yield an expression and all of its subexpressions."""
     stack = [expression]
     while stack:
         current = stack.pop()
@@ -461,39 +460,39 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def head(expression: Expression) -> Expression:
-    """What an expression begins with: of `order.items[0]`, `order`."""
+    """Return the innermost expression of a chain: `order` for `order.items[0]`."""
     while (first := _FIRST.get(type(expression))) is not None:
         (expression,) = first(expression)
     return expression
 
 
-def whole(collection: Expression) -> Expression:
-    """A collection, of one of its elements; a variable that may be a call is taken for one."""
+def collection_of(collection: Expression) -> Expression:
+    """Return the collection that an element belongs to; a variable that may be a call is treated as a variable."""
     while isinstance(collection, Element):
         collection = collection.of
     return Name(collection.text) if isinstance(collection, NameOrCall) else collection
 
 
 def either(expressions: Iterable[Expression]) -> Expression:
-    """One of some, of which those that are unknown are left out."""
+    """Return a union of the expressions, without unknown ones."""
     known = tuple(one for one in dict.fromkeys(expressions) if one is not UNKNOWN)
     return Union(known) if len(known) > 1 else known[0] if known else UNKNOWN
 
 
 def is_known(expression: Expression) -> bool:
-    """Whether it begins with something that can be followed, and is no literal."""
+    """Return whether an expression starts with something that can be resolved and is not a literal."""
     return not isinstance(head(expression), _UNFOLLOWED)
 
 
 def types_in(declared: TypeRef) -> Iterator[TypeRef]:
-    """A type and its arguments."""
+    """Yield a type and, recursively, its arguments."""
     yield declared
     for argument in declared.arguments:
         yield from types_in(argument)
 
 
 def path(text: str) -> Expression:
-    """A dotted path as an expression; unknown where it is longer than anyone writes."""
+    """Return a dotted path as an expression, or `UNKNOWN` if it is unreasonably long."""
     first, *others = text.split(".", _LONGEST_PATH)
     if len(others) == _LONGEST_PATH:
         return UNKNOWN
@@ -504,7 +503,7 @@ def path(text: str) -> Expression:
 
 
 def path_of(expression: Expression) -> str:
-    """A name or path as it is written; "" for anything else."""
+    """Return a name or path as dotted text; "" for any other expression."""
     match expression:
         case Name(text):
             return text
@@ -516,7 +515,7 @@ def path_of(expression: Expression) -> str:
 
 
 NAMES: Mapping[type[Any], str] = {Attribute: "name", Function: "name", Name: "text", NameOrCall: "text"}
-"""The fields that hold the names of what has one of its own."""
+"""The field that holds the name, by class of named expressions."""
 _ENDINGS: Mapping[type[Any], Callable[[Any], str]] = {
     **{kind: attrgetter(name) for kind, name in NAMES.items()},
     Implicit: attrgetter("text"),
@@ -528,6 +527,6 @@ _ENDINGS: Mapping[type[Any], Callable[[Any], str]] = {
 
 
 def last_name(expression: Expression) -> str:
-    """The name that an expression ends with, but for calls; "" where it ends with none."""
+    """Return the last name of an expression, ignoring calls; "" if it does not end with a name."""
     ending = _ENDINGS.get(type(expression))
     return ending(expression) if ending is not None else ""

@@ -1,4 +1,4 @@
-"""The files of a source, and how those are found that others import."""
+"""Module resolution: the files of a source and the search for imported ones."""
 
 import posixpath
 import re
@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from docindex_dagster.core.errors import first_line
 
-_Made = TypeVar("_Made")
+_Derived = TypeVar("_Derived")
 _UP = re.compile(r"^(?:\.\.?/)+")
 _NONE = re.compile(r"(?!)")
 _CONFIGURATION = re.compile(r"(?:.*/)?(?:go\.mod|Cargo\.toml|package\.json|[tj]sconfig(?:\.[^/]*)?\.json)", re.DOTALL)
 
 
 def is_configuration(path: str) -> bool:
-    """Whether a file says by its name that it tells where imports lead."""
+    """Return whether a file, judging by its name, configures how imports are resolved."""
     return _CONFIGURATION.fullmatch(path) is not None
 
 
@@ -26,19 +26,19 @@ class Modules:
     """The files of a source.
 
     Attributes:
-        paths: of all.
-        text: gives the text of one.
-        unreadable: configurations that cannot be read, and why; filled while they are read.
+        paths: all paths.
+        text: returns the text of a file.
+        unreadable: configuration files that cannot be parsed, with the reason; filled while they are read.
     """
 
     paths: frozenset[str]
     text: Callable[[str], str]
     unreadable: dict[str, str] = field(default_factory=dict)
-    _made: dict[object, Any] = field(default_factory=dict)
+    _derived: dict[object, Any] = field(default_factory=dict)
 
     @cached_property
     def folders(self) -> frozenset[str]:
-        """The folders of the files, with those around them."""
+        """The folders of the files and their parents."""
         found: set[str] = set()
         for path in self.paths:
             folder = path
@@ -48,21 +48,21 @@ class Modules:
 
     @cached_property
     def folders_named(self) -> Mapping[str, Sequence[str]]:
-        """The folders by their last names."""
+        """The folders by name, up to the first dot."""
         return _named(self.folders)
 
     @cached_property
     def named(self) -> Mapping[str, Sequence[str]]:
-        """The files by their names up to the first dot."""
+        """The files by name, up to the first dot."""
         return _named(self.paths)
 
     def called(self, name: str) -> list[str]:
-        """The files with a name, in the order of their paths."""
-        alike = self.named.get(name.partition(".")[0], ())
-        return sorted(path for path in alike if posixpath.basename(path) == name)
+        """Return the files with a name, sorted by path."""
+        candidates = self.named.get(name.partition(".")[0], ())
+        return sorted(path for path in candidates if posixpath.basename(path) == name)
 
     def configuration(self, path: str, parse: Callable[[str], object]) -> Mapping[str, Any]:
-        """What a configuration says, as it is parsed; nothing if it cannot be."""
+        """Return a parsed configuration file; empty if it cannot be parsed."""
         try:
             found = parse(self.text(path).removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
@@ -73,11 +73,11 @@ class Modules:
         self.unreadable[path] = "expected an object"
         return {}
 
-    def derived(self, make: Callable[["Modules"], _Made]) -> _Made:
-        """What a language makes of the files, which is made once."""
-        if make not in self._made:
-            self._made[make] = make(self)
-        found: _Made = self._made[make]
+    def derived(self, make: Callable[["Modules"], _Derived]) -> _Derived:
+        """Return data that a language derives from the files, computed once."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: _Derived = self._derived[make]
         return found
 
 
@@ -89,7 +89,7 @@ def _named(paths: Iterable[str]) -> Mapping[str, Sequence[str]]:
 
 
 def upwards(folder: str) -> Iterator[str]:
-    """A folder and those around it, up to the root of the source."""
+    """Yield a folder and its parents, up to the root of the source."""
     yield folder
     while folder:
         folder = posixpath.dirname(folder)
@@ -97,7 +97,7 @@ def upwards(folder: str) -> Iterator[str]:
 
 
 def nearest(importer: str, paths: Iterable[str]) -> Iterator[str]:
-    """The path that shares most folders with the importer, the shortest of them; none of none."""
+    """Yield the path that shares the most folders with the importer, then has the fewest; nothing if there is none."""
     around = importer.split("/")[:-1]
 
     def distance(path: str) -> tuple[int, int, str]:
@@ -108,17 +108,17 @@ def nearest(importer: str, paths: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Where a language looks for what an import names: beside the importer, in folders above, and among all files."""
+    """Search path of a language for imports: the importer's folder, its parents, then all files."""
 
-    places: tuple[str, ...] = ()  # of a file by the name `{}`, in a folder
-    ending: str = ""  # that a name may be written with
-    is_dotted: bool = False  # the parts of a name have dots between them
-    near: re.Pattern[str] = _NONE  # what only lies at the first place beside the importer: relative names, the library
-    climbs: bool = True  # folders above are searched, too
-    anywhere: tuple[str, ...] = ()  # endings of files that are found by how their paths end
+    places: tuple[str, ...] = ()  # path patterns relative to a folder; `{}` is the name
+    ending: str = ""  # an optional extension of names
+    is_dotted: bool = False  # names are dotted paths
+    near: re.Pattern[str] = _NONE  # names tried only next to the importer: relative, standard library
+    climbs: bool = True  # parent folders are searched too
+    anywhere: tuple[str, ...] = ()  # extensions of files that may match by the end of their path
 
     def find(self, modules: Modules, importer: str, module: str) -> Iterator[str]:
-        """The file that a name means, if the source has it."""
+        """Yield the file that a name refers to, if the source contains it."""
         name = self._plain(module)
         beside = posixpath.dirname(importer)
         is_near = self.is_near(name)
@@ -138,11 +138,11 @@ class Search:
             yield from nearest(importer, (path for path in known if f"/{path}".endswith(ends)))
 
     def is_near(self, name: str) -> bool:
-        """Whether a name is looked for beside the importer alone."""
+        """Return whether a name is searched only in the importer's folder."""
         return self.near.match(name) is not None
 
     def _plain(self, module: str) -> str:
-        """A name as a path without its ending."""
+        """Return a name as a path without extension."""
         if self.is_dotted and not (self.ending and module.endswith(self.ending)):
             return module.removeprefix("./").replace(".", "/")
         return module.removesuffix(self.ending)

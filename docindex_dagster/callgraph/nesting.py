@@ -1,4 +1,4 @@
-"""What is around a place in a file: definitions in definitions."""
+"""Nesting of definitions: the classes and functions that enclose a scope."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from docindex_dagster.callgraph.ir import Definition, FileIR
 
 TABLE = "table"
-"""The kind of tables of Lua with functions in them, which are no symbols of the file."""
+"""The kind of Lua tables that contain functions; they are not symbols of the file."""
 CLASSES = frozenset({"class", "enum", "impl", "interface", "struct", TABLE, "trait", "union"})
 TYPES = CLASSES | {"type"}
 FUNCTIONS = frozenset({"function", "method", "macro"})
@@ -14,7 +14,7 @@ _PROTOTYPE = ".prototype"
 
 
 def around(definitions: Mapping[str, Definition], scope: str) -> Iterator[Definition]:
-    """The definitions around a place, the innermost first."""
+    """Yield the definitions that enclose a scope, innermost first."""
     while scope:
         definition = definitions.get(scope)
         if definition is not None:
@@ -25,7 +25,7 @@ def around(definitions: Mapping[str, Definition], scope: str) -> Iterator[Defini
 
 
 def holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool]:
-    """The qualified name of the class, constructor or literal whose `this` a place has; whether it is a literal."""
+    """Return the qualified name of the class, constructor or literal that `this` refers to; is it a literal?"""
     outermost = ""
     for one in around(definitions, scope):
         if one.kind in CLASSES:
@@ -42,19 +42,19 @@ def holder(definitions: Mapping[str, Definition], scope: str) -> tuple[str, bool
 
 
 def is_class(definition: Definition) -> bool:
-    """Whether a definition has members."""
+    """Return whether a definition is a class or module, which have members."""
     return definition.kind in CLASSES or definition.kind == "module"
 
 
 def with_parents(namespace: str) -> Iterator[str]:
-    """A namespace and those around it, the innermost first."""
+    """Yield a namespace and its enclosing namespaces, innermost first."""
     while namespace:
         yield namespace
         namespace = namespace.rpartition(".")[0]
 
 
-def beside(ir: FileIR) -> FileIR:
-    """A file with its definitions each in the last one before it that has the name of its parent, by the id of that."""
+def assign_parents(ir: FileIR) -> FileIR:
+    """Set the parent of each definition to the id of the last preceding definition with the parent's name."""
     last: dict[str, str] = {}
     definitions = []
     for one in ir.definitions:

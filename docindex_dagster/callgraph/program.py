@@ -1,7 +1,7 @@
-"""The files of a source, by what can be looked up in them.
+"""Lookup of names across all files of a source.
 
-Files are read when they are asked for, so that one edit of a large source reads few. Where a name is to be found
-follows from keys: short hashes of what a file has to offer, which are stored with the graph.
+Files are loaded lazily, so that a single edit in a large source loads only a few. An index of keys tells which files
+provide a name; keys are short hashes of the names in a file and are stored with the graph.
 """
 
 import posixpath
@@ -25,38 +25,38 @@ from docindex_dagster.callgraph.units import Unit
 
 _Key = tuple[str, str]
 _Found = TypeVar("_Found")
-_Asked = Callable[[str, str], bool]  # of a family of languages and a name
-_PLACES = frozenset({"crate", "self", "super"})  # of Rust: relative to the importer
+_Predicate = Callable[[str, str], bool]  # arguments: language family, name
+_RELATIVE = frozenset({"crate", "self", "super"})  # Rust path words, relative to the importer
 _PARTS = re.compile(r"[/.:\\]+")
 _HALF, _LOWER = 32, 0xFFFFFFFF
 
 
 class Units(Mapping[str, Unit]):
-    """The units of the files of a source, each made when it is asked for."""
+    """The units of the files of a source, created on demand."""
 
     def __init__(self, paths: Mapping[str, object], make: Callable[[str], Unit]) -> None:
-        """Make the units of paths, which stand in their order."""
+        """Take the sorted paths of the files and a factory for their units."""
         self.paths, self.make = paths, make
-        self.statements = 0  # in all units that are held
-        self._made: dict[str, Unit] = {}
+        self.statements = 0  # in all loaded units
+        self._units: dict[str, Unit] = {}
         self._offers: dict[str, Offers] = {}
 
     def offers(self, path: str) -> Offers:
-        """What the file of a path offers to others."""
+        """Return the lookup tables of a file."""
         if path not in self._offers:
             self._offers[path] = Offers(self[path])
         return self._offers[path]
 
     def clear(self) -> None:
-        """Let go of all units; one that is asked for is made again, and is another object."""
+        """Drop all units. A unit requested later is a new object."""
         self.statements = 0
-        self._made.clear()
+        self._units.clear()
         self._offers.clear()
 
     def __getitem__(self, path: str) -> Unit:
-        unit = self._made.get(path)
+        unit = self._units.get(path)
         if unit is None:
-            unit = self._made[path] = self._new(path)
+            unit = self._units[path] = self._new(path)
             self.statements += unit.statements
         return unit
 
@@ -75,54 +75,54 @@ class Units(Mapping[str, Unit]):
 
 @dataclass(frozen=True, eq=False)
 class Index:
-    """Which files offer a key."""
+    """Index of the files that provide each key."""
 
     paths: Sequence[str]
-    _pairs: memoryview  # sorted: a key, and in the lower half the position of a path that offers it
+    _pairs: memoryview  # sorted uint64: the key in the upper half, the position of a providing path in the lower half
 
     @classmethod
     def of(cls, paths: Sequence[str], files: NDArray[np.int64], keys: NDArray[np.int64]) -> "Index":
-        """The index of keys, each of which the path at a position offers; both of shape (keys,), int64."""
+        """Build the index from keys and the positions of the paths that provide them; both of shape (keys,), int64."""
         pairs = (keys.astype(np.uint64) << np.uint64(_HALF)) | files.astype(np.uint64)
         return cls(paths, np.sort(pairs).data)
 
     def find(self, key: int) -> list[str]:
-        """The paths that offer a key, in their order."""
+        """Return the paths that provide a key, in order."""
         pairs = self._pairs
-        begin = bisect_left(pairs, key << _HALF)
-        if begin == len(pairs) or pairs[begin] >> _HALF != key:
+        start = bisect_left(pairs, key << _HALF)
+        if start == len(pairs) or pairs[start] >> _HALF != key:
             return []
-        end = bisect_left(pairs, (key + 1) << _HALF, begin)
-        return [self.paths[pair & _LOWER] for pair in pairs[begin:end]]
+        end = bisect_left(pairs, (key + 1) << _HALF, start)
+        return [self.paths[pair & _LOWER] for pair in pairs[start:end]]
 
 
 @dataclass(frozen=True, eq=False)
-class Read(Mapping[str, Unit]):
-    """Units, with a note of each that is read."""
+class TrackedUnits(Mapping[str, Unit]):
+    """Units that record every read in the table."""
 
     units: Units
     table: Table
-    _noted: dict[str, tuple[int, Unit]] = field(default_factory=dict)
+    _keyed: dict[str, tuple[int, Unit]] = field(default_factory=dict)
 
     def __getitem__(self, path: str) -> Unit:
-        noted = self._noted.get(path)
-        if noted is None:
-            noted = self._noted[path] = key_of("file", "", path), self.units[path]
-        self.table.reads.append(noted[0])
-        return noted[1]
+        keyed = self._keyed.get(path)
+        if keyed is None:
+            keyed = self._keyed[path] = key_of("file", "", path), self.units[path]
+        self.table.reads.append(keyed[0])
+        return keyed[1]
 
     def offers(self, path: str) -> Offers:
-        """What a file offers, without a note."""
+        """Return the lookup tables of a file without recording a read."""
         return self.units.offers(path)
 
     @property
     def statements(self) -> int:
-        """In all units that are held."""
+        """The number of statements in all loaded units."""
         return self.units.statements
 
     def clear(self) -> None:
-        """Let go of all units; one that is read again is another object."""
-        self._noted.clear()
+        """Drop all units. A unit requested later is a new object."""
+        self._keyed.clear()
         self.units.clear()
 
     def __contains__(self, path: object) -> bool:
@@ -137,41 +137,41 @@ class Read(Mapping[str, Unit]):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Generic[_Found]):
-    """What a table of all files has under a family of languages and a name. Files are read as far as it is needed."""
+    """One lookup table across all files, keyed by language family and name. Loads only as many files as needed."""
 
     sort: str
     index: Index
     units: Units
     table: Table
-    _known: dict[_Key, "_Listed[_Found]"] = field(default_factory=dict)
+    _known: dict[_Key, "_LazyMatches[_Found]"] = field(default_factory=dict)
     _keys_of: dict[str, Callable[[str], int]] = field(default_factory=dict)  # by family
 
-    def get(self, family: str, name: str, most: int | None = None) -> Sequence[tuple[str, _Found]]:
-        """What there is, each with its path; the first so many, where more are of no use."""
-        listed = self._listed(family, name)
-        return listed.found if listed.is_whole else listed.first(most)
+    def get(self, family: str, name: str, limit: int | None = None) -> Sequence[tuple[str, _Found]]:
+        """Return the matches with their paths; at least the first `limit`, if there are as many."""
+        matches = self._matches(family, name)
+        return matches.found if matches.is_complete else matches.first(limit)
 
     def has(self, family: str, name: str) -> bool:
-        """Whether there is anything."""
+        """Return whether there is a match."""
         return bool(self.get(family, name, 1))
 
     def each(self, family: str, name: str) -> Iterator[tuple[str, _Found]]:
-        """What there is, each with its path, as far as it is asked for."""
-        return self._listed(family, name).each()
+        """Yield the matches with their paths, loading files lazily."""
+        return self._matches(family, name).each()
 
-    def _listed(self, family: str, name: str) -> "_Listed[_Found]":
+    def _matches(self, family: str, name: str) -> "_LazyMatches[_Found]":
         known = self._known.get((family, name))
         if known is None:
             hashed = self._keys(family)(name)
-            known = self._known[family, name] = _Listed(hashed, self._found(family, name, hashed))
+            known = self._known[family, name] = _LazyMatches(hashed, self._search(family, name, hashed))
         self.table.reads.append(known.key)
         return known
 
-    def _found(self, family: str, name: str, hashed: int) -> Iterator[tuple[str, _Found]]:
+    def _search(self, family: str, name: str, hashed: int) -> Iterator[tuple[str, _Found]]:
         for path in self.index.find(hashed):
             if self.units[path].rules.family == family:
-                for one in getattr(self.units.offers(path), self.sort).get(name, ()):
-                    yield path, one
+                for match in getattr(self.units.offers(path), self.sort).get(name, ()):
+                    yield path, match
 
     def _keys(self, family: str) -> Callable[[str], int]:
         keys = self._keys_of.get(family)
@@ -180,25 +180,25 @@ class Lookup(Generic[_Found]):
         return keys
 
 
-class _Listed(Generic[_Found]):
-    """What there is under a key, as far as it was asked for."""
+class _LazyMatches(Generic[_Found]):
+    """The matches for a key, found lazily."""
 
-    __slots__ = ("_rest", "found", "is_whole", "key")
+    __slots__ = ("_rest", "found", "is_complete", "key")
 
     def __init__(self, key: int, rest: Iterator[tuple[str, _Found]]) -> None:
         self.key, self._rest = key, rest
         self.found: list[tuple[str, _Found]] = []
-        self.is_whole = False
+        self.is_complete = False
 
-    def first(self, most: int | None) -> Sequence[tuple[str, _Found]]:
-        """All, or the first so many."""
-        wanted = None if most is None else max(0, most - len(self.found))
-        self.found += islice(self._rest, wanted)
-        self.is_whole = most is None or len(self.found) < most
+    def first(self, limit: int | None) -> Sequence[tuple[str, _Found]]:
+        """Return all matches found so far, after searching for `limit` matches (None: all)."""
+        missing = None if limit is None else max(0, limit - len(self.found))
+        self.found += islice(self._rest, missing)
+        self.is_complete = limit is None or len(self.found) < limit
         return self.found
 
     def each(self) -> Iterator[tuple[str, _Found]]:
-        """All, one after the other."""
+        """Yield all matches."""
         at = 0
         while at < len(self.first(at + 1)):
             yield self.found[at]
@@ -208,14 +208,14 @@ class _Listed(Generic[_Found]):
 class Program:
     """All files of a source.
 
-    What is looked at is noted in the table, so that a file is resolved again when that changes.
+    Every lookup is recorded in the table, so that a file is resolved again when one of its dependencies changes.
     """
 
     def __init__(self, units: Units, modules: Modules, index: Index, table: Table) -> None:
         self.table = table
-        self.units = Read(units, table)
+        self.units = TrackedUnits(units, table)
         self.modules = modules
-        self._led: dict[_Key, tuple[frozenset[int], tuple[str, ...]]] = {}
+        self._found_modules: dict[_Key, tuple[frozenset[int], tuple[str, ...]]] = {}
 
         def lookup(sort: str) -> Lookup[Any]:
             return Lookup(sort, index, units, table)
@@ -235,54 +235,55 @@ class Program:
         self._sharing: Lookup[str] = lookup("sharing")
         self._spaces: Lookup[str] = lookup("spaces")
         self._everywhere: Lookup[str] = lookup("everywhere")
-        # The paths of the files that declare a function of a full name.
+        # The paths of the files that forward-declare a function, by full name.
         self.declaring = Memo(table, partial(_declaring, lookup("forwards")))
-        # Whether anything has the last part of a full name; specialisations of templates are named in many ways.
-        self.has_last = Memo(table, partial(_has_last, self.named))
-        # Whether anything but namespaces has a full name.
-        self.is_defined = Memo(table, partial(_is_defined, self.has_last, self.full))
-        # Whether a definition, variable or namespace has it.
-        self.is_anything = Memo(table, partial(_is_anything, self.is_defined, self.variables, self._spaces))
-        # Whether a type has a name.
+        # Whether any definition has the last part of a full name; always true for template specializations, whose
+        # names have several spellings.
+        self.has_last_name = Memo(table, partial(_has_last_name, self.named))
+        # Whether any definition other than a namespace has the full name.
+        self.is_defined = Memo(table, partial(_is_defined, self.has_last_name, self.full))
+        # Whether a definition, variable or namespace has the full name.
+        self.is_known = Memo(table, partial(_is_known, self.is_defined, self.variables, self._spaces))
+        # Whether a type has the name.
         self.is_type = Memo(table, partial(_is_type, self.named))
 
     def sharing(self, family: str, place: str) -> list[str]:
-        """The paths of the files in a folder or namespace whose names meet."""
+        """Return the paths of the files that share their names in a folder or namespace."""
         return [path for path, _ in self._sharing.get(family, place)]
 
     def is_namespace(self, family: str, name: str) -> bool:
-        """Whether a file adds to a namespace, or to one in it."""
+        """Return whether a file adds to a namespace or to a nested one."""
         return self._spaces.has(family, name)
 
     def everywhere(self, family: str) -> list[str]:
-        """The namespaces that all files of a language use."""
+        """Return the namespaces that all files of a language family use."""
         return [name for _, name in self._everywhere.get(family, "")]
 
     def calls_in(self, unit: Unit, function: str) -> Sequence[CallSite]:
-        """What a function calls, also in those that are written in it."""
+        """Return the calls in a function, including those in nested functions."""
         self.table.reads.append(key_of("calls", "", unit.path))
         return self.units.offers(unit.path).calls.get(function, ())
 
     def find_module(self, importer: Unit, module: str) -> tuple[str, ...]:
-        """The files, or folders with a slash behind them, to which an import of a file leads."""
+        """Return the files, or folders with a trailing slash, that an import resolves to."""
         key = importer.path, module
-        known = self._led.get(key)
+        known = self._found_modules.get(key)
         if known is None:
             tried = importer.rules.candidates(self.modules, importer.path, module)
             names = {*_module_names(importer.path, module), *map(stem, map(posixpath.normpath, tried))}
-            opening = {"__init__"} if importer.rules.family == "python" else set()  # what is a package
-            keys = frozenset(key_of("module", "", name) for name in names | opening)
-            known = self._led[key] = keys, tuple(importer.rules.find(self.modules, importer.path, module))
+            markers = {"__init__"} if importer.rules.family == "python" else set()  # files that define a package
+            keys = frozenset(key_of("module", "", name) for name in names | markers)
+            known = self._found_modules[key] = keys, tuple(importer.rules.find(self.modules, importer.path, module))
         self.table.reads += known[0]
         return known[1]
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file."""
+        """Return whether a file exists."""
         self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.paths
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder."""
+        """Return whether a folder exists."""
         self.table.reads.append(key_of("module", "", stem(path)))
         return path in self.modules.folders
 
@@ -291,15 +292,15 @@ def _declaring(forwards: Lookup[str], family: str, full: str) -> frozenset[str]:
     return frozenset(path for path, _ in forwards.get(family, full))
 
 
-def _has_last(named: Lookup[Definition], family: str, full: str) -> bool:
+def _has_last_name(named: Lookup[Definition], family: str, full: str) -> bool:
     return "<" in full or named.has(family, full.rpartition(".")[2])
 
 
-def _is_defined(has_last: _Asked, listed: Lookup[Definition], family: str, full: str) -> bool:
-    return has_last(family, full) and any(one.kind != "module" for _, one in listed.each(family, full))
+def _is_defined(has_last_name: _Predicate, full_names: Lookup[Definition], family: str, full: str) -> bool:
+    return has_last_name(family, full) and any(one.kind != "module" for _, one in full_names.each(family, full))
 
 
-def _is_anything(is_defined: _Asked, variables: Lookup[str], spaces: Lookup[str], family: str, full: str) -> bool:
+def _is_known(is_defined: _Predicate, variables: Lookup[str], spaces: Lookup[str], family: str, full: str) -> bool:
     return is_defined(family, full) or variables.has(family, full) or spaces.has(family, full)
 
 
@@ -308,8 +309,8 @@ def _is_type(named: Lookup[Definition], family: str, name: str) -> bool:
 
 
 def _module_names(importer: str, module: str) -> set[str]:
-    """The names of files and folders that decide where an import leads."""
+    """Return the names of files and folders that an import depends on."""
     names = {name for name in _PARTS.split(module) if name}
-    if not names.isdisjoint(_PLACES):
+    if not names.isdisjoint(_RELATIVE):
         return {*names, *_PARTS.split(importer), "main", "lib", "mod"}
     return names or {*importer.split("/")[-3:-1]}

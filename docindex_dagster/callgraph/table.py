@@ -1,16 +1,15 @@
-"""The intermediate representation in Arrow: the table `references`, a row a file.
+"""Arrow storage of the intermediate representation: the table `references`, one row per file.
 
-What a file says is one JSON array, the `content` of its row, so that a file is read without any other:
+The IR of a file is a JSON array in the column `content`, so that a file can be read without any other. Its items are:
 
-1. its texts, each once;
-2. its types and expressions, each once, and behind those of which it is made: the number of its class in `NODES`, then
-   its fields;
-3. its namespace, and the language of its code where that is not its own;
-4. the lists of `FileIR` in their order, each by columns: an array for each field of their statements.
+1. the distinct strings;
+2. the distinct types and expressions, each after its own parts: the number of its class in `NODES`, then its fields;
+3. the namespace, and the language of the code if it differs from that of the file;
+4. the lists of `FileIR`, in order and stored by column: an array for each field of their statements.
 
-A field is a position among the texts, or among the types and expressions, where 0 is nothing; a number or truth value
-is as it is. What calls are given is by columns likewise, behind how much each is given. All this follows from the
-fields of `ir.py` and their types.
+A field is a position in the list of strings or in that of types and expressions, where 0 is None. Numbers and booleans
+are stored directly. The arguments of calls are also stored by column, after the number of arguments per call. The
+layout is derived from the fields in `ir.py` and their types.
 """
 
 from collections import defaultdict
@@ -31,14 +30,14 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.tables import stamp
 
 NODES: Sequence[type[TypeRef | Expression]] = (TypeRef, *get_args(Expression))
-"""What stands among the types and expressions of a file; of a class, its number is its position here."""
+"""The classes of types and expressions; the number of a class is its position in this list."""
 
 Change = Callable[[Any], Any]
-# Raise it with every change of what is extracted from the same file, or of how a row holds it.
+# Increment it whenever extraction from the same file, or the row format, changes.
 REFERENCES_VERSION = "7"
-# The key under which the metadata of a table hold what its rows were made with besides the bytes of the files.
+# Metadata key for the extraction version and settings that the rows of a table were built with.
 MADE_WITH = b"docindex.references"
-# Sorted by path. Of a file whose structure cannot be had, `content` is empty, and `problem` says why.
+# Sorted by path. If extraction fails for a file, `content` is empty and `problem` gives the reason.
 REFERENCES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -48,32 +47,32 @@ REFERENCES = pa.schema(
         pa.field("content", pa.large_binary(), nullable=False),
     ]
 )
-MOST_DEEP = 100
-"""What is made of more levels is not followed: its expression is unknown, and of its type the name is left."""
-_SAME_FILE = ("path", "content_hash", "language")
+MAX_DEPTH = 100
+"""Levels of nesting; a deeper expression is stored as unknown, a deeper type without its arguments."""
+_FILE_KEY = ("path", "content_hash", "language")
 _LANGUAGES = pa.array(sorted(filter(holds_symbols, {*LANGUAGES, *HOSTS})), pa.string())
-# A file that a slow or unlucky moment cost its structure is tried again.
-_PASSING = r"^(time-out|crash|changed): "
+# Files with one of these problems are extracted again, since the problem is transient.
+_TRANSIENT = r"^(time-out|crash|changed): "
 
 
 class Fields(NamedTuple):
-    """How fields are changed as they are written, or read."""
+    """Conversions of fields for writing or reading."""
 
     text: Change
     node: Change  # a type or expression
-    rows: Callable[[Any, Sequence[Change]], Change]  # statements of a class, by how each column is changed
-    lists: Callable[[Change], Change]  # a column of lists, by how a list is changed
+    rows: Callable[[Any, Sequence[Change]], Change]  # statements of a class, from the conversions of their columns
+    lists: Callable[[Change], Change]  # a column of lists, from the conversion of a list
 
     def of(self, node: type[TypeRef | Expression]) -> list[Change]:
-        """The fields of a type or expression."""
+        """Return the conversions for the fields of a type or expression."""
         return [self._field(kind) for kind in _fields(node).values()]
 
     def of_file(self) -> Mapping[str, Change]:
-        """The lists of a file by their names."""
+        """Return the conversions for the lists of a file, by name."""
         return {name: self._list(kind) for name, kind in _fields(FileIR).items() if get_origin(kind) is tuple}
 
     def _list(self, kind: Any) -> Change:
-        """A list of some type."""
+        """Return the conversion for a list with items of a type."""
         item = get_args(kind)[0]
         if not _is_row(item):
             return self._column(item)
@@ -102,7 +101,7 @@ class Fields(NamedTuple):
 
 @cache
 def _fields(kind: type) -> Mapping[str, Any]:
-    """The fields of a class by their names, each with its type."""
+    """Return the types of the fields of a class, by name."""
     return get_type_hints(kind)
 
 
@@ -115,7 +114,7 @@ def _is_row(kind: Any) -> bool:
 
 
 class Extracted(NamedTuple):
-    """What a file says; None, and why, where its structure cannot be had."""
+    """The extracted IR of a file; None, with the problem, if extraction failed."""
 
     path: str
     content_hash: str
@@ -125,7 +124,7 @@ class Extracted(NamedTuple):
 
 
 def reference_rows(files: Sequence[Extracted]) -> pa.Table:
-    """The rows of files, in their order."""
+    """Return the rows of files, in order."""
     writer = _Writer()
     content = [writer.content(file.file_ir) if file.file_ir is not None else b"" for file in files]
     columns = [[getattr(file, name) for file in files] for name in REFERENCES.names[:-1]]
@@ -133,7 +132,7 @@ def reference_rows(files: Sequence[Extracted]) -> pa.Table:
 
 
 class _Writer:
-    """Writes one file after the other: the texts, types and expressions of one, by their positions."""
+    """Serializer for the IR of files, one at a time; numbers the strings, types and expressions of a file."""
 
     def __init__(self) -> None:
         self._texts: defaultdict[str, int] = defaultdict()
@@ -143,18 +142,18 @@ class _Writer:
         self._levels: dict[TypeRef | Expression, int] = {}
         fields = Fields(self._texts.__getitem__, self._nodes.__getitem__, _columns, _flattened)
         self._lists = fields.of_file()
-        self._forms = {node: _form(number, node, fields.of(node)) for number, node in enumerate(NODES)}
+        self._writers = {node: _node_writer(number, node, fields.of(node)) for number, node in enumerate(NODES)}
 
     def content(self, file_ir: FileIR) -> bytes:
-        """What the row of a file holds."""
+        """Return the `content` of a file's row."""
         for known in (self._texts, self._nodes, self._written, self._levels):
             known.clear()
         self._nodes[None] = 0
         lists = [write(getattr(file_ir, name)) for name, write in self._lists.items()]
         return orjson.dumps([[*self._texts], self._written, [file_ir.namespace, file_ir.language], *lists])
 
-    def _add(self, wanted: TypeRef | Expression) -> None:
-        known, stack = self._nodes, [wanted]
+    def _add(self, node: TypeRef | Expression) -> None:
+        known, stack = self._nodes, [node]
         while stack:
             current = stack[-1]
             parts = current.arguments if isinstance(current, TypeRef) else children(current)
@@ -165,17 +164,17 @@ class _Writer:
             if current not in known:
                 known[current] = self._position(current, parts)
 
-    def _position(self, one: TypeRef | Expression, parts: Sequence[TypeRef | Expression]) -> int:
-        level = self._levels[one] = 1 + max([self._levels[part] for part in parts]) if parts else 1
-        if level > MOST_DEEP:
-            return self._nodes[TypeRef(one.name) if isinstance(one, TypeRef) else UNKNOWN]
-        written = self._forms[type(one)](one)
+    def _position(self, node: TypeRef | Expression, parts: Sequence[TypeRef | Expression]) -> int:
+        level = self._levels[node] = 1 + max([self._levels[part] for part in parts]) if parts else 1
+        if level > MAX_DEPTH:
+            return self._nodes[TypeRef(node.name) if isinstance(node, TypeRef) else UNKNOWN]
+        written = self._writers[type(node)](node)
         self._written.append(written)
         return len(self._written)
 
 
 class _Positions(dict[Any, int]):
-    """The positions of types and expressions; what is missing is added as it is asked for."""
+    """The positions of types and expressions; a missing one is added on lookup."""
 
     def __init__(self, add: Callable[[Any], None]) -> None:
         self._add = add
@@ -185,8 +184,8 @@ class _Positions(dict[Any, int]):
         return self[node]
 
 
-def _form(number: int, node: type[TypeRef | Expression], fields: Sequence[Change]) -> Change:
-    """How a type or expression of a class is written."""
+def _node_writer(number: int, node: type[TypeRef | Expression], fields: Sequence[Change]) -> Change:
+    """Return the function that serializes types or expressions of a class."""
     match fields:
         case []:
             return lambda _: (number,)
@@ -207,16 +206,16 @@ def _flattened(write: Change) -> Change:
 
 
 class References(Mapping[str, FileIR]):
-    """What the files of a table say, by their paths; files without structure are not among them."""
+    """The IR of the files in a table, by path; files that failed extraction are not included."""
 
     def __init__(self, table: pa.Table) -> None:
-        """Take a table, of which nothing is read yet.
+        """Wrap a table; rows are parsed on demand.
 
         Raises:
-            ValueError: it is no table of references.
+            ValueError: the table does not have the schema `REFERENCES`.
         """
         if not table.schema.remove_metadata().equals(REFERENCES):
-            raise ValueError("the table has other columns than those of references")
+            raise ValueError(f"expected a references table, got columns {', '.join(table.schema.names)}")
         self._table = table
         self._made_with = ((table.schema.metadata or {}).get(MADE_WITH) or b"").decode()
 
@@ -229,10 +228,10 @@ class References(Mapping[str, FileIR]):
     @cached_property
     def _versions(self) -> Mapping[str, str]:
         columns = (self._table[name].to_pylist() for name in ("path", "content_hash", "language", "problem"))
-        return {path: digest_parts(self._made_with, *map(repr, about)) for path, *about in zip(*columns, strict=True)}
+        return {path: digest_parts(self._made_with, *map(repr, row)) for path, *row in zip(*columns, strict=True)}
 
     def version_of(self, path: str) -> str:
-        """A hash of all that decides what a file says; "" where it has no row."""
+        """Return a hash of everything that determines the IR of a file; "" if it has no row."""
         return self._versions.get(path, "")
 
     @cached_property
@@ -253,17 +252,17 @@ class References(Mapping[str, FileIR]):
 
 
 class _Reader:
-    """Reads one file after the other: the texts, types and expressions of one, by their positions."""
+    """Parser for the IR of files, one at a time; resolves positions of strings, types and expressions."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._nodes: list[TypeRef | Expression | None] = []
         fields = Fields(self._texts.__getitem__, self._nodes.__getitem__, _rows, _lists)
         self._of_file = fields.of_file()
-        self._made = [_made(node, fields.of(node)) for node in NODES]
+        self._readers = [_node_reader(node, fields.of(node)) for node in NODES]
 
     def file(self, content: bytes) -> FileIR:
-        """What the file of a row says.
+        """Parse the `content` of a row.
 
         Raises:
             ValueError: the row is damaged.
@@ -272,26 +271,26 @@ class _Reader:
         """
         self._texts[:], written, (namespace, language), *lists = orjson.loads(content)
         self._nodes[:] = [None]
-        for one in written:
-            self._nodes.append(self._made[one[0]](one))
+        for node in written:
+            self._nodes.append(self._readers[node[0]](node))
         named = zip(self._of_file.items(), lists, strict=True)
         read = {name: tuple(change(columns)) for (name, change), columns in named if columns}
         return FileIR(**read, namespace=namespace, language=language)
 
 
-def _made(node: Any, fields: Sequence[Change]) -> Change:
-    """How a type or expression of a class is read, its fields behind its number."""
+def _node_reader(node: Any, fields: Sequence[Change]) -> Change:
+    """Return the function that parses types or expressions of a class, stored as the class number and the fields."""
     match fields:
         case [read]:
             return lambda one: node(read(one[1]))
-        case [first, second]:  # as most; the same as below, twice as fast
+        case [first, second]:  # the most common case; twice as fast as the general one below
             return lambda one: node(first(one[1]), second(one[2]))
         case _:
             return lambda one: node(*[read(value) for read, value in zip(fields, one[1:], strict=True)])
 
 
 def _rows(row: Any, fields: Sequence[Change]) -> Change:
-    """Rows from columns, three times as fast as by calls of their class."""
+    """Return the function that builds rows from columns; `tuple.__new__` is three times faster than calling `row`."""
 
     def read(columns: Sequence[Any]) -> Iterator[Any]:
         changed = [change(column) for change, column in zip(fields, columns, strict=True)] if columns else ()
@@ -310,14 +309,14 @@ def _lists(read: Change) -> Change:
 
 
 def as_table(rows: pa.Table, made_with: str) -> pa.Table:
-    """Rows as a table that says what they were made with, stamped with its data version."""
+    """Return the rows with `made_with` in the metadata, stamped with the data version."""
     marked = rows.replace_schema_metadata({MADE_WITH: made_with.encode()})
-    about = rows.select([*_SAME_FILE, "problem"]).to_pylist()
-    return stamp(marked, digest_parts(made_with, *(repr(tuple(row.values())) for row in about)))
+    files = rows.select([*_FILE_KEY, "problem"]).to_pylist()
+    return stamp(marked, digest_parts(made_with, *(repr(tuple(row.values())) for row in files)))
 
 
 def usable(table: pa.Table | None, made_with: str) -> pa.Table:
-    """The rows of a table, if they are what would be extracted now; else none."""
+    """Return the rows of a table if extraction would still produce them; otherwise an empty table."""
     if table is None or not table.schema.remove_metadata().equals(REFERENCES):
         return REFERENCES.empty_table()
     if (table.schema.metadata or {}).get(MADE_WITH) != made_with.encode():
@@ -326,39 +325,39 @@ def usable(table: pa.Table | None, made_with: str) -> pa.Table:
 
 
 def settled(references: pa.Table) -> pa.Table:
-    """The rows of which another try would give the same."""
-    passing = pc.match_substring_regex(references["problem"], _PASSING)
-    return references.filter(pc.invert(pc.fill_null(passing, fill_value=False)))
+    """Return the rows that a retry would not change: those without a transient problem."""
+    transient = pc.match_substring_regex(references["problem"], _TRANSIENT)
+    return references.filter(pc.invert(pc.fill_null(transient, fill_value=False)))
 
 
 def is_settled(references: pa.Table) -> bool:
-    """Whether another try would give the same."""
+    """Return whether no row has a transient problem, so that a retry would change nothing."""
     return int(settled(references).num_rows) == int(references.num_rows)
 
 
 def lacking(chunks: pa.Table, references: pa.Table | None) -> int:
-    """How many files of code with these chunks have no row in a table."""
+    """Count the code files among these chunks that have no row in a table."""
     is_known = references is not None and references.schema.remove_metadata().equals(REFERENCES)
     rows = references if is_known else REFERENCES.empty_table()
     return int(without(referring(chunks), rows).num_rows)
 
 
 def referring(chunks: pa.Table) -> pa.Table:
-    """The files from which references are extracted: their paths, hashes and languages."""
+    """Return the files whose references are extracted: path, content hash and language."""
     is_first = pc.equal(chunks["chunk_index"], 0)
-    return chunks.select(list(_SAME_FILE)).filter(pc.and_(is_first, pc.is_in(chunks["language"], _LANGUAGES)))
+    return chunks.select(list(_FILE_KEY)).filter(pc.and_(is_first, pc.is_in(chunks["language"], _LANGUAGES)))
 
 
 def of_files(rows: pa.Table, files: pa.Table) -> pa.Table:
-    """The rows of some files as they are."""
+    """Return the rows of the files, matching path, content hash and language."""
     return rows.filter(pc.is_in(_keys(rows), _keys(files)))
 
 
 def without(files: pa.Table, rows: pa.Table) -> pa.Table:
-    """The files that have no row."""
+    """Return the files that have no row."""
     return files.filter(pc.invert(pc.is_in(_keys(files), _keys(rows))))
 
 
 def _keys(table: pa.Table) -> pa.Array:
-    columns = [table[name] for name in _SAME_FILE]
+    columns = [table[name] for name in _FILE_KEY]
     return pa.chunked_array(pc.binary_join_element_wise(*columns, "\0"), pa.string()).combine_chunks()

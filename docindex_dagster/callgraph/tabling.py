@@ -1,17 +1,17 @@
-"""Queries that lead to one another, and their answers in a table: demand-driven evaluation with tabling.
+"""Demand-driven evaluation with tabling: recursive queries whose answers are stored in a table.
 
-A query is a function of the program; its answer is stored under its arguments when it is complete (Tamaki and Sato, OLD
-resolution with tabulation, 1986; compilers know it as a query system). Each answer has what was read for it, so that a
-file is resolved again when that changes, and no sooner.
+A query is a function of the program; its complete answer is stored under its arguments (Tamaki and Sato, OLD resolution
+with tabulation, 1986; in compilers, a query system). Each answer records its dependencies, so that a file is resolved
+again only when one of them changes.
 
-Most answers follow from the program alone: they are the same for all files. A query that leads back to itself has no
-answer there; what is found in such a cycle (a strongly connected component of queries) depends on where it was entered.
-It holds for one file, so that a file gives the same edges whether it is resolved with all others or alone; another file
-takes it where it would find the same (`cycles`).
+Most answers depend only on the program and are shared by all files. A query that reaches itself gets an empty answer
+there, so the result of such a cycle (a strongly connected component of queries) depends on its entry point. It is valid
+for one file, so that a file has the same edges whether it is resolved alone or with all others. Another file reuses it
+if evaluation would give the same result (`cycles`).
 
-What a parameter is may follow from what callers give, and what they give from what their callers give: call strings,
-cut at a length k (Sharir and Pnueli, Two approaches to interprocedural data flow analysis, 1981). So many times callers
-may still be asked, the `level`; an answer for which they were asked less often holds for other levels, too.
+The value of a parameter may depend on the arguments of callers, which may depend on their own callers: call strings of
+limited length k (Sharir and Pnueli, Two approaches to interprocedural data flow analysis, 1981). The `level` is the
+number of further caller steps allowed. An answer that used fewer steps is also valid at other levels.
 """
 
 import math
@@ -21,138 +21,137 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, ParamSpec, TypeVar, TypeVarTuple, cast
 
-from docindex_dagster.callgraph.cycles import FEWEST_STEPS, Answer, Course, Cycle, Cycles, Mark, Trail, is_disjoint
+from docindex_dagster.callgraph.cycles import MIN_STEPS, Answer, Course, Cycle, Cycles, Mark, Trail, is_disjoint
 
 _P = ParamSpec("_P")
 _Found = TypeVar("_Found")
 _Arguments = TypeVarTuple("_Arguments")
-_Key = tuple[int, "Goal"]  # the level, and what is asked at it
-_LEVEL = 2  # times that callers are asked, one after the other
-_DEPTH = 60  # of queries that lead to queries
-_STEPS = 30_000  # in cycles, a file
-_STEPS_A_LOOK = 256  # at the clock
-_MOST_GOALS = 400_000  # counted by all arguments under which they are asked for
-_NOT_MET = object()
-_UNANSWERED = 1_000  # levels, more than there are
+_Key = tuple[int, "Goal"]  # level and goal
+_LEVEL = 2  # successive caller steps
+_DEPTH = 60  # of nested queries
+_STEPS = 30_000  # in cycles, per file
+_STEPS_PER_CHECK = 256  # of the limits
+_MAX_GOALS = 400_000  # counting a goal once for each of its argument tuples
+_NOT_FOUND = object()
+_UNANSWERED = 1_000  # a level above all others
 
 TIME_OUT = "time-out: "
-"""What the message of an `OverLimitError` begins with where time ran out."""
+"""Prefix of the message of an `OverLimitError` when time ran out."""
 
 
 class _ExhaustedError(Exception):
-    """The cycles of a file were followed for too long."""
+    """The step limit for the cycles of a file was exceeded."""
 
 
 class OverLimitError(Exception):
-    """A file takes more than it may; the message says of what."""
+    """A file exceeds a resource limit; the message names the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much the names of a file may take, and the files of a source together."""
+    """Limits for resolving the names of a file, and of all files of a source."""
 
-    steps: int = 1_000_000  # queries that are followed, a file
+    steps: int = 1_000_000  # evaluated queries per file
     file_s: float = 60.0  # elapsed
     source_s: float = 600.0  # elapsed
 
 
 class Goal(Answer):
-    """A query with its arguments, and its answer once there is one that holds for all files and levels.
+    """A query with its arguments, and its answer once one is valid for all files and levels.
 
-    It stands for both wherever they are a key, since arguments are slow to hash.
+    Goals serve as keys in place of query and arguments, since arguments are slow to hash.
     """
 
     __slots__ = ("arguments", "is_new", "query")
 
     def __init__(self, query: "Query[Any, Any]", arguments: tuple[Any, ...]) -> None:
         self.query, self.arguments, self.asked = query, arguments, _UNANSWERED
-        self.is_new = True  # nothing followed it yet
+        self.is_new = True  # not evaluated yet
 
 
 class Query(Generic[_P, _Found]):
-    """A function whose answers are tabled; `none` is its answer where it leads back to itself, or too deep."""
+    """A function with tabled answers; `none` is its answer if it reaches itself or the maximum depth."""
 
-    __slots__ = ("find", "goals", "name", "none", "same", "table")
+    __slots__ = ("find", "goals", "name", "none", "normalize", "table")
 
     def __init__(self, table: "Table", name: str, none: _Found) -> None:
         self.table, self.name, self.none = table, name, none
-        self.goals: dict[tuple[Any, ...], Goal] = {}  # by their arguments
+        self.goals: dict[tuple[Any, ...], Goal] = {}  # by arguments
         self.find: Callable[_P, _Found] = self._unanswered
-        self.same: Callable[..., tuple[Any, ...]] | None = None  # the arguments under which some others are answered
+        self.normalize: Callable[..., tuple[Any, ...]] | None = None
         table.queries.append(self)
 
-    def answered_by(self, find: Callable[_P, _Found], same: Callable[_P, tuple[Any, ...]] | None = None) -> None:
-        """Name the function that finds the answer; `same` gives one for all arguments that mean the same."""
-        self.find, self.same = find, same
+    def answered_by(self, find: Callable[_P, _Found], normalize: Callable[_P, tuple[Any, ...]] | None = None) -> None:
+        """Set the function that finds answers; `normalize` maps equivalent arguments to the same ones."""
+        self.find, self.normalize = find, normalize
 
     def close(self) -> None:
-        """Let go of all answers, and of the function that finds them."""
-        self.goals, self.find, self.same = {}, self._unanswered, None
+        """Drop all answers and the function that finds them."""
+        self.goals, self.find, self.normalize = {}, self._unanswered, None
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
-        """What is found.
+        """Return the answer for the arguments.
 
         Raises:
-            OverLimitError: the queries of the file are too many, or take too long.
+            OverLimitError: the file needs too many queries or too much time.
         """
         table, goal = self.table, self.goals.get(arguments)
         if goal is None:
-            goal = self._added(arguments)
-        if goal.asked <= table.level and table.takes(goal):
+            goal = self._add_goal(arguments)
+        if goal.asked <= table.level and table.use(goal):
             known: _Found = goal.found
             return known
-        found: _Found = table.unsettled(goal)
+        found: _Found = table.evaluate(goal)
         return found
 
-    def _added(self, arguments: tuple[Any, ...]) -> Goal:
-        """The goal of arguments that were not asked for before."""
-        same = arguments if self.same is None else self.same(*arguments)
-        goal = self.goals.get(same) or self.goals.setdefault(same, Goal(self, same))
+    def _add_goal(self, arguments: tuple[Any, ...]) -> Goal:
+        normalized = arguments if self.normalize is None else self.normalize(*arguments)
+        goal = self.goals.get(normalized) or self.goals.setdefault(normalized, Goal(self, normalized))
         self.goals[arguments] = goal
         return goal
 
     def _unanswered(self, *_: _P.args, **__: _P.kwargs) -> _Found:
-        raise NotImplementedError(f"nothing answers {self.name}")
+        raise NotImplementedError(f"no function answers the query {self.name!r}")
 
 
 class Table:
-    """The answers of all queries, and the course of those that are being followed."""
+    """The answers of all queries, and the state of those being evaluated."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.queries: list[Query[Any, Any]] = []
         self.level = _LEVEL
-        # Of the query that is followed, the keys that were looked at, and the answers that were taken.
+        # The keys and answers used by the query being evaluated.
         self.reads: list[int] = []
         self._uses: list[Answer] = []
-        self._at_level: dict[_Key, Answer] = {}  # answers that hold for one level alone
+        self._at_level: dict[_Key, Answer] = {}  # answers that are valid at a single level
         self._of_file: dict[Hashable, Answer] = {}
-        self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is still open
+        self._partial: dict[Hashable, tuple[Answer, int]] = {}  # in a cycle that is not complete
         self._active: dict[_Key, int] = {}
         self._cycles = Cycles()
         self._trail = Trail()
         self._steps = 0
-        self._next_check = 0  # after so many steps
+        self._next_check = 0  # in steps
         self._ends_at = math.inf
-        # How it went so far below the query that is followed:
-        self._head = self._reach = 0  # the outermost place that is come back to, and the deepest place
+        # The evaluation below the current query:
+        self._head = self._reach = 0  # the outermost query that a cycle returns to, and the maximum depth
         self._lowest = _LEVEL
         self._is_pure = True  # no cycle
-        self._is_cut = self._is_short = False  # it led too deep; callers were not asked that could have been
+        self._is_cut = self._is_short = False  # it reached the depth limit; callers were skipped because of the level
 
     def start(self) -> None:
-        """Begin with a file."""
+        """Prepare for the next file."""
         self._of_file, self._partial = {}, {}
-        self._steps, self._next_check = 0, min(_STEPS_A_LOOK, self.limits.steps)
+        self._steps, self._next_check = 0, min(_STEPS_PER_CHECK, self.limits.steps)
         self._ends_at = time.monotonic() + self.limits.file_s
         self._trail = Trail()
         self._cycles.start()
         self.reads, self._uses = [], []
-        if sum(len(query.goals) for query in self.queries) > _MOST_GOALS:
+        if sum(len(query.goals) for query in self.queries) > _MAX_GOALS:
             self.forget()
 
     def forget(self) -> None:
-        """Let go of all answers; what is asked for again is found again. Not while a query is followed."""
+        """Drop all answers. Must not be called while a query is evaluated."""
         self._at_level, self._of_file, self._partial = {}, {}, {}
         self._cycles, self._trail = Cycles(), Trail()
         self.reads, self._uses = [], []
@@ -160,14 +159,14 @@ class Table:
             query.goals = {}
 
     def close(self) -> None:
-        """Let go of all answers."""
+        """Drop all answers and queries."""
         self.forget()
         for query in self.queries:
             query.close()
         self.queries.clear()
 
     def looked(self) -> list[int]:
-        """The keys that were looked at since the start, sorted."""
+        """Return the sorted keys of everything read since `start`."""
         keys, seen, fresh = set(self.reads), set[Answer](), set(self._uses)
         while fresh:
             seen |= fresh
@@ -176,7 +175,7 @@ class Table:
         return sorted(keys)
 
     def asking_callers(self, none: _Found, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
-        """What is found where callers may be asked once less; `none` where they may not be asked at all."""
+        """Evaluate `find` with one caller step less; return `none` if no steps are left."""
         if not self.level:
             self._is_short = True
             return none
@@ -188,7 +187,7 @@ class Table:
             self.level += 1
 
     def without_callers(self, find: Callable[[*_Arguments], _Found], *arguments: *_Arguments) -> _Found:
-        """What is found where no callers are asked."""
+        """Evaluate `find` without asking callers."""
         level, lowest, is_short = self.level, self._lowest, self._is_short
         self.level = 0
         try:
@@ -196,38 +195,38 @@ class Table:
         finally:
             self.level, self._lowest, self._is_short = level, lowest, is_short
 
-    def takes(self, answer: Answer) -> bool:
-        """Take an answer that is tabled, and say so; not where it would lead too deep."""
+    def use(self, answer: Answer) -> bool:
+        """Record the use of a tabled answer. Return False if its evaluation would exceed the depth limit."""
         reach = len(self._active) + answer.height
         if reach > _DEPTH:
             return False
         self._uses.append(answer)
-        if reach > self._reach:  # noqa: PLR1730 a call of max takes longer
+        if reach > self._reach:  # noqa: PLR1730 faster than calling max
             self._reach = reach
         if answer.asked:
             self._lowest = min(self._lowest, self.level - answer.asked)
         return True
 
-    def unsettled(self, goal: Goal) -> Any:
-        """What is found where no answer is tabled that holds for all levels."""
+    def evaluate(self, goal: Goal) -> Any:
+        """Return the answer to a goal that has no tabled answer valid at all levels."""
         depth, key = len(self._active), (self.level, goal)
         if goal.is_new:
             goal.is_new = False
-        elif (met := self._met(goal, key, depth)) is not _NOT_MET:
-            return met
+        elif (known := self._known_answer(goal, key, depth)) is not _NOT_FOUND:
+            return known
         if depth > _DEPTH:
             self._trail.followed.append(key)
             self._is_cut = True
             self._is_pure = False
             return goal.query.none
-        return self._followed(goal, key, depth)
+        return self._follow(goal, key, depth)
 
-    def _met(self, goal: Goal, key: _Key, depth: int) -> Any:
-        """What is found without following a goal, which may have an answer for one level or file, or be followed."""
+    def _known_answer(self, goal: Goal, key: _Key, depth: int) -> Any:
+        """Return the answer to a goal if it is known for the level or file, active, or in a cached cycle."""
         answer = self._at_level.get(key)
         if answer is not None:
             self._is_short = True
-            if self.takes(answer):
+            if self.use(answer):
                 return answer.found
         answer = self._of_file.get(key)
         if answer is None and key in self._partial:
@@ -243,12 +242,12 @@ class Table:
             self._is_pure = False
             return goal.query.none
         for cycle in self._cycles.of(key) if depth <= _DEPTH else ():
-            if self._is_same(cycle, depth):
-                return self._taken(cycle, depth)
-        return _NOT_MET
+            if self._is_reusable(cycle, depth):
+                return self._reuse(cycle, depth)
+        return _NOT_FOUND
 
-    def _is_same(self, cycle: Cycle, depth: int) -> bool:
-        """Whether a cycle would be the same again if it were followed, to its end."""
+    def _is_reusable(self, cycle: Cycle, depth: int) -> bool:
+        """Return whether evaluating a cycle again would give the same result."""
         return (
             self._trail.steps + cycle.steps <= _STEPS
             and cycle.is_same(depth, _DEPTH, self._of_file)
@@ -256,8 +255,8 @@ class Table:
             and is_disjoint(self._partial, cycle.followed)
         )
 
-    def _taken(self, cycle: Cycle, depth: int) -> object:
-        """What was found in a cycle, with all that following it again would leave behind."""
+    def _reuse(self, cycle: Cycle, depth: int) -> object:
+        """Return the answer of a cycle and apply the side effects of evaluating it."""
         self._steps += cycle.steps
         self._of_file.update(cycle.stored)
         self._trail.add(cycle)
@@ -269,12 +268,12 @@ class Table:
         self._is_short |= cycle.course.is_short
         return cycle.answer.found
 
-    def _followed(self, goal: Goal, key: _Key, depth: int) -> Any:
+    def _follow(self, goal: Goal, key: _Key, depth: int) -> Any:
         head, reach, lowest, reads, uses = self._head, self._reach, self._lowest, self.reads, self._uses
         is_pure, is_cut, is_short = self._is_pure, self._is_cut, self._is_short
         self._head, self._reach, self._lowest, self.reads, self._uses = depth + 1, depth, self.level, [], []
         self._is_pure, self._is_cut, self._is_short = True, False, False
-        begin = self._trail.mark()
+        start = self._trail.mark()
         self._steps += 1
         try:
             if self._steps > self._next_check:
@@ -290,7 +289,7 @@ class Table:
             answer.uses = tuple(set(self._uses)) if len(self._uses) > 1 else tuple(self._uses)
             uses.append(answer)
             if not self._is_pure:
-                self._store_of_cycle(key, depth, answer, begin)
+                self._store_in_cycle(key, depth, answer, start)
             elif self._is_short:
                 self._at_level[key] = answer
         except BaseException as error:
@@ -300,13 +299,13 @@ class Table:
             if depth or not isinstance(error, _ExhaustedError):
                 raise
             found = goal.query.none
-        finally:  # the outer query goes on, which it led as far as what it asked
+        finally:  # restore the state of the outer query, merged with that of this query
             self.reads, self._uses = reads, uses
-            if head < self._head:  # noqa: PLR1730 a call of min takes longer
+            if head < self._head:  # noqa: PLR1730 faster than calling min
                 self._head = head
-            if reach > self._reach:  # noqa: PLR1730 likewise
+            if reach > self._reach:  # noqa: PLR1730 see above
                 self._reach = reach
-            if lowest < self._lowest:  # noqa: PLR1730 likewise
+            if lowest < self._lowest:  # noqa: PLR1730 see above
                 self._lowest = lowest
             self._is_cut = is_cut or (self._is_cut and not self._is_pure)
             self._is_pure = self._is_pure and is_pure
@@ -314,18 +313,18 @@ class Table:
         return found
 
     def _check(self) -> None:
-        """Look whether more queries may be followed, and after how many to look again.
+        """Check the limits and schedule the next check.
 
         Raises:
-            OverLimitError: they are too many, or take too long.
+            OverLimitError: the file needs too many queries or too much time.
         """
         if self._steps > self.limits.steps:
-            raise OverLimitError(f"limit: its names take over {self.limits.steps:,} steps to follow")
+            raise OverLimitError(f"limit: resolving names takes more than {self.limits.steps:,} steps")
         if time.monotonic() > self._ends_at:
-            raise OverLimitError(f"{TIME_OUT}its names take over {self.limits.file_s:g} s to follow")
-        self._next_check = min(self._steps + _STEPS_A_LOOK, self.limits.steps)
+            raise OverLimitError(f"{TIME_OUT}resolving names takes more than {self.limits.file_s:g} s")
+        self._next_check = min(self._steps + _STEPS_PER_CHECK, self.limits.steps)
 
-    def _store_of_cycle(self, key: _Key, depth: int, answer: Answer, begin: Mark) -> None:
+    def _store_in_cycle(self, key: _Key, depth: int, answer: Answer, start: Mark) -> None:
         trail = self._trail
         if self._head < depth:
             self._partial[key] = answer, self._head
@@ -338,14 +337,14 @@ class Table:
         trail.followed.append(key)
         if trail.steps > _STEPS and depth:
             raise _ExhaustedError
-        *_, steps = begin
-        if self._head >= depth and trail.steps - steps >= FEWEST_STEPS:
+        *_, steps = start
+        if self._head >= depth and trail.steps - steps >= MIN_STEPS:
             course = Course(self._lowest, self._is_cut, self._is_short)
-            self._cycles.remember(key, trail.cycle(begin, answer, depth, course))
+            self._cycles.remember(key, trail.cycle(start, answer, depth, course))
 
 
 class Memo(Generic[_P, _Found]):
-    """A function of the program that asks no query: what it looked at is all that its answer has to remember."""
+    """A memoized function of the program that uses no queries; its answers record only the keys they read."""
 
     __slots__ = ("_find", "_known", "_table")
 
@@ -354,7 +353,7 @@ class Memo(Generic[_P, _Found]):
         self._known: dict[tuple[Any, ...], tuple[Sequence[int], _Found]] = {}  # by arguments
 
     def __call__(self, *arguments: _P.args, **_: _P.kwargs) -> _Found:
-        """What is found."""
+        """Return the memoized result and record its reads."""
         table, known = self._table, self._known.get(arguments)
         if known is None:
             reads, table.reads = table.reads, []

@@ -1,4 +1,4 @@
-"""One file, ready to be looked up: its definitions and statements by scope and name, and what its collections hold."""
+"""Indexed IR of a file: definitions and statements by scope and name, and the contents of its collections."""
 
 from bisect import bisect_right
 from collections import defaultdict
@@ -29,9 +29,9 @@ from docindex_dagster.callgraph.ir import (
     Parameter,
     TypeRef,
     Unknown,
+    collection_of,
     head,
     path_of,
-    whole,
 )
 from docindex_dagster.callgraph.languages import rules_of
 from docindex_dagster.callgraph.languages.lua import assigned_fields
@@ -39,28 +39,28 @@ from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, around, holde
 from docindex_dagster.callgraph.rules import Rules
 
 _CALL_ORDER = {"call": 0, "read": 1, "new": 2, "macro": 3}
-# Methods by which something is put into a collection; it is what they are given last.
-_FILLING_NAMES = """
+# Methods that add their last argument to a collection.
+_ADDING_NAMES = """
     append add push put set insert unshift register subscribe extend appendleft push_back emplace_back Add enqueue offer
     addLast addFirst push_front emplace setdefault << on connect store prepend
 """
-_FILLING = frozenset(_FILLING_NAMES.split())
+_ADDING = frozenset(_ADDING_NAMES.split())
 
 
 class Place(Protocol):
-    """Where a statement stands: the line of the file, and the byte of its text."""
+    """The position of a statement: the line in the file and the byte in its text."""
 
     @property
     def line(self) -> int:
-        """From 1."""
+        """Line number, starting at 1."""
 
     @property
     def byte(self) -> int:
-        """From 0."""
+        """Byte offset, starting at 0."""
 
 
 class Chunks:
-    """The chunks of a file: their ids, the lines with which they begin, and the bytes, where these are known."""
+    """The chunks of a file: their ids, first lines and, if known, start bytes."""
 
     def __init__(self, ids: Sequence[str], lines: Sequence[int], starts: Sequence[int | None]) -> None:
         self.ids = ids
@@ -69,32 +69,32 @@ class Chunks:
         self._starts = known if self._has_bytes else lines
 
     def at(self, place: Place) -> str:
-        """The id of the chunk in which something stands."""
+        """Return the id of the chunk that contains a position."""
         found = bisect_right(self._starts, place.byte if self._has_bytes else place.line)
         return self.ids[max(0, found - 1)]
 
 
 class Unit:
-    """One file.
+    """A file with its indexed IR.
 
     Args:
-        path: of the file.
-        language: in which it is written, where what it says names none.
-        ir: what it says.
-        is_test: whether it is one of tests.
-        chunks: those of it.
+        path: path of the file.
+        language: language of the file; `ir.language` takes precedence.
+        ir: intermediate representation of the file.
+        is_test: whether the file contains tests.
+        chunks: chunks of the file.
     """
 
     def __init__(self, path: str, language: str, ir: FileIR, *, is_test: bool, chunks: Chunks) -> None:
         language = ir.language or language
         rules = rules_of(language)
         hooks = rules.hooks
-        ir = hooks.prepared(ir) if hooks.prepared is not None else ir
+        ir = hooks.prepare(ir) if hooks.prepare is not None else ir
         self.path, self.language, self.rules = path, language, rules
         self.is_test, self.chunks, self.ir = is_test, chunks, ir
         self.namespace = ir.namespace or (hooks.namespace(path) if hooks.namespace is not None else "")
         self.definitions = {one.id: one for one in ir.definitions}
-        placed = hooks.placed(self.definitions) if hooks.placed is not None else self.definitions.values()
+        placed = hooks.place(self.definitions) if hooks.place is not None else self.definitions.values()
         self.children = _children(placed, rules)  # by the qualified name of the parent, then by name
         self.calls = sorted(ir.calls, key=lambda call: _CALL_ORDER[call.kind])
         self.decorators, self.fills = ir.decorators, ir.fills
@@ -110,38 +110,38 @@ class Unit:
         self._import()
 
     def _assign(self) -> None:
-        """What variables, attributes and parameters are."""
+        """Index the values of variables, attributes and parameters."""
         rules, ir = self.rules, self.ir
         self.parameters = grouped((one.scope, one) for one in ir.parameters)  # by function
-        self.contents = [*contents_of(self.calls)]  # what calls put into collections
+        self.contents = [*contents_of(self.calls)]  # values that calls add to collections
         assignments = [*map(unpacked, ir.assignments)] if rules.has_namespaces else ir.assignments
         attributed = [*filled([*assignments, *self.contents], self.definitions)]
         is_included = rules.sharing == "included"
         bound = (
             [*_lifted(assignments, self.definitions), *contents_outside(self.contents)] if is_included else attributed
         )
-        # What variables and fields are declared or assigned to be.
+        # Declared and assigned values of variables and fields.
         self.bindings = _by_scope(
             (one, one.target.text) for one in bound if one.role == "bind" and isinstance(one.target, Name)
         )
-        # C: what is put into variables that are declared elsewhere; all that is put into fields, variables, templates.
+        # C: values stored in variables declared elsewhere; and everything stored in fields, variables and templates.
         self.stores = _by_scope(
             (one, one.target.text) for one in bound if one.role == "store" and isinstance(one.target, Name)
         )
         self.stored = [one for one in bound if one.role != "test"] if is_included else []
-        # What is assigned to attributes of anything, by the path that is written; the types for which one is tested.
+        # Values assigned to attributes of any object, by written path; and types that a path is tested for.
         self.dotted = _by_scope((one, path_of(one.target)) for one in bound if isinstance(one.target, Attribute))
         self.tested = _by_scope((one, path_of(one.target)) for one in bound if one.role == "test")
-        self.roots = _roots(bound)  # by scope: the first names of paths that are assigned or tested
-        self.attributes = _attributes(attributed, self.definitions, rules)  # of classes: by name, scopes and values
-        self.assigned = _assigned(ir.assignments, rules)  # to attributes of what is not the object itself
+        self.roots = _roots(bound)  # first names of assigned or tested paths, by scope
+        self.attributes = _attributes(attributed, self.definitions, rules)  # by class and name: scopes and values
+        self.assigned = _assigned(ir.assignments, rules)  # assignments to attributes of other objects
         named: list[Assignment | Parameter] = [*bound, *ir.parameters]
         self.declared = [one for one in named if isinstance(one.value, Instance)]
-        # What functions put into outer variables.
+        # Values that functions add to collections of outer scopes.
         self.filled = filled_outside(ir.assignments, self.definitions) if rules.has_tables else {}
 
     def _import(self) -> None:
-        """What is imported, and passed on to those that import the file."""
+        """Index imports and re-exports."""
         found = [one if one.is_passed_on else _with_scope(one, self.rules, self.definitions) for one in self.ir.imports]
         self.left_out = _left_out(found)
         found = [one for one in found if one.kind != "left out"]
@@ -150,21 +150,21 @@ class Unit:
         self.imports = grouped((one.name or one.module, one) for one in own if one.kind == "name")  # by the name here
         self.wildcards = [one for one in own if one.kind != "name"]
         self.reexports = {one.name: one for one in passed_on if one.kind == "name"}
-        self.reexported = [one.module for one in passed_on if one.kind != "name"]  # modules of which all is
+        self.reexported = [one.module for one in passed_on if one.kind != "name"]  # modules re-exported completely
 
     @property
     def statements(self) -> int:
-        """How much the file says, and so how much memory the unit takes: some 600 bytes each."""
+        """The number of statements, an estimate of memory use: about 600 bytes each."""
         ir = self.ir
         return 1 + sum(map(len, (ir.definitions, ir.calls, ir.assignments, ir.parameters, ir.returns)))
 
     @cached_property
     def directives(self) -> Sequence[str]:
-        """The namespaces whose names a file of C++ uses."""
+        """The namespaces in the `using` directives of a C++ file."""
         return [one.module.replace("::", ".") for one in self.wildcards if one.kind == "directive"]
 
     def decorated_by(self, identifier: str) -> Sequence[Expression]:
-        """The decorators of a definition, the outermost first."""
+        """Return the decorators of a definition, outermost first."""
         return self._decorated.get(identifier, ())
 
     @cached_property
@@ -173,7 +173,7 @@ class Unit:
 
     @cached_property
     def literals(self) -> Mapping[str, AbstractSet[str]]:
-        """The last names of all that something is written in, by what is before them."""
+        """The last names of all parents of definitions, by the rest of their qualified names."""
         found: dict[str, set[str]] = defaultdict(set)
         for qualified in self.children:
             around, _, name = qualified.rpartition(".")
@@ -182,38 +182,38 @@ class Unit:
 
     @cached_property
     def free_methods(self) -> Mapping[str, Sequence[Definition]]:
-        """The classes of a file by the names of their methods."""
+        """The top-level classes of a file by the names of their methods."""
         classes = (one for one in self.definitions.values() if one.kind == "class" and not one.parent)
         return grouped((name, one) for one in classes for name in self.children.get(one.qualified, ()))
 
     @cached_property
     def packages(self) -> frozenset[str]:
-        """The first names of modules that are imported by several."""
+        """The first names of modules imported with a dotted path."""
         return frozenset(module.partition(".")[0] for module in self.imports if "." in module)
 
     @cached_property
-    def _taken(self) -> Mapping[str, frozenset[str]]:
-        return {scope: frozenset(one.name for one in taken) for scope, taken in self.parameters.items()}
+    def _parameter_names(self) -> Mapping[str, frozenset[str]]:
+        return {scope: frozenset(one.name for one in listed) for scope, listed in self.parameters.items()}
 
-    def taken(self, function: str) -> frozenset[str]:
-        """The names of the parameters of a function."""
-        return self._taken.get(function, frozenset())
+    def parameter_names(self, function: str) -> frozenset[str]:
+        """Return the names of the parameters of a function."""
+        return self._parameter_names.get(function, frozenset())
 
-    def takes(self, function: str, name: str) -> bool:
-        """Whether a function has a parameter of a name."""
-        return name in self._taken.get(function, ())
+    def has_parameter(self, function: str, name: str) -> bool:
+        """Return whether a function has a parameter with this name."""
+        return name in self._parameter_names.get(function, ())
 
-    def binds(self, scope: str, name: str) -> Sequence[Expression]:
-        """What a name is declared or assigned to be in a scope itself."""
+    def bindings_of(self, scope: str, name: str) -> Sequence[Expression]:
+        """Return the declared and assigned values of a name in a scope, without enclosing scopes."""
         names = self.bindings.get(scope)
         return names.get(name, ()) if names is not None else ()
 
     def full_name(self, qualified: str) -> str:
-        """A qualified name behind the namespace of the file."""
+        """Prefix a qualified name with the namespace of the file."""
         return f"{self.namespace}.{qualified}" if self.namespace and qualified else qualified or self.namespace
 
     def same_named(self, qualified: str) -> Iterator[Definition]:
-        """The definitions of one qualified name, which their ids number."""
+        """Yield the definitions with a qualified name, in order; their ids number them."""
         for number in count(1):
             definition = self.definitions.get(qualified if number == 1 else f"{qualified}~{number}")
             if definition is None:
@@ -221,35 +221,35 @@ class Unit:
             yield definition
 
     def around(self, scope: str) -> Iterator[Definition]:
-        """The definitions around a place, the innermost first."""
+        """Yield the definitions that enclose a scope, innermost first."""
         return around(self.definitions, scope)
 
     def children_of(self, qualified: str, name: str) -> Sequence[Definition]:
-        """What is defined in a definition under a name."""
+        """Return the definitions with a name nested in a definition."""
         named = self.children.get(qualified)
         return named.get(name, ()) if named is not None else ()
 
     def holder(self, scope: str) -> tuple[str, bool]:
-        """The qualified name of the class, constructor or literal whose `this` a place has; whether it is a literal."""
+        """Return the qualified name of the class, constructor or literal that `this` refers to; is it a literal?"""
         return holder(self.definitions, scope)
 
     def class_around(self, scope: str) -> Definition | None:
-        """The class whose member a place is in."""
+        """Return the innermost class that encloses a scope."""
         return next((around for around in self.around(scope) if around.kind in CLASSES), None)
 
 
 def _assigned(assignments: Iterable[Assignment], rules: Rules) -> Sequence[Assignment]:
-    """What is put into fields where that tells what they are."""
+    """Return the assignments to fields from which their types are inferred."""
     if rules.has_tables:
         return assigned_fields(assignments)
-    return [one for one in assignments if _is_of_another(one)] if rules.has_filled_fields else ()
+    return [one for one in assignments if _is_of_another(one)] if rules.infers_fields else ()
 
 
 _Item = TypeVar("_Item")
 
 
 def grouped(items: Iterable[tuple[str, _Item]]) -> Mapping[str, Sequence[_Item]]:
-    """The second of each pair by the first, in their order."""
+    """Group the second items of pairs by the first, keeping their order."""
     found: defaultdict[str, list[_Item]] = defaultdict(list)
     for key, item in items:
         found[key].append(item)
@@ -257,7 +257,7 @@ def grouped(items: Iterable[tuple[str, _Item]]) -> Mapping[str, Sequence[_Item]]
 
 
 def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, list[Expression]]]:
-    """Expressions by scope, then by name."""
+    """Group values by scope, then by name."""
     found: dict[str, dict[str, list[Expression]]] = {}
     for one, name in named:
         found.setdefault(one.scope, {}).setdefault(name, []).append(one.value)
@@ -265,7 +265,7 @@ def _by_scope(named: Iterable[tuple[Assignment, str]]) -> dict[str, dict[str, li
 
 
 def _left_out(imports: Iterable[Import]) -> frozenset[tuple[str, str, str]]:
-    """Where all but some of a module is imported, the module, and each name that is not."""
+    """Return scope, module and name of each name excluded from a wildcard import."""
     return frozenset((one.scope, one.module, one.member) for one in imports if one.kind == "left out")
 
 
@@ -281,7 +281,7 @@ def _children(definitions: Iterable[Definition], rules: Rules) -> dict[str, dict
 
 
 def _lifted(assignments: Iterable[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
-    """With the name that a `typedef` gives a struct beside that struct, where it stands at its end."""
+    """Move the name of a `typedef struct {…} name` from the scope of the struct to the enclosing scope."""
     types = {(one.parent, one.name) for one in definitions.values() if one.kind == "type"}
     for one in assignments:
         around = definitions.get(one.scope)
@@ -294,8 +294,8 @@ def _lifted(assignments: Iterable[Assignment], definitions: Mapping[str, Definit
 
 
 def _is_of_another(one: Assignment) -> bool:
-    """Whether something is assigned to an attribute of what is not the object itself."""
-    target = whole(one.target)
+    """Return whether an assignment targets an attribute of another object than `this`."""
+    target = collection_of(one.target)
     if one.role != "bind" or not isinstance(target, Attribute) or isinstance(one.value, Unknown):
         return False
     return target.of is not THIS and path_of(target).partition(".")[0] != "this"
@@ -311,13 +311,13 @@ def _roots(bound: Iterable[Assignment]) -> dict[str, set[str]]:
 def _attributes(
     assignments: Iterable[Assignment], definitions: Mapping[str, Definition], rules: Rules
 ) -> dict[str, dict[str, list[tuple[str, Expression]]]]:
-    """What is assigned to attributes of the object in methods."""
+    """Index assignments to attributes of `this` in methods."""
     found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
     for one in assignments if not rules.has_tables else ():
         target = one.target
         if not isinstance(target, Attribute) or not isinstance(target.of, Name) or one.role == "test":
             continue
-        is_own = target.of is THIS or target.of.text in rules.selves
+        is_own = target.of is THIS or target.of.text in rules.self_names
         if not is_own or not target.name.lstrip("#%$").isidentifier():
             continue
         if rules.has_prototypes:
@@ -335,49 +335,49 @@ _BASE_ORDER = ("base", "implements", "companion")
 
 
 def _bases(bases: Sequence[Base], definitions: Mapping[str, Definition]) -> Mapping[str, Sequence[Base]]:
-    """By the id of the class; mixins first, of which the last counts first."""
+    """Group bases by the id of the class, in lookup order: mixins first, the last mixin before the others."""
     mixins = [one for one in bases if one.kind == "mixin"]
     others = [one for kind in _BASE_ORDER for one in bases if one.kind == kind]
     return grouped((_class_of(one, definitions), one) for one in (*reversed(mixins), *others))
 
 
 def _class_of(base: Base, definitions: Mapping[str, Definition]) -> str:
-    """The id of the class: the one around it, or the one that it names."""
+    """Return the id of the derived class: the named one or the enclosing one."""
     inner = f"{base.scope}.{base.cls}"
     return inner if inner in definitions else base.cls or base.scope
 
 
 def _with_scope(imported: Import, rules: Rules, definitions: Mapping[str, Definition]) -> Import:
-    """An import, in the definition around it that has imports of its own."""
+    """Move an import to the innermost enclosing definition that has its own imports."""
     modules = {"module"} if rules.has_module_paths or rules.has_path_imports else set()
     kinds = modules | FUNCTIONS if rules.has_local_imports else modules
     outer = around(definitions, imported.scope) if kinds else ()
     importing = next((one for one in outer if one.kind in kinds), None)
     if importing is None:
         return imported._replace(scope=FILE) if imported.scope else imported
-    # What is written in a function knows it by its name alone.
+    # Nested definitions refer to a function by its qualified name.
     return imported._replace(scope=importing.qualified if importing.kind in FUNCTIONS else importing.id)
 
 
 def contents_of(calls: Iterable[CallSite]) -> Iterator[Assignment]:
-    """What is put into collections, as if it were assigned to one of their elements."""
+    """Yield calls that add to a collection as assignments to an element of it."""
     for call in calls:
-        callee, given = call.callee, call.arguments[-1] if call.arguments else None
-        if call.kind != "call" or given is None or not isinstance(callee, Attribute) or callee.name not in _FILLING:
+        callee, added = call.callee, call.arguments[-1] if call.arguments else None
+        if call.kind != "call" or added is None or not isinstance(callee, Attribute) or callee.name not in _ADDING:
             continue
-        if not given.is_block and not isinstance(given.value, Unknown | Literal | Function):
-            yield Assignment("bind", call.scope, Element(callee.of), given.value, call.line, call.byte)
+        if not added.is_block and not isinstance(added.value, Unknown | Literal | Function):
+            yield Assignment("bind", call.scope, Element(callee.of), added.value, call.line, call.byte)
 
 
 def contents_outside(contents: Iterable[Assignment]) -> Iterator[Assignment]:
-    """The same where attributes are not marked: as what is put into a name that is declared elsewhere."""
+    """Yield element assignments as stores to a name declared elsewhere, for languages with implicit `this`."""
     for one in map(unpacked, contents):
         if isinstance(one.target, Name | Attribute):
             yield one._replace(role="store")
 
 
 def unpacked(one: Assignment) -> Assignment:
-    """An assignment to an element, or to one of an element, as one to the collection."""
+    """Turn an assignment to a (nested) element into an assignment of a collection."""
     target, value = one.target, one.value
     while isinstance(target, Element):
         target, value = target.of, Collection((value,))
@@ -385,13 +385,13 @@ def unpacked(one: Assignment) -> Assignment:
 
 
 def filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definition]) -> Iterator[Assignment]:
-    """The same, with an assignment to an element as one to the collection, where that is an attribute or variable."""
+    """Turn assignments to elements into assignments of collections, if the target is a known attribute or variable."""
     known = {(one.scope, one.target) for one in assignments}
     for one in assignments:
         if not isinstance(one.target, Element):
             yield one
             continue
-        target = whole(one.target)
+        target = collection_of(one.target)
         is_own = isinstance(target, Attribute) and root_of(target) == "this"
         scope = one.scope if is_own else _declaring(one.scope, target, known, definitions)
         if scope is not None:
@@ -401,7 +401,7 @@ def filled(assignments: Sequence[Assignment], definitions: Mapping[str, Definiti
 def _declaring(
     scope: str, target: Expression, known: AbstractSet[tuple[str, Expression]], definitions: Mapping[str, Definition]
 ) -> str | None:
-    """The innermost scope around a place in which something is known to be assigned; None where it is in none."""
+    """Return the innermost enclosing scope that assigns the target; None if there is none."""
     scopes = [*(outer.id for outer in around(definitions, scope)), FILE]
     return next((outer for outer in scopes if (outer, target) in known), None)
 
@@ -409,20 +409,20 @@ def _declaring(
 def filled_outside(
     assignments: Sequence[Assignment], definitions: Mapping[str, Definition]
 ) -> Mapping[str, Mapping[str, Sequence[tuple[str, Expression]]]]:
-    """What functions put into collections of the scopes around them: by scope and name, where it is put and what."""
+    """Index values that functions add to collections of enclosing scopes, by scope and name, with the adding scope."""
     known = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
     found: dict[str, dict[str, list[tuple[str, Expression]]]] = {}
     for one in assignments:
-        target = whole(one.target)
+        target = collection_of(one.target)
         if isinstance(one.target, Element) and isinstance(target, Name) and not isinstance(one.value, Unknown):
             scope = _declaring(one.scope, target, known, definitions)
             if scope not in {None, one.scope}:
-                put = found.setdefault(scope or FILE, {}).setdefault(target.text, [])
-                put.append((one.scope, Collection((one.value,))))
+                added = found.setdefault(scope or FILE, {}).setdefault(target.text, [])
+                added.append((one.scope, Collection((one.value,))))
     return found
 
 
 def root_of(target: Expression) -> str:
-    """The name that an expression begins with; "" where it begins with none."""
-    begin = head(target)
-    return begin.text if isinstance(begin, Name | NameOrCall) else ""
+    """Return the first name of an expression; "" if it does not start with a name."""
+    start = head(target)
+    return start.text if isinstance(start, Name | NameOrCall) else ""

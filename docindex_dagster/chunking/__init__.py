@@ -1,1 +1,1 @@
-"""Cutting documents into chunks."""
+"""Splitting documents and code into chunks."""

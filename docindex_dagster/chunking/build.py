@@ -1,6 +1,6 @@
-"""The `chunks` and `references` of a source: rows of unchanged files and commits are reused, the others are made anew.
+"""The `chunks` and `references` of a source: rows of unchanged files and commits are reused, others are rebuilt.
 
-Workers cut the files; what they return is put together here.
+Workers chunk the files; this module combines their results.
 """
 
 from dataclasses import dataclass, replace
@@ -48,19 +48,19 @@ from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.secrets import secrets_of
 
 _FINGERPRINT = b"docindex.chunking"
-# A file that a slow or unlucky moment cost its structure is tried again.
-_PASSING = r"^(time-out|crash): "
-_MOST_TOGETHER = 1 << 20  # bytes of files; of more, chunks are searchable before references are extracted
-_FEW_FILES = 100  # of more, all rows are copied
-# Columns of `discovered_files` that a job has as they are.
-_TAKEN_OVER = ("source", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted", "size")
+# Files that fell back because of a temporary problem are retried.
+_TRANSIENT_FALLBACK = r"^(time-out|crash): "
+_MAX_COMBINED_BYTES = 1 << 20  # bytes of files; beyond this, chunks become searchable before references are extracted
+_FEW_FILES = 100  # for more files, all rows are copied
+# Columns of `discovered_files` that are copied to a job.
+_COPIED_COLUMNS = ("source", "path", "content_hash", "source_type", "language", "commit", "is_uncommitted", "size")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkingResult:
-    """The new table, and files that are left out, with the reason.
+    """The new table, and skipped files with reasons.
 
-    `references` has what each file says that was cut now, where that is wanted; `summaries` is None where they are off.
+    `references` has rows for the files chunked in this run, if requested. `summaries` is None if summaries are off.
     """
 
     table: pa.Table
@@ -78,23 +78,23 @@ def build_chunks(
     *,
     wants_references: bool = False,
 ) -> ChunkingResult:
-    """Cut the files of a source that are to be indexed, and make a chunk of each commit.
+    """Chunk the files of a source that should be indexed, and create a chunk for each commit.
 
     Args:
-        source: where the files lie.
-        inputs: what `gather` chose.
-        previous: the `chunks` of an earlier run, or None.
-        settings: sizes and time-outs.
-        summariser: who writes summaries, the same for which `gather` was asked; None for none.
-        wants_references: whether references are to be extracted from the same trees, where little is cut.
+        source: The location of the files.
+        inputs: The result of `gather`.
+        previous: The `chunks` of an earlier run, or None.
+        settings: Sizes and timeouts.
+        summariser: Writes summaries, the same as passed to `gather`; None for no summaries.
+        wants_references: Also extract references from the same trees, provided that few files are chunked.
 
     Returns:
         The table, sorted by (path, chunk_index) and stamped with its data version.
 
     Raises:
-        VerificationError: the rows break a rule; nothing may be written.
-        ChunkerError: a chunker is not there.
-        WorkerError: no worker can be started.
+        VerificationError: The rows break a rule; nothing may be written.
+        ChunkerError: A chunker does not exist.
+        WorkerError: No worker can be started.
     """
     version = made_with(inputs.files, settings, summariser)
     texts = commit_texts(source, inputs.commits)
@@ -102,49 +102,49 @@ def build_chunks(
     present = pa.concat_tables(columns, promote_options="default")
     reused = _reusable(present, previous, version)
     left = _without(inputs.files, reused)
-    is_small = (pc.sum(left["size"], min_count=0).as_py() or 0) <= _MOST_TOGETHER
-    made = _cut(source, left, settings, _Wanted(references=wants_references and is_small))
+    is_small = (pc.sum(left["size"], min_count=0).as_py() or 0) <= _MAX_COMBINED_BYTES
+    made = _process(source, left, settings, _Wanted(references=wants_references and is_small))
     left_out = made.left_out
     is_as_seen = not left_out and pc.all(pc.is_in(_file_keys(made.rows), _file_keys(present)), min_count=0).as_py()
     new = [made.rows, commit_chunks(_without(texts, reused))]
-    made = replace(made, rows=CHUNKS.empty_table())  # large tables are not in memory twice
-    table = _together(reused, _refreshed(reused, present), new)
+    made = replace(made, rows=CHUNKS.empty_table())  # avoids holding large tables in memory twice
+    table = _combine(reused, _refresh(reused, present), new)
     summaries = None
     if summariser is not None:
         table, summaries = summarise(table, summariser, source.key)
         table = _sorted(table)
     table = table.combine_chunks()
     verify_chunks(table, present, tuple(path for path, _ in left_out))
-    about = {_FINGERPRINT: version.encode()}
+    metadata = {_FINGERPRINT: version.encode()}
     is_summarised = summaries is None or summaries.is_complete
-    if is_summarised and is_as_seen and not pc.any(_is_passing(table), min_count=0).as_py():
-        about[MADE_FROM] = inputs.made_from.encode()
-    stamped = stamp(table.replace_schema_metadata(about), digest_parts(version, column_version(table, "row_hash")))
+    if is_summarised and is_as_seen and not pc.any(_is_transient(table), min_count=0).as_py():
+        metadata[MADE_FROM] = inputs.made_from.encode()
+    stamped = stamp(table.replace_schema_metadata(metadata), digest_parts(version, column_version(table, "row_hash")))
     return ChunkingResult(stamped, made.left_out, made.references, summaries)
 
 
 def _reusable(files: pa.Table, previous: pa.Table | None, version: str) -> pa.Table:
-    """The previous rows of files that are the same byte for byte and would be cut the same way."""
+    """Return the previous rows of files whose bytes are unchanged and that would be chunked the same way."""
     if previous is None or not previous.num_rows or not previous.schema.equals(CHUNKS):
         return CHUNKS.empty_table()
     if (previous.schema.metadata or {}).get(_FINGERPRINT) != version.encode():
         return CHUNKS.empty_table()
     is_same = pc.is_in(_file_keys(previous), _file_keys(files))
-    return _of_files(previous.replace_schema_metadata(None), pc.and_not(is_same, _is_passing(previous)))
+    return _wanted_rows(previous.replace_schema_metadata(None), pc.and_not(is_same, _is_transient(previous)))
 
 
-def _of_files(rows: pa.Table, is_wanted: pa.ChunkedArray) -> pa.Table:
-    """The rows of some files, which are sorted by path; where few are left out, without a copy of all others."""
+def _wanted_rows(rows: pa.Table, is_wanted: pa.ChunkedArray) -> pa.Table:
+    """Return the rows of wanted files, which are sorted by path; copy only a few rows if few files are excluded."""
     others = pc.unique(rows["path"].filter(pc.invert(is_wanted)))
     if len(others) > _FEW_FILES:
         return rows.filter(is_wanted)
     return replaced(rows, sorted(others.to_pylist()), rows.slice(0, 0))
 
 
-def _together(reused: pa.Table, refreshed: pa.Table, found: list[pa.Table]) -> pa.Table:
-    """All rows, by path and place. Those that are reused are in their order, as long as none was refreshed.
+def _combine(reused: pa.Table, refreshed: pa.Table, found: list[pa.Table]) -> pa.Table:
+    """Combine all rows, sorted by path and position. Reused rows keep their order if none was refreshed.
 
-    The list of new rows is emptied; the chunks of a file are in their order there.
+    The list of new rows, in which the chunks of a file are in order, is emptied.
     """
     new = joined_by_path(found)
     paths = pc.unique(new["path"])
@@ -159,8 +159,8 @@ def _sorted(rows: pa.Table) -> pa.Table:
     return rows.sort_by([("path", "ascending"), ("chunk_index", "ascending")])
 
 
-def _is_passing(chunks: pa.Table) -> pa.ChunkedArray:
-    return pc.fill_null(pc.match_substring_regex(chunks["fallback"], _PASSING), fill_value=False)
+def _is_transient(chunks: pa.Table) -> pa.ChunkedArray:
+    return pc.fill_null(pc.match_substring_regex(chunks["fallback"], _TRANSIENT_FALLBACK), fill_value=False)
 
 
 def _without(rows: pa.Table, reused: pa.Table) -> pa.Table:
@@ -172,8 +172,8 @@ def _file_keys(table: pa.Table) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="")
 
 
-def _refreshed(reused: pa.Table, files: pa.Table) -> pa.Table:
-    """Reused rows with today's commit and mark, and a new row hash where one of them changed."""
+def _refresh(reused: pa.Table, files: pa.Table) -> pa.Table:
+    """Update the commit columns of reused rows, and the row hash of those that changed."""
     position = pc.index_in(reused["path"], files["path"])
     current = {name: files[name].take(position) for name in REFRESHED}
     stale = reduce(pc.or_, [_differs(reused[name], values) for name, values in current.items()])
@@ -187,30 +187,30 @@ def _refreshed(reused: pa.Table, files: pa.Table) -> pa.Table:
 
 
 def _differs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Element-wise inequality in which null equals null."""
+    """Compare element-wise for inequality, treating null as equal to null."""
     one_null = pc.xor(pc.is_null(left), pc.is_null(right))
     return pc.or_(one_null, pc.fill_null(pc.not_equal(left, right), fill_value=False))
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """What is made of files: chunks, references, or both."""
+    """The outputs to produce for files: chunks, references, or both."""
 
     chunks: bool = True
     references: bool = False
 
     @property
     def stage(self) -> str:
-        """The stage whose progress it is."""
+        """The stage for progress reports."""
         return "chunks" if self.chunks else "references"
 
 
-def _cut(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: _Wanted) -> ChunkedFiles:
-    """What workers make of files of a source, which are rows of its `discovered_files`.
+def _process(source: Source, files: pa.Table, settings: ChunkingSettings, wanted: _Wanted) -> ChunkedFiles:
+    """Have workers process files of a source, which are rows of its `discovered_files`.
 
     Raises:
-        ChunkerError: a chunker is not there.
-        WorkerError: no worker can be started.
+        ChunkerError: A chunker does not exist.
+        WorkerError: No worker can be started.
     """
     sizes = Sizes(settings.target_tokens, settings.overlap_tokens, settings.max_tokens, settings.min_tokens)
     options, choice = ChunkOptions(sizes, settings.code_chars), choice_of(settings.chunkers)
@@ -238,22 +238,22 @@ def _job(source: Source, folder: Path, row: dict[str, Any], choice: Choice, want
         max_file_bytes=source.most_bytes(name_to_path(row["path"])),
         wants_chunks=wanted.chunks,
         wants_references=wanted.references,
-        **{name: row[name] for name in _TAKEN_OVER},
+        **{name: row[name] for name in _COPIED_COLUMNS},
     )
 
 
 @dataclass(frozen=True, slots=True)
 class ReferencesResult:
-    """The new table, and of how many files its rows come from where."""
+    """The new table, and the number of files by the origin of their rows."""
 
     table: pa.Table
     reused: int  # from an earlier run
-    taken: int  # from the workers that cut the files
-    parsed: int  # from workers that parsed them for this alone
+    taken: int  # from the workers that chunked the files
+    parsed: int  # from workers that parsed the files only for this purpose
 
     @property
     def without_structure(self) -> int:
-        """How many files have no structure."""
+        """Number of files without structure."""
         return int(self.table.num_rows - self.table["problem"].null_count)
 
 
@@ -266,44 +266,44 @@ def build_references(
     previous: pa.Table | None,
     settings: ChunkingSettings,
 ) -> ReferencesResult:
-    """What the files of a source say.
+    """Return the references of the files of a source.
 
     Args:
-        source: where they lie.
-        files: its `discovered_files`.
-        chunks: made of these files.
-        fresh: what workers extracted from files that they cut; None for nothing.
-        previous: the table of an earlier run, or None.
-        settings: time-outs and how many workers there are.
+        source: The location of the files.
+        files: The `discovered_files` of the source.
+        chunks: The chunks of these files.
+        fresh: References that workers extracted while chunking; None for none.
+        previous: The table of an earlier run, or None.
+        settings: Timeouts and the number of workers.
 
     Returns:
-        The table, sorted by path, with a row for each file of code that has chunks, stamped with its data version.
+        The table, sorted by path, with a row for each code file that has chunks, stamped with its data version.
 
     Raises:
-        ChunkerError: a chunker is not there.
-        WorkerError: no worker can be started.
+        ChunkerError: A chunker does not exist.
+        WorkerError: No worker can be started.
     """
     made_with = references_fingerprint(files)
     wanted = referring(chunks)
     taken = of_files(usable(fresh, made_with), wanted)
-    wanted_still = without(wanted, taken)
-    reused = of_files(settled(usable(previous, made_with)), wanted_still)
-    missing = without(wanted_still, reused)
-    parsed = _parsed(source, files, missing, settings)
+    still_wanted = without(wanted, taken)
+    reused = of_files(settled(usable(previous, made_with)), still_wanted)
+    missing = without(still_wanted, reused)
+    parsed = _parse_missing(source, files, missing, settings)
     rows = pa.concat_tables([taken, reused, parsed]).sort_by("path").combine_chunks()
     return ReferencesResult(as_table(rows, made_with), reused.num_rows, taken.num_rows, parsed.num_rows)
 
 
-def _parsed(source: Source, files: pa.Table, missing: pa.Table, settings: ChunkingSettings) -> pa.Table:
-    """The rows of files that nobody has extracted yet; of those that changed meanwhile, that they did."""
+def _parse_missing(source: Source, files: pa.Table, missing: pa.Table, settings: ChunkingSettings) -> pa.Table:
+    """Extract the rows of files that have none yet; for files that changed meanwhile, the row says so."""
     if not missing.num_rows:
         return REFERENCES.empty_table()
     jobs = files.filter(pc.is_in(files["path"], pc.unique(missing["path"])))
-    found = of_files(_cut(source, jobs, settings, _Wanted(chunks=False, references=True)).references, missing)
-    return pa.concat_tables([found, _changed(without(missing, found))])
+    found = of_files(_process(source, jobs, settings, _Wanted(chunks=False, references=True)).references, missing)
+    return pa.concat_tables([found, _changed_rows(without(missing, found))])
 
 
-def _changed(files: pa.Table) -> pa.Table:
-    problem = "changed: it is another file by now"
+def _changed_rows(files: pa.Table) -> pa.Table:
+    problem = "changed: the file has changed meanwhile"
     rows = files.to_pylist()
     return reference_rows([Extracted(row["path"], row["content_hash"], row["language"], None, problem) for row in rows])

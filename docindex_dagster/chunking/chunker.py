@@ -1,7 +1,7 @@
-"""What a chunker is, ours or another package's: all that a user who writes one needs is here.
+"""The chunker interface, with everything that the author of a chunker needs.
 
-A package offers its own under the entry-point group `docindex.chunkers`, and `[chunking.chunkers]` says which files it
-cuts; see docs/chunkers.md.
+A package provides chunkers under the entry-point group `docindex.chunkers`, and `[chunking.chunkers]` selects the files
+that they chunk; see docs/chunkers.md.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,10 +19,10 @@ __all__ = ["ChunkOptions", "Chunker", "Draft", "FileDrafts", "Sizes", "SourceFil
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One contiguous span of one file.
+    """A contiguous span of one file.
 
-    Lines are 1-based and inclusive. Bytes are offsets into the decoded text re-encoded as UTF-8, `end_byte` exclusive,
-    and None where the document was transformed and the text is not a span of the file.
+    Lines are 1-based and inclusive. Bytes are offsets into the decoded text encoded as UTF-8, `end_byte` exclusive.
+    They are None if the document was transformed, so that the text is not a span of the file.
     """
 
     text: str
@@ -31,32 +31,32 @@ class Draft:
     end_line: int
     start_byte: int | None
     end_byte: int | None
-    symbol: Symbol | None = None  # the dominant one
-    symbols: tuple[Symbol, ...] = ()  # all whose definition begins in this chunk
+    symbol: Symbol | None = None  # the dominant symbol
+    symbols: tuple[Symbol, ...] = ()  # all symbols whose definitions start in this chunk
     heading_path: tuple[str, ...] = ()
     section: str | None = None
     subsection: str | None = None
     has_code: bool = False
     calls: tuple[str, ...] = ()  # distinct names, in order
-    pointers: str | None = None  # links and anchors of a document, as `documents/model.py` writes them
-    part_number: int | None = None  # 1, 2, … when one symbol or block had to be split
-    parent_index: int | None = None  # index, among the drafts of the file, of the head or first part it continues
+    pointers: str | None = None  # links and anchors of a document, in the format of `documents/model.py`
+    part_number: int | None = None  # 1, 2, … if a symbol or block had to be split
+    parent_index: int | None = None  # index, in the drafts of the file, of the head or first part that it continues
 
 
 @dataclass(frozen=True, slots=True)
 class FileDrafts:
-    """All chunks of one file, in order, and what holds for the file as a whole."""
+    """All chunks of a file, in order, and properties of the entire file."""
 
     drafts: tuple[Draft, ...]
-    imports: tuple[str, ...] | None = None  # None: the language does not say
+    imports: tuple[str, ...] | None = None  # None: not available for the language
     exports: tuple[str, ...] | None = None
-    fallback: str | None = None  # why a code file was cut as text
+    fallback: str | None = None  # why a file was cut as text
     parsed: "Code | None" = field(default=None, compare=False, repr=False)  # kept to avoid parsing it again
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a chunk should be, in tokens."""
+    """Chunk sizes, in tokens."""
 
     target: int = 512
     overlap: int = 50
@@ -65,42 +65,43 @@ class Sizes:
 
     def __post_init__(self) -> None:
         if not 0 <= self.overlap < self.target <= self.maximum or not 0 <= self.minimum <= self.target:
-            raise ValueError(f"sizes must keep overlap < target <= maximum and minimum <= target: {self}")
+            raise ValueError(f"invalid sizes: expected overlap < target <= maximum and minimum <= target, got {self}")
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkOptions:
-    """The settings that decide how a file is cut."""
+    """The settings that decide how a file is split."""
 
-    sizes: Sizes  # of documents, in tokens
-    code_chars: int  # of code, in characters that are not white space
+    sizes: Sizes  # for documents, in tokens
+    code_chars: int  # for code, in non-whitespace characters
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file to cut: its path relative to the source, its decoded text, its language where that is known."""
+    """A file to chunk: its path relative to the source, its decoded text, and its language if known."""
 
     path: str
     text: str
     language: str | None = None
-    pages: tuple[int, ...] = ()  # of a PDF, whose text is converted: the line on which each page begins
+    pages: tuple[int, ...] = ()  # for converted PDFs: the line on which each page starts
 
 
 class Chunker(Protocol):
-    """Cuts one file into chunks."""
+    """A callable that splits one file into chunks."""
 
     def __call__(self, file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
-        """The chunks in the order of the file; at least one, unless the file is blank.
+        """Return the chunks in file order: at least one unless the file is blank.
 
-        It runs in a worker process and is bound by `parse_timeout_s`. A file that it raises an error for, or whose
-        drafts do not fit the file, is cut by lines, and the chunks say why.
+        The chunker runs in a worker process with the time limit `parse_timeout_s`. If it raises an error or returns
+        drafts that do not fit the file, the file is cut by lines, and its chunks record the reason.
         """
 
 
 def cut_at(text: str, offsets: Iterable[int], chunk_type: str = "text") -> tuple[Draft, ...]:
-    """Cut a text before each of the given characters. The drafts put end to end are the text; a blank text has none.
+    """Split a text before each of the given character offsets.
 
-    What would be white space alone stays with the text before it, or, at the begin, with what follows.
+    The concatenated drafts equal the text; a blank text has none. Whitespace that would form a draft of its own stays
+    with the text before it or, at the start, with the text after it.
     """
     return tuple(
         Draft(
@@ -117,7 +118,7 @@ def cut_at(text: str, offsets: Iterable[int], chunk_type: str = "text") -> tuple
 
 
 def _between_words(text: str, offsets: Iterable[int]) -> Iterator[int]:
-    """The offsets, in order, with something to read before and after each; and the begin of the text."""
+    """Yield the start of the text and the offsets, in order, that have non-whitespace text before and after them."""
     yield 0
     last, end = 0, len(text.rstrip())
     for offset in sorted(offsets):

@@ -1,6 +1,6 @@
-"""The chunkers by name, ours and those of installed packages, and which of them cuts a file.
+"""The chunkers by name, built-in and from installed packages, and the choice of a chunker for a file.
 
-What they need is loaded when one cuts: the process that hands files to workers needs none of it.
+Chunkers load their dependencies when they run: the process that hands files to workers needs none of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -54,8 +54,8 @@ def _cut_messages(file: SourceFile, options: ChunkOptions, /) -> FileDrafts:
     return chunk_messages(file, options)
 
 
-# Discovery gives each file one of these names, but for the last two.
-_OURS: Mapping[str, Chunker] = {
+# Discovery assigns one of these names to each file, except for the last two.
+_BUILT_IN: Mapping[str, Chunker] = {
     "code": _cut_code,
     **{loader: partial(_cut_document, loader) for loader in get_args(Loader)},
     "lines": _cut_lines,
@@ -63,47 +63,47 @@ _OURS: Mapping[str, Chunker] = {
 }
 
 
-CHUNKERS = Plugins("chunker", plugins.CHUNKERS, _OURS, ChunkerError)
+CHUNKERS = Plugins("chunker", plugins.CHUNKERS, _BUILT_IN, ChunkerError)
 
 
 def is_ours(name: str) -> bool:
-    """Whether a chunker is part of docindex, and its drafts need no check."""
-    return name in _OURS
+    """Return whether a chunker is built in, so that its drafts need no check."""
+    return name in _BUILT_IN
 
 
 def load_chunker(name: str) -> Chunker:
-    """The chunker of a name.
+    """Return the chunker with a name.
 
     Raises:
-        ChunkerError: there is none, or its package cannot be imported.
+        ChunkerError: The chunker does not exist, or its package cannot be imported.
     """
     return CHUNKERS.load(name)
 
 
 def versions(names: Iterable[str]) -> list[str]:
-    """The names of chunkers, each with the version of the package that it comes from, where that is not ours."""
+    """Return the names of chunkers, with the package version of each that is not built in."""
     return [f"{name} {CHUNKERS.distribution(name)}" for name in sorted(set(names))]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which chunker cuts a file: the one beside the last glob of the settings that matches, else discovery's."""
+    """The choice of a file's chunker: from the last matching glob in the settings, otherwise discovery's choice."""
 
     rules: RuleSet
-    names: tuple[str, ...]  # one a rule
+    names: tuple[str, ...]  # one per rule
 
     def name_for(self, path: str, loader: str) -> str:
-        """The chunker of the file that tables call `path`, and for which discovery chose `loader`."""
+        """Return the chunker of the file that tables call `path`, for which discovery chose `loader`."""
         raw = name_to_path(path)
         rule = self.rules.decide(raw, raw[raw.rfind(b"/") + 1 :], is_folder=False)
         return loader if rule is None else self.names[rule.line - 1]
 
 
 def choice_of(chunkers: Mapping[str, str]) -> Choice:
-    """The choice that `[chunking.chunkers]` makes: chunkers by globs as in a .gitignore.
+    """Return the choice that `[chunking.chunkers]` configures: chunkers by gitignore-style globs.
 
     Raises:
-        ChunkerError: a chunker is not there.
+        ChunkerError: A chunker does not exist.
     """
     for name in chunkers.values():
         CHUNKERS.check(name)

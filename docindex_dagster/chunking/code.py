@@ -1,10 +1,10 @@
-"""Cutting source code into chunks along its syntax tree and its symbols.
+"""Chunking of source code along its syntax tree and its symbols.
 
-What fits into the budget stays whole; what does not is split into its children; small neighbours are put together. A
-symbol that does not fit is walled off from what stands before and after it, and a class also between its head and its
-first method. Each span then gets its symbols and calls.
+Nodes that fit the budget stay intact, larger nodes are split into their children, and small neighbors are combined. A
+symbol that does not fit never shares a chunk with the code before or after it; a class is also split between its head
+and its first method. Each span then gets its symbols and calls.
 
-Documents contain code, too: a script of an HTML page becomes chunks if it defines anything, and the cells of a notebook
+Documents contain code, too: scripts of an HTML page become chunks if they define anything, and the cells of a notebook
 list their definitions.
 """
 
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_BUDGET = 1500
 
 _MEMBER_KINDS = TYPE_KINDS | {"function", "method"}
-_MINIMUM_FRACTION = 10  # what is smaller than a tenth of the budget shares a chunk where it can
-_Place = TypeVar("_Place", Symbol, Call)
+_MINIMUM_FRACTION = 10  # code smaller than a tenth of the budget shares a chunk if possible
+_Item = TypeVar("_Item", Symbol, Call)
 
 _CHUNK_TYPES = {
     "class": "class",
@@ -46,17 +46,17 @@ _CHUNK_TYPES = {
     "trait": "interface",
     "union": "struct",
 }
-"""Of kinds of symbol; the others, and code outside any symbol, are `module`."""
+"""Chunk types by kind of symbol; other kinds, and code outside symbols, are `module`."""
 
 
 def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDrafts:
-    """Cut a source file into chunks of at most `budget` non-white characters.
+    """Split a source file into chunks of at most `budget` non-whitespace characters.
 
-    The chunks put end to end are the text; a text of white space alone has none. A language without a query gets
-    chunks without symbols.
+    The concatenated chunks equal the text; blank text yields no chunks. A language without a query yields chunks
+    without symbols.
 
     Raises:
-        ParseError: there is no grammar for the language; `chunk_lines` cuts any text.
+        ParseError: There is no grammar for the language; `chunk_lines` accepts any text.
     """
     measured = measure(text)
     tree = parse(measured.data, language)
@@ -64,14 +64,14 @@ def chunk_code(text: str, language: str, budget: int = DEFAULT_BUDGET) -> FileDr
     outline = code.outline_of_file if code else Outline()
     inside = code.tree.root_node.children if code and code.tree is not tree else ()
     spans = _spans(tree.root_node, inside, measured, outline.symbols, budget)
-    drafts = tuple(_place_outline(measured, spans, outline))
+    drafts = tuple(_to_drafts(measured, spans, outline))
     return FileDrafts(drafts, outline.imports, outline.exports, parsed=code)
 
 
 def _spans(
     root: "Node", inside: "Sequence[Node]", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int
 ) -> list[tuple[int, int]]:
-    """The spans of bytes of the chunks of a file; `inside` are the statements of the code in it."""
+    """Return the byte spans of the chunks of a file; `inside` are the statements of embedded code."""
     if text.total <= budget:
         return list(pack(text, {}, (), budget))
     ranks = _ranks(root, inside, text, symbols, budget)
@@ -81,36 +81,37 @@ def _spans(
 def _ranks(
     root: "Node", inside: "Sequence[Node]", text: MeasuredText, symbols: tuple[Symbol, ...], budget: int
 ) -> dict[int, Rank]:
-    """Where the pieces of a file begin: the largest nodes and definitions that fit, and the tokens between them."""
+    """Return the start positions of pieces: the largest nodes and definitions that fit, and tokens between them."""
     weights = text.weights
-    whole: dict[int, int] = {}  # start of a definition that fits, with all that belongs to it -> its end
+    intact: dict[int, int] = {}  # start of a definition that fits, including its attachments -> its end
     for symbol in symbols:
         if _size(text, symbol) <= budget:
-            whole.setdefault(symbol.start_byte, symbol.end_byte)
-    symbol_places = {weights[symbol.start_byte] for symbol in symbols}
+            intact.setdefault(symbol.start_byte, symbol.end_byte)
+    symbol_positions = {weights[symbol.start_byte] for symbol in symbols}
     ranks: dict[int, Rank] = {}
     covered = 0
-    comment_end = -1  # the place behind a comment that begins its line
+    comment_end = -1  # the position after a comment that starts its line
     stack = [(root, text.total, 0)]
     while stack:
         node, opened_size, depth = stack.pop()
         start, end = node.start_byte, node.end_byte
         if end <= covered:
             continue
-        place = weights[start]
-        size = weights[end] - place
+        position = weights[start]
+        size = weights[end] - position
         if start >= covered:
-            begins_line = place in text.line_places
-            if place not in ranks:
-                cut = _cut(
+            begins_line = position in text.line_places
+            if position not in ranks:
+                cut = _cut_kind(
                     node,
                     begins_line=begins_line,
-                    begins_symbol=place in symbol_places,
-                    follows_comment=place == comment_end,
+                    begins_symbol=position in symbol_positions,
+                    follows_comment=position == comment_end,
                 )
-                ranks[place] = (cut, depth)
-            definition_end = whole.get(start, 0)
-            # A body that is nearly all of what did not fit is opened too, lest its head stands alone.
+                ranks[position] = (cut, depth)
+            definition_end = intact.get(start, 0)
+            # Also open a body that makes up nearly all of a node that does not fit; otherwise its head would be
+            # isolated.
             if definition_end < end and size <= budget and opened_size - size >= budget // _MINIMUM_FRACTION:
                 covered = end
                 comment_end = weights[end] if node.is_extra and begins_line else -1
@@ -125,7 +126,7 @@ def _ranks(
 
 
 def _children(node: "Node", inside: "Sequence[Node]") -> "tuple[Sequence[Node], Sequence[Node]]":
-    """What a node consists of, and which statements of the code in a page are left: a script consists of some."""
+    """Return the children of a node and the remaining embedded statements; a script's children are such statements."""
     children = node.children
     if children or not inside:
         return children, inside
@@ -133,7 +134,7 @@ def _children(node: "Node", inside: "Sequence[Node]") -> "tuple[Sequence[Node], 
     return inside[begin:end], inside[end:]
 
 
-def _cut(node: "Node", *, begins_line: bool, begins_symbol: bool, follows_comment: bool) -> Cut:
+def _cut_kind(node: "Node", *, begins_line: bool, begins_symbol: bool, follows_comment: bool) -> Cut:
     if not (begins_line and node.is_named):
         return Cut.INLINE
     if follows_comment:
@@ -146,7 +147,7 @@ def _size(text: MeasuredText, symbol: Symbol) -> int:
 
 
 def _boundaries(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[int, Rank], budget: int) -> set[int]:
-    """The places that chunks never span: around each symbol that does not fit, and behind the head of a class."""
+    """Return positions that chunks never span: around symbols that do not fit, and after the head of a class."""
     weights = text.weights
     large = [symbol for symbol in symbols if _size(text, symbol) > budget]
     fitting = {weights[symbol.start_byte] for symbol in symbols} - {weights[symbol.start_byte] for symbol in large}
@@ -155,15 +156,15 @@ def _boundaries(text: MeasuredText, symbols: tuple[Symbol, ...], ranks: Mapping[
     for begin, end in pairwise(sorted(boundaries | {0, text.total})):
         if end - begin >= budget // _MINIMUM_FRACTION:
             continue
-        if ranks.get(begin, (Cut.INLINE,))[0] is Cut.INLINE:  # closing brackets go with what they close
+        if ranks.get(begin, (Cut.INLINE,))[0] is Cut.INLINE:  # closing brackets stay with what they close
             boundaries.discard(begin)
-        elif begin not in fitting:  # a head of a line or two, or a few statements, with what follows them
+        elif begin not in fitting:  # a head of a line or two, or a few statements, stay with the code after them
             boundaries.discard(end)
     return boundaries
 
 
 def _first_members(symbols: tuple[Symbol, ...], large: list[Symbol]) -> Iterator[Symbol]:
-    """The first method or nested type of each large type."""
+    """Yield the first method or nested type of each large type."""
     owners = {id(symbol) for symbol in large if symbol.kind in TYPE_KINDS}
     open_symbols: list[Symbol] = []
     for symbol in symbols:
@@ -177,14 +178,14 @@ def _first_members(symbols: tuple[Symbol, ...], large: list[Symbol]) -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """A symbol that goes on behind the chunk in which it begins."""
+    """A symbol that continues after the chunk in which it starts."""
 
     symbol: Symbol
     draft: int
 
 
-def _place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
-    """Make a draft of each span. Symbols are in file order, outer before inner."""
+def _to_drafts(text: MeasuredText, spans: Sequence[tuple[int, int]], outline: Outline) -> Iterator[Draft]:
+    """Create a draft for each span. Symbols are in file order, outer before inner."""
     open_symbols: list[_Open] = []
     parts: Counter[tuple[int, int]] = Counter()
     for index, (start, end) in enumerate(spans):
@@ -192,9 +193,9 @@ def _place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline
             open_symbols.pop()
         enclosing = open_symbols[-1] if open_symbols else None
         starting = _starting(outline.symbols, start, end)
-        dominant = _dominant(text, starting, enclosing.symbol if enclosing else None, start, end)
+        dominant = _dominant_symbol(text, starting, enclosing.symbol if enclosing else None, start, end)
         part = None
-        if dominant and not _holds(text, start, end, dominant):
+        if dominant and not _contains(text, start, end, dominant):
             identity = (dominant.start_byte, dominant.end_byte)
             parts[identity] += 1
             part = parts[identity]
@@ -215,19 +216,19 @@ def _place_outline(text: MeasuredText, spans: Sequence[tuple[int, int]], outline
         open_symbols += [_Open(symbol, index) for symbol in starting if symbol.end_byte > end]
 
 
-def _starting(places: Sequence[_Place], start: int, end: int) -> Sequence[_Place]:
-    """Of symbols or calls in file order, those that begin in a span."""
+def _starting(items: Sequence[_Item], start: int, end: int) -> Sequence[_Item]:
+    """Return the symbols or calls that start in a span, given all of them in file order."""
     key = attrgetter("start_byte")
-    return places[bisect_left(places, start, key=key) : bisect_left(places, end, key=key)]
+    return items[bisect_left(items, start, key=key) : bisect_left(items, end, key=key)]
 
 
-def _dominant(
+def _dominant_symbol(
     text: MeasuredText, starting: Sequence[Symbol], enclosing: Symbol | None, start: int, end: int
 ) -> Symbol | None:
-    """The symbol that a chunk is about.
+    """Return the dominant symbol of a chunk.
 
-    The largest that begins in it; but not a module that holds little else than another symbol, and not one that is
-    less than a quarter of a chunk from the middle of a larger symbol.
+    This is the largest symbol that starts in the chunk. The exceptions are a module that contains little more than
+    another symbol, and a symbol that covers less than a quarter of a chunk from the middle of a larger symbol.
     """
 
     def share(symbol: Symbol) -> float:
@@ -259,20 +260,20 @@ def _inside(symbols: Sequence[Symbol], outer: Symbol) -> Sequence[Symbol]:
     ]
 
 
-def _holds(text: MeasuredText, start: int, end: int, symbol: Symbol) -> bool:
+def _contains(text: MeasuredText, start: int, end: int, symbol: Symbol) -> bool:
     return start <= symbol.start_byte and text.weights[symbol.end_byte] <= text.weights[end]
 
 
 def with_scripts(page: FileDrafts, text: str, budget: int) -> FileDrafts:
-    """The chunks of an HTML page, followed by those of each script that defines something.
+    """Return the chunks of an HTML page, followed by those of each script that defines something.
 
     Args:
-        page: the chunks of the page as a document.
-        text: the page.
-        budget: the largest chunk of code, as for `chunk_code`.
+        page: The chunks of the page as a document.
+        text: The page.
+        budget: The maximum chunk size of code, as for `chunk_code`.
 
     Raises:
-        ParseError: there is no grammar for the language of scripts.
+        ParseError: There is no grammar for the language of the scripts.
     """
     drafts = list(page.drafts)
     data = text.encode()
@@ -281,20 +282,20 @@ def with_scripts(page: FileDrafts, text: str, budget: int) -> FileDrafts:
         start = end - len(data[opening:end].lstrip(b"\r\n"))
         found = chunk_code(data[start:end].rstrip().decode(), language, budget).drafts
         if any(draft.symbols for draft in found):
-            drafts += _moved(found, data.count(b"\n", 0, start), start, len(drafts))
+            drafts += _shift(found, data.count(b"\n", 0, start), start, len(drafts))
     return replace(page, drafts=tuple(drafts))
 
 
-def _moved(drafts: Sequence[Draft], lines: int, offset: int, index: int) -> Iterator[Draft]:
-    """Drafts of part of a file, moved by the lines, bytes and drafts of the file that precede them."""
+def _shift(drafts: Sequence[Draft], lines: int, offset: int, index: int) -> Iterator[Draft]:
+    """Yield drafts of part of a file, shifted by the lines, bytes and drafts that precede the part."""
 
-    def symbol(one: Symbol) -> Symbol:
+    def shift_symbol(symbol: Symbol) -> Symbol:
         return replace(
-            one,
-            start_line=one.start_line + lines,
-            end_line=one.end_line + lines,
-            start_byte=one.start_byte + offset,
-            end_byte=one.end_byte + offset,
+            symbol,
+            start_line=symbol.start_line + lines,
+            end_line=symbol.end_line + lines,
+            start_byte=symbol.start_byte + offset,
+            end_byte=symbol.end_byte + offset,
         )
 
     for draft in drafts:
@@ -304,23 +305,23 @@ def _moved(drafts: Sequence[Draft], lines: int, offset: int, index: int) -> Iter
             end_line=draft.end_line + lines,
             start_byte=None if draft.start_byte is None else draft.start_byte + offset,
             end_byte=None if draft.end_byte is None else draft.end_byte + offset,
-            symbol=symbol(draft.symbol) if draft.symbol else None,
-            symbols=tuple(map(symbol, draft.symbols)),
+            symbol=shift_symbol(draft.symbol) if draft.symbol else None,
+            symbols=tuple(map(shift_symbol, draft.symbols)),
             parent_index=None if draft.parent_index is None else draft.parent_index + index,
         )
 
 
 def with_cells(notebook: FileDrafts, text: str) -> FileDrafts:
-    """The chunks of a notebook, each with the definitions of the code that it shows."""
+    """Return the chunks of a notebook, each with the definitions in its code."""
     code = code_of(text, "jupyter")
     if code is None or code.lines is None:
         return notebook
     starts = [draft.start_line for draft in notebook.drafts]
     defined: dict[int, list[Symbol]] = {}
-    for one in code.symbols:
-        first, last = code.lines[one.start_line - 1], code.lines[one.end_line - 1]
+    for symbol in code.symbols:
+        first, last = code.lines[symbol.start_line - 1], code.lines[symbol.end_line - 1]
         defined.setdefault(max(0, bisect_right(starts, first) - 1), []).append(
-            replace(one, start_line=first, end_line=last)
+            replace(symbol, start_line=first, end_line=last)
         )
     return replace(
         notebook,
@@ -329,5 +330,5 @@ def with_cells(notebook: FileDrafts, text: str) -> FileDrafts:
 
 
 def _with_symbols(draft: Draft, symbols: Sequence[Symbol]) -> Draft:
-    largest = max(symbols, key=lambda one: one.end_byte - one.start_byte, default=None)
+    largest = max(symbols, key=lambda symbol: symbol.end_byte - symbol.start_byte, default=None)
     return replace(draft, symbol=largest, symbols=tuple(symbols)) if largest else draft

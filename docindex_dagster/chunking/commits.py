@@ -1,4 +1,4 @@
-"""Commits as chunks: one each, so that they are embedded, stored and searched like everything else."""
+"""Chunks of commits: one per commit, embedded, stored and searched like all other chunks."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,16 +14,16 @@ from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.rules import PathRules, path_rules
 
 _MESSAGE_CHARS = 4000
-_TEXT_CHARS = 6000  # with the files
+_TEXT_CHARS = 6000  # including the files
 
 
 def commit_texts(source: Source, commits: pa.Table) -> pa.Table:
-    """What is to be searched of each commit of a source.
+    """Return the searchable text of each commit of a source.
 
     Returns:
-        Columns of `CHUNKS`, one row a commit. `content_hash` covers the text and the headings.
+        Columns of `CHUNKS`, one row per commit. `content_hash` covers the text and the headings.
     """
-    rules = path_rules(source, has_tracked=lambda _folder: True)  # what was committed was tracked
+    rules = path_rules(source, has_tracked=lambda _folder: True)  # committed files were tracked
     rows = [_text_row(source, row, rules) for row in commits.to_pylist()]
     return pa.Table.from_pylist(rows, pa.schema([CHUNKS.field(name) for name in _TEXT_COLUMNS]))
 
@@ -35,7 +35,7 @@ _TEXT_COLUMNS = (
 
 
 def commit_chunks(texts: pa.Table) -> pa.Table:
-    """The chunks of commits, as `commit_texts` gives them."""
+    """Return the chunks of commits from the result of `commit_texts`."""
     tokens = count_tokens(texts["text"].to_pylist())
     rows = [_chunk(row, number) for row, number in zip(texts.to_pylist(), tokens, strict=True)]
     return with_hashes(pa.Table.from_pylist(rows, CHUNKS))
@@ -59,7 +59,7 @@ def _text_row(source: Source, commit: dict[str, Any], rules: PathRules) -> dict[
 
 
 def _lines(commit: dict[str, Any], rules: PathRules) -> Iterator[str]:
-    """The message, then the files, as many as there is room for."""
+    """Yield the message, then as many files as fit."""
     message = commit["message"][:_MESSAGE_CHARS].rstrip() or "no message"
     yield message
     room, shown = _TEXT_CHARS - len(message), 0
@@ -77,11 +77,11 @@ def _lines(commit: dict[str, Any], rules: PathRules) -> Iterator[str]:
 
 
 def _file_line(file: dict[str, Any], rules: PathRules) -> str:
-    """A file as `M src/app.py +12 -3: def route`. The functions of a file that is not to be indexed are left out."""
-    place = f"{file['renamed_from']} => {file['path']}" if file["renamed_from"] else file["path"]
+    """Describe a file as `M src/app.py +12 -3: def route`, without functions if the file is not indexed."""
+    path = f"{file['renamed_from']} => {file['path']}" if file["renamed_from"] else file["path"]
     lines = "" if file["insertions"] is None else f" +{file['insertions']} -{file['deletions']}"
     functions = file["functions"] if file["functions"] and rules.is_wanted(name_to_path(file["path"])) else ()
-    return f"{file['status']} {place}{lines}" + (f": {'; '.join(functions)}" if functions else "")
+    return f"{file['status']} {path}{lines}" + (f": {'; '.join(functions)}" if functions else "")
 
 
 def _chunk(row: dict[str, Any], tokens: int) -> dict[str, Any]:

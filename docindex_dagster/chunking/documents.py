@@ -1,14 +1,14 @@
-"""The chunks of a document: its sections, split or joined to a good size, each with its headings.
+"""Chunking of documents: sections are split or joined to a good size, and each chunk gets its headings.
 
-A block that fits into a chunk is one piece. Longer prose is cut at sentences, then at lines, then at characters; code
-and tables stay whole up to the maximum and are then cut at lines, then at characters. The pieces of a block, put end to
-end, are the block.
+A block that fits into a chunk is one piece. Longer prose is split at sentences, then at lines, then at characters. Code
+and tables are kept intact up to the maximum, and are then split at lines, then at characters. The concatenated pieces
+of a block equal the block.
 
-Long sections are split into parts, and short ones joined with their neighbours. Each further part of a split section
+Long sections are split into parts, and short ones are joined with their neighbors. Each further part of a split section
 repeats the last sentences or lines of the prose before it.
 
-The chunks of Markdown and plain text are spans of the file which, without their overlap, make up the file. Token
-counts are summed over blocks, so that `count_tokens` must not add tokens of its own to each text.
+The chunks of Markdown and plain text are spans that, without their overlap, make up the file. Token counts are summed
+over blocks, so `count_tokens` must not add special tokens to each text.
 """
 
 import re
@@ -36,46 +36,46 @@ from docindex_dagster.documents.model import (
 )
 
 _INTRO = "intro"
-_LONGEST = 1000  # of an address: longer ones are pictures and programs
-# Smaller than those of documents: a message says one thing, in a few sentences.
+_MAX_ADDRESS = 1000  # characters of an address; longer ones are embedded images and scripts
+# Smaller than for documents: a message says one thing in a few sentences.
 SIZES = Sizes(target=256, overlap=32, maximum=256, minimum=0)
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic marks are meant
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]*_`]*\s+|(?<=[。！？])|\n{2,}")  # noqa: RUF001 - ideographic punctuation
 _LINE_END = re.compile(r"\n+")
-# Pieces of a cut block are gathered up to this share of the target, so that a million short lines stay cheap.
+# Pieces of a split block are at least this fraction of the target, so that a million short lines remain cheap.
 _GRAINS = 16
 _REPEATED = frozenset(["prose", "item", "term"])
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A block, or a part of one, that fits into a chunk."""
+    """A block, or part of a block, that fits into a chunk."""
 
     block: Block
     tokens: int
-    section: int  # index of the section that it stands in
+    section: int  # index of its section
     is_whole: bool = True
 
     @property
     def is_blank(self) -> bool:
-        """Whether there is nothing in it to find."""
+        """Whether the piece contains only whitespace."""
         return not self.block.text.strip()
 
 
-def _pieces_of(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[_Piece]:
-    """Cut the blocks of a document, each given with the index of its section, into pieces that fit.
+def _split_into_pieces(blocks: Sequence[tuple[int, Block]], sizes: Sizes, count_tokens: TokenCounter) -> list[_Piece]:
+    """Split the blocks of a document, each given with the index of its section, into pieces that fit.
 
-    Tokens are counted for all blocks at once, and once for each round of cuts.
+    Tokens are counted once for all blocks together, and once per round of splitting.
     """
     counts = _count([block for _, block in blocks], count_tokens)
     pieces = [_Piece(block, tokens, section) for (section, block), tokens in zip(blocks, counts, strict=True)]
-    ways = chain([_sentence_ends, _line_ends], repeat(_character_ends))
+    methods = chain([_sentence_ends, _line_ends], repeat(_character_ends))
     while any(_is_too_long(piece, sizes) for piece in pieces):
-        pieces = _cut_round(pieces, next(ways), sizes, count_tokens)
+        pieces = _split_round(pieces, next(methods), sizes, count_tokens)
     return pieces
 
 
 def _cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
-    """Cut a block after each of the given characters; the last end is that of the text."""
+    """Split a block after each of the given character offsets, the last of which is the end of the text."""
     parts = []
     line, byte, start = block.start_line, block.start_byte, 0
     for end in ends:
@@ -91,20 +91,20 @@ def _cut_block(block: Block, ends: Sequence[int]) -> list[Block]:
 
 
 def _count(blocks: Sequence[Block], count_tokens: TokenCounter) -> list[int]:
-    """The tokens of blocks. White space alone has none, so that it goes with what stands beside it."""
+    """Count the tokens of blocks. Whitespace alone has none, so that it stays with its neighbor."""
     counts = count_tokens([block.text for block in blocks])
     return [tokens if block.text.strip() else 0 for block, tokens in zip(blocks, counts, strict=True)]
 
 
 def _is_too_long(piece: _Piece, sizes: Sizes) -> bool:
-    stays_whole = piece.is_whole and piece.block.kind in {"code", "table"}
-    return piece.tokens > (sizes.maximum if stays_whole else sizes.target) and len(piece.block.text) > 1
+    is_kept_intact = piece.is_whole and piece.block.kind in {"code", "table"}
+    return piece.tokens > (sizes.maximum if is_kept_intact else sizes.target) and len(piece.block.text) > 1
 
 
-def _cut_round(
+def _split_round(
     pieces: Sequence[_Piece], ends_of: Callable[[_Piece, Sizes], list[int]], sizes: Sizes, count_tokens: TokenCounter
 ) -> list[_Piece]:
-    """Cut every piece that is too long, in one way."""
+    """Split every piece that is too long, using one method."""
     cut = {
         index: _cut_block(piece.block, ends_of(piece, sizes))
         for index, piece in enumerate(pieces)
@@ -130,7 +130,7 @@ def _line_ends(piece: _Piece, sizes: Sizes) -> list[int]:
 
 
 def _ends(pattern: re.Pattern[str], piece: _Piece, sizes: Sizes) -> Iterator[int]:
-    """The ends of sentences or lines that are at least a grain apart."""
+    """Yield the ends of sentences or lines that are at least a grain apart."""
     text = piece.block.text
     grain = len(text) * sizes.target // (piece.tokens * _GRAINS)
     last = 0
@@ -143,7 +143,7 @@ def _ends(pattern: re.Pattern[str], piece: _Piece, sizes: Sizes) -> Iterator[int
 
 
 def _character_ends(piece: _Piece, sizes: Sizes) -> list[int]:
-    """Cut into equal parts, each after the last space near its end if there is one."""
+    """Return the ends of equal parts, moved back to the last space near each end if there is one."""
     text = piece.block.text
     step = max(len(text) // (piece.tokens // sizes.target + 1), 1)
     ends = []
@@ -158,53 +158,54 @@ def _character_ends(piece: _Piece, sizes: Sizes) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What becomes one chunk, without its overlap."""
+    """The content of a chunk, without its overlap."""
 
     pieces: tuple[_Piece, ...]
     tokens: int
-    number: int | None = None  # 1, 2, … within a section that had to be split
+    number: int | None = None  # 1, 2, … in a section that had to be split
 
 
 def _build_parts(sections: Sequence[Section], pieces: Sequence[_Piece], sizes: Sizes) -> list[_Part]:
-    """Gather the pieces of a document, in order, into parts.
+    """Group the pieces of a document, in order, into parts.
 
-    A part below the minimum joins the next one if that is a section below it or its next sibling, else the one before
-    if that stands under the same parent. The result keeps to the target; only a heading with at most one line under it
-    may go beyond, to the maximum, since it says too little alone.
+    A part below the minimum is joined with the next part if that is a subsection or the next sibling section. Otherwise
+    it is joined with the previous part if that belongs to the same parent. Results stay within the target. Only a
+    heading with at most one line below it may exceed the target, up to the maximum, because it says too little on its
+    own.
     """
 
     def joins_next(left: _Part, right: _Part) -> bool:
-        return _is_short(left, right, sizes) and _leads_to(sections, left, right)
+        return _is_short(left, right, sizes) and _is_followed_by(sections, left, right)
 
     def joins_previous(left: _Part, right: _Part) -> bool:
-        return _is_short(right, left, sizes) and _stands_beside(sections, left, right)
+        return _is_short(right, left, sizes) and _is_in_parent_of(sections, left, right)
 
     parts = [part for _, group in groupby(pieces, key=lambda piece: piece.section) for part in _split([*group], sizes)]
     return _join(_join(parts, joins_next), joins_previous)
 
 
 def _titled_sections(sections: Sequence[Section], part: _Part) -> Sequence[Section]:
-    """The sections of a part, without what stands before the first heading unless that is all."""
+    """Return the sections of a part, without text before the first heading unless there is nothing else."""
     inside = sections[part.pieces[0].section : part.pieces[-1].section + 1]
     return inside[1:] if len(inside) > 1 and inside[0].level == 0 else inside
 
 
 def _common_path(sections: Sequence[Section], part: _Part) -> tuple[str, ...]:
-    """The headings that are open over all of a part."""
+    """Return the headings that all sections of a part share."""
     paths = [section.heading_path for section in _titled_sections(sections, part)]
     levels = takewhile(lambda titles: len(set(titles)) == 1, zip(*paths, strict=False))
     return tuple(titles[0] for titles in levels)
 
 
 def _split(pieces: Sequence[_Piece], sizes: Sizes) -> list[_Part]:
-    """The parts of one section."""
-    runs = _evened(_fill(pieces, sizes), sizes)
+    """Split the pieces of one section into parts."""
+    runs = _balance(_fill(pieces, sizes), sizes)
     numbers = range(1, len(runs) + 1) if len(runs) > 1 else [None]
     return [_Part(tuple(run), _tokens(run), number) for run, number in zip(runs, numbers, strict=True)]
 
 
 def _fill(pieces: Sequence[_Piece], sizes: Sizes) -> list[list[_Piece]]:
-    """Fill one run after the other up to the target. What leads in to a piece goes with it."""
+    """Fill runs up to the target, one after the other. Pieces that introduce a piece stay with it."""
     runs: list[list[_Piece]] = [[]]
     used = 0
     for piece in pieces:
@@ -220,20 +221,20 @@ def _fill(pieces: Sequence[_Piece], sizes: Sizes) -> list[list[_Piece]]:
 
 
 def _take_lead_in(run: list[_Piece], room: int) -> list[_Piece]:
-    """Take from the end of a run, as far as there is room, what would say nothing there."""
+    """Remove pieces from the end of a run that only introduce the next piece, as far as they fit; return them."""
     taken: list[_Piece] = []
-    while len(run) > 1 and _leads_in(run[-1]) and _tokens(taken) + run[-1].tokens <= room:
+    while len(run) > 1 and _is_lead_in(run[-1]) and _tokens(taken) + run[-1].tokens <= room:
         taken.insert(0, run.pop())
     return taken
 
 
-def _leads_in(piece: _Piece) -> bool:
-    """Whether a piece announces the next one: a heading, a term, a sentence that ends in a colon."""
+def _is_lead_in(piece: _Piece) -> bool:
+    """Return whether a piece introduces the next one: a heading, a term, or a sentence that ends in a colon."""
     return piece.block.kind in {"heading", "term"} or piece.block.text.rstrip().endswith(":")
 
 
-def _evened(runs: list[list[_Piece]], sizes: Sizes) -> list[list[_Piece]]:
-    """Share the last two runs evenly, or make them one, if the last is short."""
+def _balance(runs: list[list[_Piece]], sizes: Sizes) -> list[list[_Piece]]:
+    """Balance the last two runs, or merge them, if the last one is short."""
     if len(runs) == 1 or _tokens(runs[-1]) >= sizes.minimum:
         return runs
     last_two = runs[-2] + runs[-1]
@@ -242,7 +243,7 @@ def _evened(runs: list[list[_Piece]], sizes: Sizes) -> list[list[_Piece]]:
     larger_half, cut = min(
         (max(left, total - left), index)
         for index, (left, piece, after) in enumerate(zip(left_tokens, last_two, last_two[1:], strict=False), start=1)
-        if index == len(runs[-2]) or not (_leads_in(piece) or after.is_blank)
+        if index == len(runs[-2]) or not (_is_lead_in(piece) or after.is_blank)
     )
     if total - larger_half < sizes.minimum and total <= sizes.maximum:
         return [*runs[:-2], last_two]
@@ -261,7 +262,7 @@ def _join(parts: Sequence[_Part], joins: Callable[[_Part, _Part], bool]) -> list
 
 
 def _is_short(part: _Part, other: _Part, sizes: Sizes) -> bool:
-    """Whether a part is too short to stand alone and fits to another. Parts of split sections are not mixed."""
+    """Return whether a part is too short on its own and fits another. Parts of split sections are not mixed."""
     limit = sizes.maximum if _says_little(part) else sizes.target
     both_split = part.number is not None and other.number is not None
     return part.tokens < sizes.minimum and part.tokens + other.tokens <= limit and not both_split
@@ -272,8 +273,8 @@ def _says_little(part: _Part) -> bool:
     return sum(bool(line.strip()) for body in bodies for line in body.splitlines()) <= 1
 
 
-def _leads_to(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
-    """Whether what comes next stands below a part, or beside a part that is complete."""
+def _is_followed_by(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
+    """Return whether the next part is a subsection of a part, or a sibling of a complete part."""
     path = _common_path(sections, left)
     first = _titled_sections(sections, left)[0]
     next_path = sections[right.pieces[0].section].heading_path
@@ -281,8 +282,8 @@ def _leads_to(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
     return first.level == 0 or next_path[: len(path)] == path or is_sibling
 
 
-def _stands_beside(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
-    """Whether all of `left` is, or is under, the parent of `right`."""
+def _is_in_parent_of(sections: Sequence[Section], left: _Part, right: _Part) -> bool:
+    """Return whether `left` lies entirely in the parent section of `right`."""
     parent = sections[right.pieces[0].section].heading_path[:-1]
     return _common_path(sections, left)[: len(parent)] == parent
 
@@ -292,10 +293,10 @@ def _tokens(pieces: Sequence[_Piece]) -> int:
 
 
 def _overlaps(parts: Sequence[_Part], sizes: Sizes, count_tokens: TokenCounter) -> list[Block | None]:
-    """The end of the part before that each part begins with: about `sizes.overlap` tokens, or None.
+    """Return the overlap at the start of each part: about `sizes.overlap` tokens from the part before, or None.
 
-    Only a part that goes on with a split section repeats anything. Whole sentences are taken, or whole lines where
-    the last sentence is too long.
+    Only a part that continues a split section has an overlap. It consists of full sentences, or of full lines if the
+    last sentence is too long.
     """
     found: list[Block | None] = [None] * len(parts)
     rooms = {
@@ -303,28 +304,28 @@ def _overlaps(parts: Sequence[_Part], sizes: Sizes, count_tokens: TokenCounter) 
         for index, part in enumerate(parts)
         if part.number and part.number > 1
     }
-    tails = {index: _prose_end(parts[index - 1], sizes.overlap) for index in rooms}
+    tails = {index: _trailing_prose(parts[index - 1], sizes.overlap) for index in rooms}
     for pattern in (_SENTENCE_END, _LINE_END):
         units = {index: _units(tail, pattern) for index, tail in tails.items() if tail and found[index] is None}
         counts = iter(count_tokens([unit.text for blocks in units.values() for unit in blocks]))
         for index, blocks in units.items():
             tokens = [next(counts) for _ in blocks]
-            found[index] = _last_that_fit(blocks, tokens, rooms[index])
+            found[index] = _last_fitting(blocks, tokens, rooms[index])
     return found
 
 
-def _prose_end(part: _Part, tokens: int) -> Block | None:
-    """The prose that ends a part, as one block no shorter than needed, but never all of the part."""
+def _trailing_prose(part: _Part, tokens: int) -> Block | None:
+    """Return the prose at the end of a part as one block, no shorter than needed, but never the entire part."""
     taken: list[Block] = []
     for piece in reversed(part.pieces[1:]):
         if piece.block.kind not in _REPEATED or tokens <= 0:
             break
         taken.insert(0, piece.block)
         tokens -= piece.tokens
-    return _as_one(taken) if taken else None
+    return _merge(taken) if taken else None
 
 
-def _as_one(blocks: Sequence[Block]) -> Block:
+def _merge(blocks: Sequence[Block]) -> Block:
     text = "".join(block.text for block in blocks)
     return replace(blocks[0], text=text, end_line=blocks[-1].end_line, end_byte=blocks[-1].end_byte)
 
@@ -334,41 +335,41 @@ def _units(block: Block, pattern: re.Pattern[str]) -> list[Block]:
     return _cut_block(block, sorted({*ends, len(block.text)} - {0}))
 
 
-def _last_that_fit(units: Sequence[Block], tokens: Sequence[int], room: int) -> Block | None:
-    """As many units from the end as have room, as one block."""
+def _last_fitting(units: Sequence[Block], tokens: Sequence[int], room: int) -> Block | None:
+    """Return as many units from the end as fit, as one block."""
     sums = accumulate(reversed(tokens))
     count = sum(1 for _ in takewhile(lambda total: total <= room, sums))
     last = units[len(units) - count :]
-    return _as_one(last) if any(unit.text.strip() for unit in last) else None
+    return _merge(last) if any(unit.text.strip() for unit in last) else None
 
 
 def chunk_document(
     text: str, *, path: str, loader: str, sizes: Sizes, count_tokens: TokenCounter, pages: Sequence[int] = ()
 ) -> FileDrafts:
-    """Cut one document.
+    """Split one document into chunks.
 
     Args:
-        text: the decoded file.
-        path: its path; the file's name stands for a missing title.
-        loader: how to read it; see `documents.load`.
-        sizes: in tokens; no chunk has more than the maximum, runs of white space left out.
-        count_tokens: the tokens of each text; that of a text is at most the sum of its parts'.
-        pages: the line on which each page of it begins, if it has pages.
+        text: The decoded file.
+        path: Its path; the file name replaces a missing title.
+        loader: How to read it; see `documents.load`.
+        sizes: In tokens; no chunk exceeds the maximum, not counting runs of whitespace.
+        count_tokens: Counts the tokens of each text; a text has at most as many as its parts together.
+        pages: The line on which each page starts, if the document has pages.
 
     Returns:
-        The chunks in the order of the file; none if the file is blank. `fallback` says why a document with structure
-        was read as plain text.
+        The chunks in file order; none if the file is blank. `fallback` says why a structured document was read as plain
+        text.
     """
     document = replace(load_document(text, path, loader), pages=tuple(pages))
     return _cut_document(document, path, sizes, count_tokens)
 
 
 def _cut_document(document: Document, path: str, sizes: Sizes, count_tokens: TokenCounter) -> FileDrafts:
-    """Cut a document that was read from the file at `path`, as `chunk_document` does."""
+    """Split the loaded document of the file at `path`, as `chunk_document` does."""
     if not any(block.text.strip() for section in document.sections for block in section.blocks):
         return FileDrafts((), fallback=document.fallback)
     blocks = [(index, block) for index, section in enumerate(document.sections) for block in section.blocks]
-    parts = _build_parts(document.sections, _pieces_of(blocks, sizes, count_tokens), sizes)
+    parts = _build_parts(document.sections, _split_into_pieces(blocks, sizes, count_tokens), sizes)
     repeated = _overlaps(parts, sizes, count_tokens)
     drafts: list[Draft] = []
     first_index: int | None = None
@@ -407,7 +408,7 @@ def _draft(document: Document, file_name: str, part: _Part, overlap: Block | Non
 
 
 def _pages(document: Document, part: _Part, first: int, last: int) -> Iterator[PlacedPointer]:
-    """The pages that a part is on, from its first line to its last, each as an anchor of the section that is there."""
+    """Yield the pages between the first and last line of a part, as anchors in the sections on these pages."""
     if not document.pages:
         return
     for page in range(bisect_right(document.pages, first), bisect_right(document.pages, last) + 1):
@@ -421,15 +422,15 @@ def _titles(document: Document, piece: _Piece) -> str:
 
 
 def _pointers(document: Document, piece: _Piece) -> Iterator[PlacedPointer]:
-    """The links and anchors that the text of a piece does not show, of its section."""
+    """Yield the links and anchors of a piece that its text does not show, with the titles of its section."""
     titles = _titles(document, piece)
     for pointer in piece.block.pointers:
-        if len(pointer.name) <= _LONGEST:
+        if len(pointer.name) <= _MAX_ADDRESS:
             yield PlacedPointer(pointer.line, pointer.kind, titles, pointer.name)
 
 
 def chunk_messages(file: SourceFile, _options: ChunkOptions, /) -> FileDrafts:
-    """Cut a file of messages at the ends of sentences; a sentence that is too long, at lines, then at characters."""
+    """Split a file of messages at sentence ends; split sentences that are too long at lines, then at characters."""
     marks = [Mark(0, "prose"), *(Mark(end.end(), "prose") for end in _SENTENCE_END.finditer(file.text))]
     sentences = tile(file.text, [mark for mark in marks if mark.offset < len(file.text)])
     document = Document(title=None, sections=build_sections(sentences), structured=False)

@@ -1,8 +1,7 @@
-"""The text that is embedded: a chunk under a one-line header that says where it stands, made without a model.
+"""The text to embed: a chunk below a one-line header that says where it comes from, built without a model.
 
-Matching, embeddings and snippets leave out the attribute lists of Markdown, as kramdown, Pandoc and Python-Markdown
-read them: `[Start](a.md){ .md-button }` shows `Start`, and a line `{: .note }` shows nothing. The text of a chunk keeps
-them.
+Matching, embeddings and snippets ignore the attribute lists of Markdown, as in kramdown, Pandoc and Python-Markdown:
+`[Start](a.md){ .md-button }` shows `Start`, and a line `{: .note }` shows nothing. The text of a chunk keeps them.
 """
 
 import re
@@ -18,9 +17,9 @@ from docindex_dagster.core.schemas import COMMIT_PATH, MESSAGE_PATH
 
 _READ = ["text", "language", "has_code", "part_number"]
 COLUMNS = ("path", "qualified_name", "symbol_kind", "heading_path", "summary", *_READ)
-"""Those of chunks that decide what is embedded."""
-# A whole hash would be half of what a short message is embedded as.
-_MESSAGE = rf"^{re.escape(MESSAGE_PATH)}.*$"  # nor is the id of a message anything that it says
+"""The columns of chunks that decide what is embedded."""
+# A full hash would make up half of the text embedded for a short message.
+_MESSAGE = rf"^{re.escape(MESSAGE_PATH)}.*$"  # the id of a message carries no meaning either
 _COMMIT = rf"^{re.escape(COMMIT_PATH)}([0-9a-f]{{12}})[0-9a-f]+$"
 _LIST = re.compile(
     r"(?P<before>^[ \t]*|[)\]`*:])?(?P<space>[ \t]*)(?P<list>\{(?P<colon>:?)(?P<inside>[^{}\n]{1,500})\})"
@@ -35,29 +34,30 @@ _LANGUAGE = "markdown"
 
 
 def embed_texts(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
-    """The text to embed of each chunk: `path qualified.name kind` or `path Heading > Subheading`, then the text.
+    """Return the text to embed for each chunk: a header line, then the text.
 
-    A commit's begins `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
+    The header is `path qualified.name kind` or `path Heading > Subheading`; for a commit, it looks like
+    `commit 1a2b3c4d5e6f 2026-01-31 > Ada Lovelace`.
 
     Args:
-        chunks: a table with the columns path, qualified_name, symbol_kind, heading_path, summary and text, and those
-            that say of Markdown what of the text is attribute lists: language, has_code and part_number.
+        chunks: A table with the columns path, qualified_name, symbol_kind, heading_path, summary and text, and those
+            needed to find attribute lists in Markdown: language, has_code and part_number.
 
     Returns:
-        Strings, one a row, none null.
+        One string per row, never null.
     """
-    place = pc.replace_substring_regex(chunks["path"], _COMMIT, r"commit \1")
-    place = pc.replace_substring_regex(place, _MESSAGE, "")
+    location = pc.replace_substring_regex(chunks["path"], _COMMIT, r"commit \1")
+    location = pc.replace_substring_regex(location, _MESSAGE, "")
     headings = pc.binary_join(chunks["heading_path"], " > ")
     header = pc.binary_join_element_wise(
-        place, chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
+        location, chunks["qualified_name"], chunks["symbol_kind"], headings, " ", null_handling="skip"
     )
     text = pc.binary_join_element_wise(header, chunks["summary"], _readable(chunks), "\n", null_handling="skip")
     return text.combine_chunks() if isinstance(text, pa.ChunkedArray) else text
 
 
 def _readable(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
-    """The texts, those of Markdown without attribute lists."""
+    """Return the texts, without attribute lists if they are Markdown."""
     texts = chunks["text"]
     if not pc.any(pc.match_substring(texts, "{"), min_count=0).as_py():
         return texts
@@ -65,12 +65,12 @@ def _readable(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
 
 
 def embed_text_hashes(chunks: pa.Table | pa.RecordBatch) -> pa.Array:
-    """The hash of each text to embed: the key under which vectors are reused."""
+    """Return the hash of each text to embed, the key under which vectors are reused."""
     return pa.array([digest(text.encode()) for text in embed_texts(chunks).to_pylist()], pa.string())
 
 
 def readable(row: Mapping[str, Any]) -> str:
-    """The text of a chunk in which attribute lists are spaces, so that lines and columns stay."""
+    """Return the text of a chunk with attribute lists replaced by spaces, which preserves lines and columns."""
     text: str = row["text"]
     if row["language"] != _LANGUAGE or "{" not in text:
         return text
@@ -79,11 +79,11 @@ def readable(row: Mapping[str, Any]) -> str:
 
 @lru_cache(maxsize=256)  # the same chunk is embedded and indexed
 def blanked(text: str, *, goes_on: bool = False) -> str:
-    """A text with a space for each character of an attribute list outside of code.
+    """Return a text with attribute lists outside of code replaced by spaces, character by character.
 
     Args:
         text: Markdown.
-        goes_on: it may begin inside a code block, of which only the end would be seen.
+        goes_on: The text may start inside a code block, so that only the end of the block is visible.
     """
     return "\n".join(_lines(text.split("\n"), goes_on=goes_on))
 
@@ -100,11 +100,11 @@ def _lines(lines: list[str], *, goes_on: bool) -> Iterator[str]:
 
 
 def _open_marks(lines: list[str]) -> str:
-    """The marks of the code block that a text begins in, as far as its first fence says: one that closes is bare."""
+    """Return the fence of the code block that a text starts in, judging by its first fence: a closing fence is bare."""
     first = next((found for line in lines if (found := _FENCE.fullmatch(line.rstrip()))), None)
     opened = next((found for line in lines if (found := _FENCE.match(line)) and line[found.end() :].strip()), None)
     if first is None and opened is None:
-        return "```"  # all of it is code
+        return "```"  # all of the text is code
     return first["marks"] if first is not None else ""
 
 
@@ -118,13 +118,13 @@ def _blanked(line: str) -> str:
 
 
 def _is_list(line: str, found: re.Match[str]) -> bool:
-    """Whether what is in braces is an attribute list: by what it holds, and by where it stands."""
+    """Return whether the text in braces is an attribute list, judging by its content and its position."""
     before, is_last = found["before"], not line[found.end() :].strip()
     is_alone = before is not None and not before.strip() and is_last
     if found["colon"]:
-        is_apart = is_alone or is_last or bool(before)
-        return is_apart and bool(_ITEMS.fullmatch(found["inside"]) or _WORDS.fullmatch(found["inside"]))
+        is_separate = is_alone or is_last or bool(before)
+        return is_separate and bool(_ITEMS.fullmatch(found["inside"]) or _WORDS.fullmatch(found["inside"]))
     if not _ITEMS.fullmatch(found["inside"]):
         return False
-    is_behind = bool(before and before.strip()) and not found["space"]
-    return is_behind or (bool(_NAMED.match(found["inside"])) and (is_alone or (is_last and bool(found["space"]))))
+    is_attached = bool(before and before.strip()) and not found["space"]
+    return is_attached or (bool(_NAMED.match(found["inside"])) and (is_alone or (is_last and bool(found["space"]))))

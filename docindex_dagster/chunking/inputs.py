@@ -1,4 +1,4 @@
-"""What the chunks and references of a source are made of, and what decides them. No parser is loaded."""
+"""The inputs of the chunks and references of a source, and the fingerprints that decide them. Loads no parser."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -16,16 +16,16 @@ from docindex_dagster.core.tables import column_version, data_version
 from docindex_dagster.core.tokenizer import TOKENS_VERSION
 from docindex_dagster.sources.previous_listing import RULES, STATE
 
-# The key under which the metadata of a `chunks` table hold the `made_from` of its inputs.
+# The metadata key under which a `chunks` table stores the `made_from` of its inputs.
 MADE_FROM = b"docindex.made_from"
 # Columns that come from discovery and can change while the file's bytes stay the same.
 REFRESHED = ("commit", "is_uncommitted")
-# What must be equal for the rows of a file to be reused.
+# Columns that must be equal for the rows of a file to be reused.
 SAME_FILE = ("path", "content_hash", "source_type", "language")
 DECISIVE = [*SAME_FILE, *REFRESHED]
-# Raise it with every change that makes the same file give other chunks, or other symbols.
+# Increase it with every change that makes the same file yield other chunks or symbols.
 EXTRACTOR_VERSION = "13"
-# The packages that decide where a file is cut.
+# Packages that decide where a file is split.
 _PARSERS = (
     "charset-normalizer",
     "docutils",
@@ -41,29 +41,29 @@ _PARSERS = (
 
 @cache
 def _parsers() -> tuple[str, ...]:
-    """The packages that parse files, with their versions, which are looked up on the disk."""
+    """Return the packages that parse files with their versions, which are read from disk."""
     return tuple(f"{name} {version(name)}" for name in _PARSERS)
 
 
 def _rules_of(files: pa.Table) -> str:
-    """The rules by which `files` were discovered, which say what is masked in them."""
+    """Return the version of the rules under which `files` were discovered, which decide what is masked."""
     return str((files.schema.metadata or {}).get(RULES, b"").decode())
 
 
 def extraction_fingerprint() -> str:
-    """Changes when the same text would give other references."""
+    """Return a value that changes when the same text would yield other references."""
     return digest_parts(REFERENCES_VERSION, EXTRACTOR_VERSION, *_parsers())
 
 
 def references_fingerprint(files: pa.Table) -> str:
-    """Changes when the same file would give other references; `files` are the `discovered_files`."""
+    """Return a value that changes when the same file would yield other references, given the `discovered_files`."""
     return digest_parts(extraction_fingerprint(), _rules_of(files))
 
 
 def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None) -> str:
-    """Changes when the same file would give other chunks."""
+    """Return a value that changes when the same file would yield other chunks."""
     sizes = settings.model_dump(exclude={"workers", "parse_timeout_s", "chunkers"})
-    # In the order of the settings, since the last glob decides.
+    # In the order of the settings, because the last matching glob wins.
     chunkers = [*settings.chunkers.items(), *_versions(settings)]
     summaries = () if summariser is None else (summariser.fingerprint,)
     made_with = (*_parsers(), repr(sorted(sizes.items())), repr(chunkers), *summaries)
@@ -71,7 +71,7 @@ def fingerprint(settings: ChunkingSettings, summariser: Summariser | None = None
 
 
 def _versions(settings: ChunkingSettings) -> list[str]:
-    """The chunkers that the settings name, with their versions; all would be loaded with them, so they wait."""
+    """Return the chunkers in the settings with their versions; import late, as this loads all chunkers."""
     if not settings.chunkers:
         return []
     from docindex_dagster.chunking.chunkers import versions
@@ -80,13 +80,13 @@ def _versions(settings: ChunkingSettings) -> list[str]:
 
 
 def made_with(files: pa.Table, settings: ChunkingSettings, summariser: Summariser | None) -> str:
-    """What decides the chunks of a file besides its bytes; the rules of discovery say what is masked in it."""
+    """Return a digest of what decides the chunks of a file besides its bytes, including what discovery masks."""
     return digest_parts(fingerprint(settings, summariser), _rules_of(files))
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkInputs:
-    """What the chunks of a source are made of: files and commits. Equal `made_from` gives equal chunks."""
+    """The inputs of the chunks of a source: files and commits. Equal `made_from` means equal chunks."""
 
     files: pa.Table
     commits: pa.Table
@@ -99,15 +99,15 @@ def gather(
     commits: pa.Table | None = None,
     summariser: Summariser | None = None,
 ) -> ChunkInputs:
-    """Choose what is to be chunked from the `discovered_files` and the `commits` of a source; None for no commits."""
+    """Select what to chunk from the `discovered_files` and the `commits` of a source; None for no commits."""
     wanted = files.filter(pc.is_null(files["skipped_reason"]))
     history = COMMITS.empty_table() if commits is None else commits
-    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is recorded of a commit's files
+    state = (files.schema.metadata or {}).get(STATE, b"").decode()  # also decides what is stored of a commit's files
     seen = data_version(wanted.select(DECISIVE)), column_version(history, "row_hash")
     return ChunkInputs(wanted, history, digest_parts(made_with(files, settings, summariser), state, *seen))
 
 
 def was_made_from(chunks: pa.Table) -> str | None:
-    """The `made_from` of the inputs of these chunks; None where making them again may give others."""
+    """Return the `made_from` of the inputs of these chunks; None if rebuilding them may yield others."""
     value = (chunks.schema.metadata or {}).get(MADE_FROM)
     return value.decode() if value else None

@@ -1,4 +1,4 @@
-"""Parsing workers: spawned, reused for file after file, and replaced when a file crashes or hangs them."""
+"""Parsing workers: spawned, reused across files, and replaced when a file makes them crash or hang."""
 
 import multiprocessing
 import os
@@ -19,39 +19,41 @@ from docindex_dagster.core.platforms import processors
 if TYPE_CHECKING:
     from pebble import ProcessPool
 
-# A batch is large enough to hide the cost of a message and small enough to parse well within the time-out.
+# A batch is large enough to hide the cost of a message and small enough to parse well within the timeout.
 _BATCH_BYTES = 256 << 10
 _BATCH_FILES = 64
-# Below this a second worker takes longer to start than it saves.
+# For less text, a second worker takes longer to start than it saves.
 _BYTES_WORTH_A_WORKER = 512 << 10
-_MOST_WORKERS = 4
+_MAX_WORKERS = 4
 _DOCUMENT = "doc"
-_GUARD = 'a script that indexes must do so below `if __name__ == "__main__":`, since each of these processes imports it'
-_BEFORE_CHILDREN_ARE_WAITED_FOR = 10  # any priority from 0
-# Pools that wait for work, by the number of their workers. Threads share them.
-_waiting: "dict[int, ProcessPool]" = {}
-_changing = Lock()
+_GUARD = (
+    'a script that indexes must do so below `if __name__ == "__main__":`, because each of these processes imports it'
+)
+_BEFORE_JOINING_CHILDREN = 10  # any priority from 0
+# Idle pools by number of workers, shared by all threads.
+_idle_pools: "dict[int, ProcessPool]" = {}
+_pools_lock = Lock()
 
 
 def check_main_guard() -> None:
-    """Find out whether this process is a worker that runs its parent's script from the top, and would wait for it.
+    """Check that this process is not a worker that reruns its parent's script, and would wait for the parent.
 
     Raises:
-        WorkerError: it is.
+        WorkerError: It is.
     """
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # as multiprocessing itself asks
-        raise WorkerError(f"a process that is to parse files indexes instead: {_GUARD}")
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # multiprocessing uses the same check
+        raise WorkerError(f"a process meant to parse files tried to index instead: {_GUARD}")
 
 
 def start_ahead() -> None:
-    """Let the worker for a small change start while this process does something else, unless one is there."""
-    Thread(target=_start_waiting, name="start of a parsing worker", daemon=True).start()
+    """Start the worker for a small change in the background, unless one is already running."""
+    Thread(target=_start_idle_worker, name="start of a parsing worker", daemon=True).start()
 
 
-def _start_waiting() -> None:
-    # Who needs a worker tries again, and says what is wrong. RuntimeError: this process ends already.
-    with suppress(WorkerError, RuntimeError), _changing:
-        if not any(map(_is_active, _waiting)):
+def _start_idle_worker() -> None:
+    # A caller that needs a worker retries and reports the error. RuntimeError: this process is exiting.
+    with suppress(WorkerError, RuntimeError), _pools_lock:
+        if not any(map(_is_active, _idle_pools)):
             pool = _spawn(1)
             _keep(1, pool)
             pool.schedule(_load)
@@ -60,17 +62,17 @@ def _start_waiting() -> None:
 def chunk_in_workers(
     jobs: Sequence[FileJob], options: ChunkOptions, *, workers: int, timeout_s: float
 ) -> Iterator[tuple[int, ChunkedFiles]]:
-    """Cut files in workers; yields, as batches end, how many files each had and what they gave.
+    """Chunk files in workers; as batches finish, yield the number of files in each and their result.
 
-    A file whose worker crashes, or takes over `timeout_s`, comes back cut as text with the reason in `fallback`.
+    A file whose worker crashes or exceeds `timeout_s` is cut as text, with the reason in `fallback`.
 
     Raises:
-        WorkerError: no worker can be started.
+        WorkerError: No worker can be started.
     """
     if not jobs:
         return
     with _pool(workers or _workers_for(sum(job.size for job in jobs))) as pool:
-        pending = [(batch, _scheduled(pool, batch, options, timeout_s)) for batch in _batches(_by_type(jobs))]
+        pending = [(batch, _schedule(pool, batch, options, timeout_s)) for batch in _batches(_documents_first(jobs))]
         for batch, future in pending:
             failure = _failure(future, timeout_s * batch[0].patience)
             if failure is None:
@@ -78,35 +80,35 @@ def chunk_in_workers(
                 continue
             for job in batch:
                 alone = len(batch) > 1
-                yield 1, _alone(pool, job, options, timeout_s) if alone else _cut([job], options, failure)
+                yield 1, _chunk_alone(pool, job, options, timeout_s) if alone else _chunk([job], options, failure)
 
 
-def _cut(jobs: Sequence[FileJob], options: ChunkOptions, failure: str | None = None) -> ChunkedFiles:
-    """Cut files: in a worker, or, by lines alone, here."""
+def _chunk(jobs: Sequence[FileJob], options: ChunkOptions, failure: str | None = None) -> ChunkedFiles:
+    """Chunk files in a worker, or, given a failure, by lines in this process."""
     from docindex_dagster.chunking.worker import chunk_files
 
     return chunk_files(jobs, options, failure)
 
 
 def _load() -> None:
-    """Load what a worker needs, so that its first file need not wait for it."""
+    """Load what a worker needs ahead of its first file."""
     from docindex_dagster.chunking.worker import load_grammars
 
     load_grammars()
 
 
-def _scheduled(
+def _schedule(
     pool: "ProcessPool", batch: Sequence[FileJob], options: ChunkOptions, timeout_s: float
 ) -> "Future[ChunkedFiles]":
-    found: Future[ChunkedFiles] = pool.schedule(_cut, (batch, options), timeout=timeout_s * batch[0].patience)
+    found: Future[ChunkedFiles] = pool.schedule(_chunk, (batch, options), timeout=timeout_s * batch[0].patience)
     return found
 
 
-def _alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
-    """Cut one file of a batch that failed, so that only the file to blame loses its structure."""
-    future = pool.schedule(_cut, ([job], options), timeout=timeout_s)
+def _chunk_alone(pool: "ProcessPool", job: FileJob, options: ChunkOptions, timeout_s: float) -> ChunkedFiles:
+    """Chunk one file of a failed batch on its own, so that only the file at fault loses its structure."""
+    future = pool.schedule(_chunk, ([job], options), timeout=timeout_s)
     failure = _failure(future, timeout_s)
-    return future.result() if failure is None else _cut([job], options, failure)
+    return future.result() if failure is None else _chunk([job], options, failure)
 
 
 def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
@@ -115,7 +117,7 @@ def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
     try:
         future.result()
     except BrokenProcessPool as error:
-        raise WorkerError(f"the processes that parse files end as soon as they start; {_GUARD}") from error
+        raise WorkerError(f"the processes that parse files exit as soon as they start; {_GUARD}") from error
     except TimeoutError:
         return f"time-out: not parsed within {timeout_s:g} s"
     except ProcessExpired as error:
@@ -123,8 +125,8 @@ def _failure(future: "Future[ChunkedFiles]", timeout_s: float) -> str | None:
     return None
 
 
-def _by_type(jobs: Sequence[FileJob]) -> list[FileJob]:
-    """Documents first, so that few workers load what reads these: the model of languages alone takes 0.4 s."""
+def _documents_first(jobs: Sequence[FileJob]) -> list[FileJob]:
+    """Put documents first, so that few workers load what reads them: the language model alone takes 0.4 s."""
     return sorted(jobs, key=lambda job: job.source_type != _DOCUMENT)
 
 
@@ -145,91 +147,91 @@ def _batches(jobs: Sequence[FileJob]) -> Iterator[list[FileJob]]:
 def _workers_for(size: int) -> int:
     if size < _BYTES_WORTH_A_WORKER:
         return 1
-    return min(_MOST_WORKERS, processors())
+    return min(_MAX_WORKERS, processors())
 
 
 @contextmanager
 def _pool(workers: int) -> "Iterator[ProcessPool]":
-    """Workers stay for the next change; those for much until `release`, since each holds about 150 MiB.
+    """Lend a pool that is kept for the next change; larger pools stay until `release`, as a worker uses about 150 MiB.
 
-    One that still has batches of a run that failed is let go, too: it would work them off before those of the next.
-    Cancelling them takes longer yet, since pebble has sent them ahead, and ends the worker anew for each.
+    If a run fails, its pool is closed, because the workers would finish the old batches before those of the next run.
+    Cancelling the batches takes longer: pebble has already sent them, and restarts the worker for each.
     """
-    with _changing:
-        count = min((count for count in _waiting if count >= workers and _is_active(count)), default=0)
-        pool = _waiting.pop(count) if count else _spawn(workers)
+    with _pools_lock:
+        count = min((count for count in _idle_pools if count >= workers and _is_active(count)), default=0)
+        pool = _idle_pools.pop(count) if count else _spawn(workers)
     is_kept = False
     try:
         yield pool
         is_kept = True
     finally:
         if is_kept:
-            with _changing:
+            with _pools_lock:
                 _keep(count or workers, pool)
         else:
             _close(pool)
 
 
 def _is_active(workers: int) -> bool:
-    """Whether a pool of this size waits, and is not broken."""
-    return workers in _waiting and bool(_waiting[workers].active)
+    """Return whether an idle pool of this size exists and is not broken."""
+    return workers in _idle_pools and bool(_idle_pools[workers].active)
 
 
 def _keep(workers: int, pool: "ProcessPool") -> None:
-    """Let a pool wait until it is needed, or this process ends; where another one waits, it is not needed."""
+    """Keep a pool idle until it is needed or this process ends; close it if there already is an idle pool."""
     if _is_active(workers):
         _close(pool)
         return
-    _waiting[workers] = pool
+    _idle_pools[workers] = pool
 
 
 def release() -> None:
-    """End the workers that wait, but for one."""
-    with _changing:
-        for count in [count for count in _waiting if count > 1]:
-            _close(_waiting.pop(count))
+    """Stop all idle workers except one."""
+    with _pools_lock:
+        for count in [count for count in _idle_pools if count > 1]:
+            _close(_idle_pools.pop(count))
 
 
-def _close_waiting() -> None:
-    with _changing:
-        while _waiting:
-            _close(_waiting.popitem()[1])
+def _close_idle_pools() -> None:
+    with _pools_lock:
+        while _idle_pools:
+            _close(_idle_pools.popitem()[1])
 
 
 def _spawn(workers: int) -> "ProcessPool":
-    """Start workers that Ctrl-C in their terminal does not reach, from their first instruction: we end them.
+    """Start workers that Ctrl-C in the terminal does not reach, from their first instruction on; we stop them.
 
-    Pebble lets them ignore the signal, but only once they have imported all that they need. An interrupt waits until
-    they are started, since one whose parent goes away meanwhile ends with a traceback.
+    Pebble makes workers ignore the signal only after they have imported everything. An interrupt waits until the
+    workers have started, because a starting worker whose parent exits prints a traceback.
     """
     from pebble import ProcessPool
 
     # Spawned, not forked: the parent may have lancedb's threads.
     pool = ProcessPool(max_workers=workers, context=multiprocessing.get_context("spawn"), initializer=_start_worker)
     try:
-        with ThreadPoolExecutor(1) as starter:  # Python interrupts the main thread alone
+        with ThreadPoolExecutor(1) as starter:  # Python only interrupts the main thread
             starter.submit(_start, pool).result()
     except BaseException:
         _close(pool)
         raise
-    # Not by atexit: a run that Dagster launched is itself a process of multiprocessing, which first waits for its
-    # children, and these would wait for work.
-    Finalize(None, _close_waiting, exitpriority=_BEFORE_CHILDREN_ARE_WAITED_FOR)
+    # Not atexit: a run that Dagster launched is itself a multiprocessing child. It waits for its children first, and
+    # these would wait for work.
+    Finalize(None, _close_idle_pools, exitpriority=_BEFORE_JOINING_CHILDREN)
     return pool
 
 
 def _start(pool: "ProcessPool") -> None:
-    """Start a pool with SIGINT blocked, as the processes and threads that this one starts inherit it."""
+    """Start a pool with SIGINT blocked, which its processes and threads inherit."""
     with out_of_reach():
-        if not pool.active:  # which starts it
-            raise WorkerError("the processes that parse files cannot be started")
+        if not pool.active:  # reading `active` starts the pool
+            raise WorkerError("cannot start the processes that parse files")
 
 
 def _start_worker() -> None:
-    """Keep a worker to its one core: the tokenizer would start a thread a core in each of them."""
+    """Limit a worker to one core: otherwise the tokenizer starts one thread per core in each worker."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 def _close(pool: "ProcessPool") -> None:
-    pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves this one method untyped
+    pool.stop()  # type: ignore[no-untyped-call]  # pebble leaves only this method untyped
     pool.join()

@@ -1,4 +1,4 @@
-"""The jobs of parsing workers, and the rows of the `chunks` table that they return. No parser is loaded."""
+"""The jobs of parsing workers, and the rows of the `chunks` table that they return. Loads no parser."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -19,12 +19,12 @@ from docindex_dagster.core.tokenizer import TokenCounter
 from docindex_dagster.documents.model import is_converted
 from docindex_dagster.sources.secrets import Secret
 
-_PATIENCE = 12
+_PDF_PATIENCE = 12
 
 
 @dataclass(frozen=True, slots=True)
 class FileIdentity:
-    """What every chunk of one file shares."""
+    """The fields that all chunks of a file share."""
 
     source: str
     source_kind: str
@@ -38,30 +38,30 @@ class FileIdentity:
 
 @dataclass(frozen=True, slots=True)
 class FileJob(FileIdentity):
-    """One file to cut, as discovery saw it, and what is wanted of it."""
+    """A file to chunk, as discovery saw it, and the outputs to produce."""
 
     root: Path
     chunker: str
     size: int
-    masked: tuple[Secret, ...] | None = None  # the secrets in a file of this hash; None: it is indexed as it is
-    max_file_bytes: int = 1 << 20  # it may have grown since its size was looked at
+    masked: tuple[Secret, ...] | None = None  # secrets in a file with this hash; None: nothing is masked
+    max_file_bytes: int = 1 << 20  # the file may have grown since its size was checked
     wants_chunks: bool = True
     wants_references: bool = False
 
     @property
-    def is_referring(self) -> bool:
-        """Whether what it says about names is to be extracted."""
+    def extracts_references(self) -> bool:
+        """Whether to extract references from the file."""
         return self.wants_references and self.language is not None and holds_symbols(self.language)
 
     @property
     def patience(self) -> int:
-        """How much longer than others it may take: hundreds of pages are read at some twenty a second."""
-        return _PATIENCE if is_converted(self.language) else 1
+        """The timeout multiplier: a PDF with hundreds of pages is read at about twenty pages a second."""
+        return _PDF_PATIENCE if is_converted(self.language) else 1
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkedFiles:
-    """The rows of a batch of files, the files that are left out, with the reason, and the rows of what files say."""
+    """The result for a batch of files: chunk rows, skipped files with reasons, and reference rows."""
 
     rows: pa.Table
     left_out: tuple[tuple[str, str], ...] = ()
@@ -69,51 +69,51 @@ class ChunkedFiles:
 
 
 def chunk_id(source: str, path: str, index: int) -> str:
-    """The id of a chunk: the same each time the file is indexed."""
+    """Return the id of a chunk, which is the same each time the file is indexed."""
     return digest_parts(source, path, str(index))
 
 
-# Columns that have the name of an attribute of what they come from.
-_OF_FILE = tuple(field.name for field in fields(FileIdentity))
-_OF_CONTENT = ("imports", "exports", "fallback")
-_OF_DRAFT = (
+# Columns named like an attribute of the object that they come from.
+_FILE_COLUMNS = tuple(field.name for field in fields(FileIdentity))
+_CONTENT_COLUMNS = ("imports", "exports", "fallback")
+_DRAFT_COLUMNS = (
     *("text", "chunk_type", "start_line", "end_line", "start_byte", "end_byte", "pointers", "section", "subsection"),
     *("has_code", "part_number"),
 )
-_OF_SYMBOL = ("qualified_name", "parent", "signature", "parameters", "return_type", "decorators", "docstring")
+_SYMBOL_COLUMNS = ("qualified_name", "parent", "signature", "parameters", "return_type", "decorators", "docstring")
 
 
 @dataclass(frozen=True, slots=True)
 class CutFile:
-    """A file that was cut: who it is, and its chunks."""
+    """A chunked file: its identity and its chunks."""
 
     identity: FileIdentity
     content: FileDrafts
-    human_language: str | None = None  # of a document
+    human_language: str | None = None  # only for documents
 
 
 def rows(files: Sequence[CutFile], count_tokens: TokenCounter) -> pa.Table:
-    """The rows of files, each column made once for all of them."""
+    """Return the rows of files, building each column once for all files."""
     counts = [len(file.content.drafts) for file in files]
     drafts = [draft for file in files for draft in file.content.drafts]
     symbols = [draft.symbol for draft in drafts]
 
-    def of_files(values: Iterable[object]) -> list[object]:
+    def per_chunk(values: Iterable[object]) -> list[object]:
         return [item for value, count in zip(values, counts, strict=True) for item in [value] * count]
 
     columns: dict[str, Any] = {
-        **{name: of_files(getattr(file.identity, name) for file in files) for name in _OF_FILE},
-        **{name: of_files(getattr(file.content, name) for file in files) for name in _OF_CONTENT},
-        **{name: [getattr(draft, name) for draft in drafts] for name in _OF_DRAFT},
-        **{name: [getattr(symbol, name, None) for symbol in symbols] for name in _OF_SYMBOL},
+        **{name: per_chunk(getattr(file.identity, name) for file in files) for name in _FILE_COLUMNS},
+        **{name: per_chunk(getattr(file.content, name) for file in files) for name in _CONTENT_COLUMNS},
+        **{name: [getattr(draft, name) for draft in drafts] for name in _DRAFT_COLUMNS},
+        **{name: [getattr(symbol, name, None) for symbol in symbols] for name in _SYMBOL_COLUMNS},
         "symbol_name": [symbol and symbol.name for symbol in symbols],
         "symbol_kind": [symbol and symbol.kind for symbol in symbols],
         "chunk_id": [id_ for file in files for id_ in _ids(file)],
         "row_hash": [""] * len(drafts),
         "embed_text_hash": [""] * len(drafts),
         "chunk_index": [index for count in counts for index in range(count)],
-        "total_chunks": of_files(counts),
-        "human_language": of_files(file.human_language for file in files),
+        "total_chunks": per_chunk(counts),
+        "human_language": per_chunk(file.human_language for file in files),
         "char_count": [len(draft.text) for draft in drafts],
         "token_count": count_tokens([draft.text for draft in drafts]),
         "symbols": [_structs(draft) for draft in drafts],
@@ -155,15 +155,15 @@ def _struct(symbol: Symbol) -> dict[str, object]:
 
 
 def with_hashes(chunks: pa.Table) -> pa.Table:
-    """The table with `embed_text_hash` and then `row_hash` set, which cover the other columns."""
+    """Return the table with `embed_text_hash` and then `row_hash` recomputed from the other columns."""
     position = CHUNKS.get_field_index("embed_text_hash")
     return with_row_hashes(chunks.set_column(position, CHUNKS.field(position), embed_text_hashes(chunks)))
 
 
 def with_row_hashes(chunks: pa.Table) -> pa.Table:
-    """The table with `row_hash` set to a hash over all other columns of each row."""
+    """Return the table with `row_hash` set to a hash over all other columns of each row."""
     fields = [_as_text(chunks[field.name].combine_chunks()) for field in CHUNKS if field.name != "row_hash"]
-    # Each value is preceded by its length, so that no text can imitate the border between two columns.
+    # Each value is preceded by its length, so that no text can imitate a column boundary.
     parts = [part for field in fields for part in (pc.utf8_length(field).cast(pa.string()), field)]
     joined = pc.binary_join_element_wise(*parts, "|", null_handling="replace", null_replacement="-")
     hashes = pa.array([digest(row.encode()) for row in joined.to_pylist()], pa.string())
@@ -172,7 +172,7 @@ def with_row_hashes(chunks: pa.Table) -> pa.Table:
 
 
 def _as_text(column: pa.Array) -> pa.Array:
-    """Any column of the schema as strings, nulls kept."""
+    """Convert any column of the schema to strings, preserving nulls."""
     if pa.types.is_list(column.type):
         if pa.types.is_struct(column.type.value_type):
             values = [

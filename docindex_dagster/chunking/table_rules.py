@@ -1,4 +1,4 @@
-"""The rules that every `chunks` table keeps, each also an asset check; and warnings of files cut as text."""
+"""The rules for every `chunks` table, each of which is also an asset check; and warnings about text fallbacks."""
 
 from collections.abc import Collection, Mapping
 
@@ -11,21 +11,21 @@ from docindex_dagster.core.safe_text import with_reasons
 
 UNIQUE, COVERED, SPANS = "ids_are_unique", "files_are_covered", "spans_are_in_their_file"
 CHUNK_RULES = {
-    UNIQUE: "No two chunks have one id.",
-    COVERED: "Every commit, and every file that is still to be indexed when it is cut, has a chunk.",
-    SPANS: "Lines and bytes of every chunk are in order and fit its text.",
+    UNIQUE: "No two chunks have the same id.",
+    COVERED: "Every commit has a chunk, and so does every file that should still be indexed when it is chunked.",
+    SPANS: "Lines and bytes of every chunk are in order and match its text.",
 }
-_MOST_SHARE = 0.02  # of the files of a source: above it a user should look
-_NAMED = 3
+_MAX_SHARE = 0.02  # of a source's files; a larger share deserves attention
+_MAX_NAMED = 3
 
 
 def verify_chunks(chunks: pa.Table, files: pa.Table, excused: Collection[str] = ()) -> None:
-    """Check chunks against the files and commits, by `path`, that they are to be made of.
+    """Check chunks against the files and commits that they were built from, by `path`.
 
-    Those that are `excused` changed meanwhile, and are reported elsewhere.
+    Paths in `excused` changed in the meantime and are reported elsewhere.
 
     Raises:
-        VerificationError: with one entry for each broken rule.
+        VerificationError: Has one entry for each broken rule.
     """
     failures = {
         UNIQUE: _repeated_ids(chunks),
@@ -50,7 +50,7 @@ def _uncovered(chunks: pa.Table, files: pa.Table, excused: Collection[str]) -> s
 
 
 def _bad_spans(chunks: pa.Table) -> str:
-    """Lines and bytes are ordered, and a span in bytes is as long as its text."""
+    """Check that lines and bytes are ordered and that a byte span is as long as its text."""
     length = pc.binary_length(chunks["text"].cast(pa.binary()))
     span = pc.subtract(chunks["end_byte"], chunks["start_byte"])
     checks = [
@@ -66,40 +66,40 @@ def _bad_spans(chunks: pa.Table) -> str:
 
 
 def _some(values: list[str]) -> str:
-    shown = ", ".join(repr(value) for value in values[:_NAMED])
-    return shown + (" …" if len(values) > _NAMED else "")
+    shown = ", ".join(repr(value) for value in values[:_MAX_NAMED])
+    return shown + (" …" if len(values) > _MAX_NAMED else "")
 
 
 def fallbacks(chunks: pa.Table) -> dict[str, str]:
-    """The files of a `chunks` table that were cut as text, by path, and why."""
+    """Return the files of a `chunks` table that were cut as text, by path, with the reasons."""
     cut = chunks.select(["path", "fallback"]).filter(pc.is_valid(chunks["fallback"]))
     return dict(zip(cut["path"].to_pylist(), cut["fallback"].to_pylist(), strict=True))
 
 
 def are_many(cut: int, files: int) -> bool:
-    """Whether so many of so many files were cut as text that a user should look."""
-    return cut > files * _MOST_SHARE
+    """Return whether the share of files cut as text is large enough to warn about."""
+    return cut > files * _MAX_SHARE
 
 
 def phrase(cut: int, files: int) -> str:
-    """How many of so many files were cut as text."""
+    """Say how many files were cut as text."""
     return f"{cut:,} of {files:,} files {'is' if cut == 1 else 'are'} cut as text"
 
 
 def sentence(cut: Mapping[str, str], files: int) -> str:
-    """How many of so many files were cut as text, of the first ones why, and who names the others."""
+    """Say how many files were cut as text, with the reasons for the first ones and a pointer to the others."""
     return with_reasons(phrase(len(cut), files), cut.items())
 
 
 def warning(cut: Mapping[str, str], files: int) -> str:
-    """The same where they are many; else nothing."""
+    """Return `sentence` if many files were cut as text, otherwise ""."""
     return sentence(cut, files) if are_many(len(cut), files) else ""
 
 
 def left_out_warning(files: Collection[tuple[str, str]]) -> str:
-    """How many files changed between discovery and cutting into what is not indexed, and why; nothing for none."""
+    """Say how many files became ineligible between discovery and chunking, and why; "" for none."""
     if not files:
         return ""
     count = "1 file is" if len(files) == 1 else f"{len(files):,} files are"
-    what = f"{count} left out until the next run, changed as the source was indexed"
-    return with_reasons(what, files, are_listed=False)
+    message = f"{count} skipped until the next run because of changes during indexing"
+    return with_reasons(message, files, are_listed=False)

@@ -1,6 +1,6 @@
-"""What one parsing worker does: read files, cut them, extract what they say about names, and return Arrow rows.
+"""The work of one parsing worker: read files, chunk them, extract references, and return Arrow rows.
 
-It runs in a process of its own.
+It runs in a separate process.
 """
 
 import os
@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from docindex_dagster.callgraph.table import Extracted, reference_rows
 from docindex_dagster.chunking.chunker import Chunker, ChunkOptions, Draft, FileDrafts, SourceFile, cut_at
 from docindex_dagster.chunking.chunkers import is_ours, load_chunker
-from docindex_dagster.chunking.packing import chunk_lines, without_long_ends
+from docindex_dagster.chunking.packing import chunk_lines, drop_long_continuations
 from docindex_dagster.chunking.references import extracted
 from docindex_dagster.chunking.rows import ChunkedFiles, CutFile, FileJob, rows
 from docindex_dagster.core.errors import ChunkerError
@@ -24,59 +24,59 @@ from docindex_dagster.documents.human_language import language_of
 from docindex_dagster.documents.model import Converted, is_converted
 from docindex_dagster.documents.pdf import convert
 from docindex_dagster.sources.content import examine
-from docindex_dagster.sources.paths import error_reason, name_to_path, read_whole
+from docindex_dagster.sources.paths import error_reason, name_to_path, read_complete
 from docindex_dagster.sources.secrets import find_secrets, mask
 from docindex_dagster.sources.text import decode
 
 _DOCUMENT = "doc"
-# What is read from a dense file on the way to its structure takes up to 400 times its bytes, in each worker.
-_MOST_PARSED = 2 << 20  # bytes
+# Parsing a dense file takes up to 400 times its size in memory, in each worker.
+_MAX_PARSED = 2 << 20  # bytes
 
 
 @gc_disabled()
 def chunk_files(jobs: Sequence[FileJob], options: ChunkOptions, fallback: str | None = None) -> ChunkedFiles:
-    """Cut a batch of files. One that changed since discovery, into what is not to be indexed, is left out.
+    """Chunk a batch of files. Skip a file that changed since discovery and should no longer be indexed.
 
-    With `fallback`, the reason why structure cannot be had, the files are cut by lines alone.
+    With `fallback`, the reason why structure is not available, the files are chunked by lines only.
     """
     files: list[CutFile] = []
     irs: list[Extracted] = []
     left_out: list[tuple[str, str]] = []
     for job in jobs:
         try:
-            data = read_whole(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
+            data = read_complete(os.fsencode(job.root), name_to_path(job.path), job.max_file_bytes)
         except OSError as error:
             left_out.append((job.path, error_reason(error)))
             continue
-        current, reason = _as_it_is_now(job, data)
+        current, reason = _current_job(job, data)
         if reason is not None:
             left_out.append((job.path, reason))
             continue
         found, problem = _read(current, data, fallback), fallback or _too_large(current)
-        cut = _cut_file(current, found, options, problem) if job.wants_chunks else None
-        if job.is_referring:
+        cut = _chunk_file(current, found, options, problem) if job.wants_chunks else None
+        if job.extracts_references:
             parsed = cut.content.parsed if cut and is_ours(job.chunker) else None
             blank = Extracted(job.path, current.content_hash, str(job.language), None, problem)
             irs.append(extracted(blank, found.text, parsed))
         if cut:
             files.append(_with_language(replace(cut, content=replace(cut.content, parsed=None))))
-    of_files = rows(files, count_tokens) if files else CHUNKS.empty_table()
-    return ChunkedFiles(of_files, tuple(left_out), reference_rows(irs))
+    table = rows(files, count_tokens) if files else CHUNKS.empty_table()
+    return ChunkedFiles(table, tuple(left_out), reference_rows(irs))
 
 
 def load_grammars() -> None:
-    """Load what every file of code needs, so that the first one need not wait for it."""
+    """Load what every code file needs ahead of the first one."""
     import_module("tree_sitter_language_pack")
 
 
 def _too_large(job: FileJob) -> str | None:
-    if job.size <= _MOST_PARSED or is_converted(job.language):
+    if job.size <= _MAX_PARSED or is_converted(job.language):
         return None
-    return f"too-large: {job.size} bytes, structure is read of {_MOST_PARSED} at most"
+    return f"too-large: {job.size} bytes; structure is read from files of at most {_MAX_PARSED} bytes"
 
 
 def _read(job: FileJob, data: bytes, fallback: str | None) -> Converted:
-    """The text of a file, without secrets. One whose structure cannot be had has none where it would be converted."""
+    """Return the text of a file, with secrets masked; empty if there is a fallback and the file needs conversion."""
     if job.language is None or not is_converted(job.language):
         return Converted(_masked(job, decode(data).text))
     found = convert(data, job.language) if fallback is None else Converted("")
@@ -89,8 +89,8 @@ def _with_language(file: CutFile) -> CutFile:
     return replace(file, human_language=language_of(draft.text for draft in file.content.drafts))
 
 
-def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
-    """The job of a file that holds these bytes by now, and why it is not to be indexed any more, if so."""
+def _current_job(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
+    """Return the job for the file's current bytes, and the reason if the file should no longer be indexed."""
     content_hash = digest(data)
     if content_hash == job.content_hash:
         return job, None
@@ -98,55 +98,55 @@ def _as_it_is_now(job: FileJob, data: bytes) -> tuple[FileJob, str | None]:
     return replace(job, size=len(data), content_hash=content_hash, masked=now.masked), now.reason
 
 
-def _cut_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: str | None) -> CutFile:
-    name = PurePosixPath(job.path).stem  # that alone can be found of a file without text
+def _chunk_file(job: FileJob, found: Converted, options: ChunkOptions, fallback: str | None) -> CutFile:
+    name = PurePosixPath(job.path).stem  # the only searchable text of a file without text
     if is_converted(job.language) and not found.text.strip():
         return CutFile(job, FileDrafts(cut_at(name, ()), fallback=fallback or found.problem))
     chunker = load_chunker(job.chunker)
     if fallback is None:
         try:
-            cut = _cut_by(chunker, found, job, options)
+            cut = _run_chunker(chunker, found, job, options)
             drafts = cut.content.drafts or tuple(
                 replace(draft, start_byte=None, end_byte=None) for draft in cut_at(name, ())
             )
             problem = cut.content.fallback or found.problem
             return replace(cut, content=replace(cut.content, drafts=drafts, fallback=problem))
-        except Exception as error:  # noqa: BLE001 a bug in a chunker costs one file its structure, not the run
+        except Exception as error:  # noqa: BLE001 a bug in a chunker affects the structure of one file, not the run
             fallback = f"{type(error).__name__}: {error}"[:200]
     by_lines = chunk_lines(found.text, options.code_chars)
     return CutFile(job, FileDrafts(_readable(by_lines, job), fallback=fallback))
 
 
 def _readable(drafts: tuple[Draft, ...], job: FileJob) -> tuple[Draft, ...]:
-    return drafts if job.source_type == _DOCUMENT else without_long_ends(drafts)
+    return drafts if job.source_type == _DOCUMENT else drop_long_continuations(drafts)
 
 
 def _masked(job: FileJob, text: str) -> str:
-    """The text without its secrets: discovery does not know those of a file that is converted."""
+    """Return the text with secrets masked; secrets of a converted file are not known from discovery."""
     if is_converted(job.language):
         return mask(text, find_secrets(text)) if job.masked is not None else text
     return mask(text, job.masked) if job.masked else text
 
 
-def _cut_by(chunker: Chunker, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
+def _run_chunker(chunker: Chunker, found: Converted, job: FileJob, options: ChunkOptions) -> CutFile:
     drafts = chunker(SourceFile(job.path, found.text, job.language, found.pages), options)
     cut = CutFile(job, drafts)
     if not is_ours(job.chunker):
         check_drafts(drafts, found.text)
-        rows([cut], count_tokens)  # values of a wrong type would cost the whole batch its rows
+        rows([cut], count_tokens)  # values of a wrong type would make the whole batch fail
         return cut
     return replace(cut, content=replace(drafts, drafts=_readable(drafts.drafts, job)))
 
 
 def check_drafts(found: FileDrafts, text: str) -> None:
-    """Check whether the drafts of a chunker of a package fit their file.
+    """Check that the drafts of a third-party chunker fit their file.
 
     Raises:
-        ChunkerError: one has nothing to read, or lines, bytes or a parent that the file does not have; or there is
-            none, though the file is not blank.
+        ChunkerError: A draft has no text, or has lines, bytes or a parent that the file does not have; or there is no
+            draft although the file is not blank.
     """
     if not found.drafts and text.strip():
-        raise ChunkerError("it returned no draft")
+        raise ChunkerError("no draft returned")
     data, lines = text.encode(), text.count("\n") + 1
     for index, draft in enumerate(found.drafts):
         problem = _problem(draft, index, data, lines)
@@ -162,7 +162,7 @@ def _problem(draft: Draft, index: int, data: bytes, lines: int) -> str | None:
     if draft.parent_index is not None and not 0 <= draft.parent_index < index:
         return f"continues draft {draft.parent_index}, which is not before it"
     if draft.start_byte is None or draft.end_byte is None:
-        return None if draft.start_byte is draft.end_byte else "has one of start_byte and end_byte alone"
+        return None if draft.start_byte is draft.end_byte else "has only one of start_byte and end_byte"
     if not 0 <= draft.start_byte <= draft.end_byte or data[draft.start_byte : draft.end_byte] != draft.text.encode():
-        return f"is not what stands at bytes {draft.start_byte} to {draft.end_byte}"
+        return f"does not match bytes {draft.start_byte} to {draft.end_byte} of the file"
     return None

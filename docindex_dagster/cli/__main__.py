@@ -1,7 +1,7 @@
-"""The process of a command: `docindex`, and `python -m docindex_dagster.cli`.
+"""The process behind `docindex` and `python -m docindex_dagster.cli`.
 
-Its streams take any text, and it ends as soon as nothing is left to do: the interpreter would free what it holds object
-by object, which takes up to a second after a run.
+Its output streams accept any text. It exits as soon as its work is done, because the interpreter would otherwise free
+every object first, which takes up to a second after a run.
 """
 
 import atexit
@@ -14,23 +14,23 @@ from docindex_dagster.cli import main
 
 _FAILED = 1
 _STREAMS = ("stdout", "stderr")
-_OUTPUT_IS_LOST = 120  # what Python gives where the last of the output cannot be written
+_OUTPUT_IS_LOST = 120  # the exit code that Python uses when it cannot flush the output
 
 
 def make_writable() -> None:
-    """Let any text be written: into nothing where a stream is closed, escaped where its encoding lacks characters."""
+    """Make the streams accept any text: discard it if a stream is closed, escape what its encoding lacks."""
     for name in _STREAMS:
         stream: TextIOWrapper | None = getattr(sys, name)
         if stream is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 as long as the process
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 open until the process exits
         else:
             stream.reconfigure(errors="backslashreplace")
 
 
 def run(main: Callable[[], None]) -> None:
-    """Do the work of a process; where it is over, and all that was registered with `atexit`, end the process."""
+    """Run `main`, then the `atexit` callbacks, then end the process."""
     status = _FAILED
-    atexit.register(lambda: _end(status))  # the first that is registered is the last that is called
+    atexit.register(lambda: _end(status))  # the callback registered first runs last
     try:
         main()
         status = 0
@@ -43,14 +43,14 @@ def _end(status: int) -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except (OSError, ValueError):  # nobody reads it any more; it is closed
+        except (OSError, ValueError):  # the reader is gone, or the stream is closed
             status = status or _OUTPUT_IS_LOST
     os._exit(status)
 
 
 def command() -> None:
-    """Run the command line, and end the process."""
-    os.environ.setdefault("PYTHONSAFEPATH", "1")  # for its processes: the folder may be a source with a `struct.py`
+    """Run the command line and end the process."""
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # for subprocesses: the folder may be a source with a `struct.py`
     make_writable()
     run(main)
 

@@ -1,6 +1,6 @@
-"""The application: its commands, of which only the one that is given is imported, and what becomes of errors.
+"""The Typer application: lazily imported commands and error handling.
 
-Typer words and shows errors of usage: they repeat what was given, of any length and with any characters.
+Typer's usage errors repeat what the user typed, whatever its length and characters.
 """
 
 import os
@@ -24,36 +24,36 @@ from docindex_dagster.core.safe_text import shortened, visible
 from docindex_dagster.core.trust import VARIABLE
 from docindex_dagster.render import console
 
-# Of click, or of typer's own copy of it: typer exports only the class for a wrong value.
+# From click, or from the copy of it inside typer: typer itself exports only the class for a wrong value.
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
-_OF_ALL = ("--project", "--trust")  # options of `docindex` itself
+_GLOBAL_OPTIONS = ("--project", "--trust")  # options of `docindex` itself
 
 
 class Commands(TyperGroup):
-    """Commands that are imported when they are given, whose errors of usage can be shown and repeat no long argument.
+    """A command group that imports a command on first use, and shortens and escapes the arguments in usage errors.
 
     Attributes:
-        places: by name, the module of this package and the function or typer application in it; or the module of
-            `operations` and the listing in it.
+        places: maps each name to the module of this package and the function or Typer application in it, or to the
+            module of `operations` and the listing in it.
     """
 
     places: ClassVar[Mapping[str, str]] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 the signature is typer's
-        """The names, in the order in which `--help` shows them."""
+        """Return the names in the order in which `--help` shows them."""
         return [*self.places]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 as above
-        """A command, which is imported now; None where there is none of this name."""
-        return _loaded(cmd_name, self.places[cmd_name]) if cmd_name in self.places else None
+        """Import and return a command; None if the name is unknown."""
+        return _load_command(cmd_name, self.places[cmd_name]) if cmd_name in self.places else None
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """Read the options in front of a command."""
-        with _shown_errors():
+        """Parse the options before a command."""
+        with _sanitized_usage_errors():
             return super().make_context(*arguments, **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before a command, and refuse a `--` there: it would not end the options of the command."""
+        """Parse the options before a command. Reject `--` there, since it would not end the options of the command."""
         ends = args.count("--")
         rest = super().parse_args(ctx, args)
         is_before_another = rest[:1] == ["--"] and isinstance(self.get_command(ctx, ctx._protected_args[0]), TyperGroup)  # noqa: SLF001 typer's
@@ -62,14 +62,14 @@ class Commands(TyperGroup):
         return rest
 
     def invoke(self, *arguments: Any, **options: Any) -> Any:
-        """Read the arguments of a command, and run it."""
-        with _shown_errors():
+        """Parse the arguments of a command and run it."""
+        with _sanitized_usage_errors():
             return super().invoke(*arguments, **options)
 
 
 @cache
-def _loaded(name: str, place: str) -> Any:
-    """A command as typer makes it from its function, or a group of commands from their application."""
+def _load_command(name: str, place: str) -> Any:
+    """Return the command that Typer builds from a function, or the group that it builds from an application."""
     module, _, attribute = place.partition(":")
     is_operation = module.startswith("operations.")
     found = getattr(import_module(f"docindex_dagster.{module if is_operation else f'cli.{module}'}"), attribute)
@@ -78,28 +78,28 @@ def _loaded(name: str, place: str) -> Any:
 
         found = command_of(found)
     if isinstance(found, typer.Typer):
-        made: Any = typer.main.get_group(found)
-        made.name = name
-        return made
+        group: Any = typer.main.get_group(found)
+        group.name = name
+        return group
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
     return typer.main.get_command(alone)
 
 
 @contextmanager
-def _shown_errors() -> Iterator[None]:
+def _sanitized_usage_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
         if isinstance(error, _UsageError):
             error.message = visible(shortened(error.message))
-            if hasattr(error, "possibilities") and error.option_name in _OF_ALL:  # of an option that there is not
-                error.message += "; it stands before the command"
+            if hasattr(error, "possibilities") and error.option_name in _GLOBAL_OPTIONS:  # an unknown option
+                error.message += "; put it before the command"
         raise
 
 
 class _Commands(Commands):
-    """Those of docindex."""
+    """The top-level commands."""
 
     places = MappingProxyType(
         {
@@ -135,7 +135,7 @@ class _Commands(Commands):
 
 app = typer.Typer(
     cls=_Commands,
-    help="One fresh, searchable index of the code and documentation that a team works with.",
+    help="A fresh, searchable index of your team's code and documentation.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -143,7 +143,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run a command; an expected error is a line and exit code 1, anything else a traceback."""
+    """Run a command. Print an expected error as one line and exit with 1; anything else is a traceback."""
     try:
         options = list(takewhile(lambda argument: argument != "--", sys.argv[1:]))
         _check_names(options)
@@ -152,7 +152,7 @@ def main() -> None:
             start_debugging()
         app()
     except BrokenPipeError:
-        # The reader of our output, such as `head`, has had enough.
+        # The reader, such as `head`, closed the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except DocindexError as error:
         _fail(str(error), error)
@@ -161,7 +161,7 @@ def main() -> None:
 
 
 def _check_names(options: list[str]) -> None:
-    """Check that no option is the name of a file: a shell gives these for `*`, and a checkout chooses them.
+    """Check that no option is also the name of a file: shells expand `*` to names, and a checkout controls names.
 
     Raises:
         QueryError: An option is the name of a file in the working directory.
@@ -169,8 +169,8 @@ def _check_names(options: list[str]) -> None:
     for option in options:
         if option.startswith("-") and option != "-" and os.path.lexists(option):
             raise QueryError(
-                f"{option} is the name of a file here, so docindex does not take it for an option; for the file, "
-                f"write {shlex.quote(f'./{option}')}"
+                f"{option} is the name of a file in this folder, so it is not accepted as an option; to refer to the "
+                f"file, write {shlex.quote(f'./{option}')}"
             )
 
 
@@ -185,23 +185,23 @@ def _fail(message: str, error: Exception) -> None:
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     project_: Annotated[
         str | None,
         typer.Option(
             "--project",
             metavar="NAME|PATH",
-            help="Work on this project, by its folder or name; it stands before the command.",
+            help="Use this project, given by name or folder. Put it before the command.",
             autocompletion=completion.projects,
         ),
     ] = None,
     trust: Annotated[
         bool,
-        typer.Option("--trust", help="Trust the project for this command; it stands before the command."),
+        typer.Option("--trust", help="Trust the project for this command. Put it before the command."),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces; it may stand anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it stands
+    debug: Annotated[bool, typer.Option("--debug", help="Show stack traces. Accepted anywhere.")] = False,  # noqa: ARG001 `main` reads it, wherever it is
 ) -> None:
-    """One fresh, searchable index of the code and documentation that a team works with."""
+    """A fresh, searchable index of your team's code and documentation."""
     if trust:
         os.environ[VARIABLE] = "1"
     selected_project.begin(project_)

@@ -1,4 +1,4 @@
-"""`docindex ask`: a question, answered with sources."""
+"""The `docindex ask` command."""
 
 import sys
 from contextlib import closing
@@ -24,22 +24,24 @@ def ask(
     question: Annotated[
         list[str] | None,
         typer.Argument(
-            help="The question; then folders or files that it is about, which need be in no project. - reads it from "
-            "standard input.",
+            help="The question, then optionally folders or files to ask about, which need not belong to a project. "
+            "Use - to read the question from standard input.",
             metavar="[QUESTION]... [PATH]...",
         ),
     ] = None,
-    chat: Annotated[bool, typer.Option("--chat", help="Go on asking; /help lists what can be typed.")] = False,
-    no_llm: Annotated[bool, typer.Option("--no-llm", help="Ask no model: show the best passages.")] = False,
-    check: Annotated[bool, typer.Option("--check", help="Ask nothing; say whether the model can be asked.")] = False,
+    chat: Annotated[bool, typer.Option("--chat", help="Start a conversation; type /help for its commands.")] = False,
+    no_llm: Annotated[bool, typer.Option("--no-llm", help="Show the best passages without asking a model.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check whether the model is available, then exit.")] = False,
     yes: Yes = False,
     json: Json = False,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """Answer a question from what is indexed, by a language model, with sources whose lines are checked.
+    """Answer a question with a language model and checked citations.
 
-    [3] names a passage. Below the answer: ✓ its lines have what the sentence names, ? hardly any of it, · the sentence
-    names nothing to look for, ✗ there is no such passage. Without a model, the best passages are shown.
+    [3] cites a passage. Below the answer, ✓ means that the cited lines contain
+    what the sentence names, ? that they contain hardly any of it, · that the
+    sentence names nothing checkable, ✗ that the passage does not exist. Without
+    a model, the best passages are shown.
     """
     from docindex_dagster.cli import search_targets
     from docindex_dagster.cli.selected_project import load_settings
@@ -49,36 +51,36 @@ def ask(
         return
     words = [sys.stdin.read().strip()] if question == ["-"] else list(question or ())
     if not any(word.strip() for word in words) and not chat:
-        raise typer.BadParameter("say what you want to know, or --chat", param_hint="QUESTION")
+        raise typer.BadParameter("enter a question, or pass --chat", param_hint="QUESTION")
     if chat and json:
-        raise typer.BadParameter("goes not with --chat", param_hint="--json")
+        raise typer.BadParameter("cannot be combined with --chat", param_hint="--json")
     from docindex_dagster.cli.chat import Asked, converse
     from docindex_dagster.search.live_index import Live
 
-    request = AskOptions.parse(**given)
+    request = AskOptions.parse(**options)
     text, view = search_targets.understood(words or [""], request.sources, yes=yes)
 
     def filters(reader: "Reader") -> "Filters":
-        return request.filters(replace(view, reader=reader, warn=lambda _: None))  # what there is to warn of was said
+        return request.filters(replace(view, reader=reader, warn=lambda _: None))  # already warned below
 
-    request.filters(view)  # a wrong one is reported before anything is asked
+    request.filters(view)  # reports an invalid filter before asking anything
     live, is_for_agent = Live(view.settings), request.agent
-    with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as asked:
+    with closing(Asked(live, filters, request.tokens, is_for_agent=is_for_agent, has_model=not no_llm)) as session:
         if chat:
-            converse(asked, text)
+            converse(session, text)
             return
         try:
-            asked.ask(text, as_json=json)
+            session.ask(text, as_json=json)
         except KeyboardInterrupt:
             console.err.print("\nstopped")
             raise typer.Exit(INTERRUPTED) from None
 
 
 def _check(settings: "LLMSettings", *, json: bool) -> None:
-    """Say whether the model can be asked.
+    """Print whether the model is available.
 
     Raises:
-        Exit: it cannot.
+        Exit: The model is not available.
     """
     import asyncio
 
@@ -104,5 +106,5 @@ def _check(settings: "LLMSettings", *, json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _yes(fact: bool | None) -> str:  # noqa: FBT001 it is what is shown
+def _yes(fact: bool | None) -> str:  # noqa: FBT001 the value to print
     return "unknown" if fact is None else "yes" if fact else "no"

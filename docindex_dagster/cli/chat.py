@@ -1,4 +1,4 @@
-"""Questions of one command, each answered and shown; and with `--chat`, what can be typed beside them."""
+"""A conversation in the terminal: one question per command, or with `--chat` several, with slash commands."""
 
 import asyncio
 import sys
@@ -25,16 +25,16 @@ from docindex_dagster.stores.reader import Reader
 
 _PROMPT = "> "
 _HELP = """\
-/sources     all passages of the conversation
-/show N      passage N, whole
-/save FILE   the conversation as Markdown, with its sources
-/new         another conversation
-/quit        the end, as Ctrl-D; Ctrl-C stops an answer, or drops a line
-Anything else is a question, which may refer to the one before."""
+/sources     list all passages of the conversation
+/show N      show passage N in full
+/save FILE   save the conversation and its sources as Markdown
+/new         start a new conversation
+/quit        quit (also Ctrl-D); Ctrl-C stops an answer or discards a line
+Anything else is a question, which may refer to the previous one."""
 
 
 class Asked:
-    """A conversation of which a terminal shows each answer as it comes."""
+    """A conversation whose answers are printed to the terminal as they arrive."""
 
     def __init__(
         self,
@@ -45,15 +45,15 @@ class Asked:
         is_for_agent: bool,
         has_model: bool,
     ) -> None:
-        """Nothing is asked yet; see `Question` for the arguments.
+        """Prepare a conversation; see `Question` for the arguments.
 
         Raises:
-            LLMError: the model that the settings name cannot be used.
+            LLMError: The configured model cannot be used.
         """
         self._live, self._filters, self._tokens, self._is_for_agent = live, filters, tokens, is_for_agent
         own = live.settings
         self.model: ChatModel | None = chat_model(own.llm) if has_model and own.llm.provider != "none" else None
-        # While the search is under way.
+        # Warm up the model's connection during the search.
         Thread(target=prepare, args=(self.model,), daemon=True).start()
         self.conversation = Conversation()
         self.last: Answer | None = None
@@ -67,35 +67,35 @@ class Asked:
         self._runner.close()
 
     def ask(self, text: str, *, as_json: bool = False) -> None:
-        """Ask, and show the answer.
+        """Ask a question and print the answer.
 
         Raises:
-            DocindexError: as `answering.answer.answer`.
-            KeyboardInterrupt: the user stopped it.
+            DocindexError: As for `answering.answer.answer`.
+            KeyboardInterrupt: The user stopped it.
         """
         question = Question(text, self._filters, self._tokens, self._is_for_agent)
         if self._is_for_agent and self.model and not self.model.has_tools:
-            console.warning(f"{self.model.name} takes no tools, so it answers from what the search finds")
+            console.warning(f"{self.model.name} does not support tools, so it answers from the search results")
         try:
             events = self._runner.run(self._answered(question, is_shown=not as_json))
         except LLMBudgetError:
             raise
         except LLMError as error:
-            error.add_note("--no-llm shows the best passages, --check whether the model can be asked")
+            error.add_note("use --no-llm for the best passages, --check to test whether the model is available")
             raise
         if as_json:
             console.as_json(console_answers.as_json(text, events))
 
     def begin_anew(self) -> None:
-        """Forget what was asked."""
+        """Start a new conversation."""
         self.conversation, self.last = Conversation(), None
 
     async def _answered(self, question: Question, *, is_shown: bool) -> list[Event]:
-        """All that happened but the pieces of the text, which the answer has."""
+        """Return all events except the deltas of the text, which the answer contains."""
         events: list[Event] = []
         toolbox = _toolbox(self._live, question) if self._is_for_agent else None
-        async with aclosing(answer(self._live, question, self.conversation, self.model, toolbox)) as happening:
-            async for event in happening:
+        async with aclosing(answer(self._live, question, self.conversation, self.model, toolbox)) as stream:
+            async for event in stream:
                 if is_shown:
                     self.shown.take(event)
                 if isinstance(event, Answer):
@@ -108,28 +108,28 @@ class Asked:
 
 
 def _toolbox(live: Live, question: Question) -> Toolbox:
-    from docindex_dagster.serving.question_tools import QuestionTools  # loads what only an agent needs
+    from docindex_dagster.serving.question_tools import QuestionTools  # imports modules that only an agent needs
 
     return QuestionTools(live, question)
 
 
 def converse(asked: Asked, first: str) -> None:
-    """Ask until the user has had enough.
+    """Ask questions until the user quits.
 
     Args:
         asked: the conversation.
-        first: a question to begin with; empty for none.
+        first: the first question; empty for none.
     """
     with suppress(ImportError):
-        import readline  # noqa: F401 its import is what lets `input` edit lines
-    console.err.print("/help lists what can be typed beside questions")
+        import readline  # noqa: F401 importing it enables line editing in `input`
+    console.err.print("ask a question, or type /help for the commands")
     line, prompt = first, _PROMPT if sys.stdin.isatty() else ""
     while True:
         if not line.strip():
             try:
                 line = input(prompt)
-            except KeyboardInterrupt:  # one that came a moment too late to stop an answer ends nothing
-                console.err.print("\n/quit or Ctrl-D ends the chat")
+            except KeyboardInterrupt:  # it came just after an answer, so it must not end the chat
+                console.err.print("\npress Ctrl-D or type /quit to end the chat")
             except EOFError:
                 if prompt:
                     console.out.print()
@@ -138,7 +138,7 @@ def converse(asked: Asked, first: str) -> None:
         if line.strip() in {"/quit", "/exit"}:
             return
         try:
-            _done(asked, line.strip())
+            _run_line(asked, line.strip())
         except KeyboardInterrupt:
             console.err.print("\nstopped")
         except (DocindexError, OSError) as error:
@@ -146,7 +146,7 @@ def converse(asked: Asked, first: str) -> None:
         line = ""
 
 
-def _done(asked: Asked, line: str) -> None:
+def _run_line(asked: Asked, line: str) -> None:
     if not line.startswith("/"):
         asked.ask(line)
         return
@@ -159,7 +159,7 @@ def _done(asked: Asked, line: str) -> None:
         "/new": _new,
     }
     if name not in commands:
-        raise QueryError(f"there is no {name}; /help lists what there is")
+        raise QueryError(f"unknown command {name}; type /help for the commands")
     commands[name](asked, rest.strip())
 
 
@@ -174,25 +174,25 @@ def _sources(asked: Asked, _rest: str) -> None:
 def _show(asked: Asked, number: str) -> None:
     found = asked.conversation.passages.numbered([int(number)]) if number.isdecimal() else ()
     if not found:
-        raise QueryError(f"there is no passage {number or 'without a number'}; /sources lists them")
+        raise QueryError(f"passage {number} not found; /sources lists them" if number else "expected /show N")
     asked.shown.passages(found)
     console.plain(found[0].text)
 
 
 def _save(asked: Asked, name: str) -> None:
     if not name:
-        raise QueryError("say where: /save FILE")
+        raise QueryError("expected a file name: /save FILE")
     if not asked.conversation.turns:
-        raise QueryError("nothing was asked yet")
-    place = expanded(name)
-    check_way(place, is_output=True)
+        raise QueryError("nothing to save: the conversation is empty")
+    path = expanded(name)
+    check_way(path, is_output=True)
     try:
-        with place.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(_as_markdown(asked))
     except FileExistsError:
-        raise QueryError(f"{name} is there already: choose another name") from None
+        raise QueryError(f"{name} already exists; choose another name") from None
     except OSError as error:
-        raise QueryError(f"{name} cannot be written: {error.strerror}") from None
+        raise QueryError(f"cannot write {name}: {error.strerror}") from None
     console.out.print(f"saved as {name}")
 
 
@@ -208,4 +208,4 @@ def _as_markdown(asked: Asked) -> str:
 
 def _new(asked: Asked, _rest: str) -> None:
     asked.begin_anew()
-    console.out.print("a new conversation")
+    console.out.print("started a new conversation")

@@ -1,4 +1,4 @@
-"""Options and helpers that several commands share, and questions before a folder is indexed."""
+"""Options and helpers shared by several commands, and the confirmations before a folder is indexed."""
 
 import os
 import sys
@@ -27,33 +27,31 @@ if TYPE_CHECKING:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing about a folder to index.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Index a folder without asking for confirmation.")]
 Sources = Annotated[
     list[str] | None,
-    typer.Option(
-        "--source", "-s", help="Only this source; may be given several times.", autocompletion=completion.sources
-    ),
+    typer.Option("--source", "-s", help="Restrict to this source. Repeatable.", autocompletion=completion.sources),
 ]
 References = Annotated[
     list[str],
     typer.Argument(
-        help="A place as other commands print it: [SOURCE] PATH[:LINE], a chunk's id, a commit's hash, a symbol.",
+        help="A reference as other commands print it: [SOURCE] PATH[:LINE], a chunk ID, a commit hash or a symbol.",
         metavar="REFERENCE",
         show_default=False,
     ),
 ]
-TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, help="How many at most.")]
+TopK = Annotated[int | None, typer.Option("--top-k", "-k", min=1, max=100_000, help="Maximum number of results.")]
 
 
 def reader_of(settings: Settings) -> "Reader":
-    """The published index of a project."""
+    """Open the published index of a project."""
     from docindex_dagster.stores.reader import open_reader
 
     return open_reader(Layout(settings.home))
 
 
 def view_of(settings: Settings) -> "View":
-    """The published index of a project, as it is seen from the working directory."""
+    """Open the published index of a project as seen from the working directory."""
     from docindex_dagster.operations.view import View
 
     return View(settings, reader_of(settings), console.warning, Path.cwd())
@@ -61,12 +59,12 @@ def view_of(settings: Settings) -> "View":
 
 @contextmanager
 def publication(settings: Settings, command: str) -> Iterator[Layout]:
-    """Hold the lock under which generations are written, and say for whom the command waits.
+    """Hold the lock under which generations are written. While waiting, print who holds it.
 
-    Where the stores are shared with other machines, they are brought here before, and published afterwards.
+    If other machines share the stores, download them first and publish them afterwards.
 
     Raises:
-        ConflictError: another machine published meanwhile; the command can be given again.
+        ConflictError: Another machine published meanwhile. The command can be run again.
     """
     owner = f"docindex {command}"
     if settings.storage.url is not None:
@@ -81,27 +79,27 @@ def publication(settings: Settings, command: str) -> Iterator[Layout]:
 
 
 def has_record(layout: Layout) -> bool:
-    """Whether a run may have been recorded; opening Dagster's instance would make its folder."""
+    """Return whether a run may be recorded. This avoids opening Dagster's instance, which would create its folder."""
     return layout.home.is_dir() and ("DAGSTER_HOME" in os.environ or layout.dagster.is_dir())
 
 
 def listed(settings: Settings) -> tuple[str, ...]:
-    """List the project among those of the user, and say what prevents that, if something does."""
+    """Add the project to the user's list of projects. Return warnings if that fails."""
     from docindex_dagster.sources import projects
 
     try:
         projects.register(settings)
     except OSError as error:
-        return (f"the project cannot be listed in {projects.list_file()}: {error.strerror}",)
+        return (f"cannot add the project to {projects.list_file()}: {error.strerror}",)
     return ()
 
 
 @contextmanager
 def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Open a file or device that the user names for output; a new file gets `mode`.
+    """Open a file or device named by the user for output. A new file gets `mode`.
 
     Raises:
-        LinkError: As `check_way`.
+        LinkError: As for `check_way`.
         FullDiskError: The disk is full.
     """
     check_way(path, is_output=True)
@@ -110,18 +108,18 @@ def output_file(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
 
 
 def utf8(argument: str) -> str:
-    """An argument with U+FFFD for the bytes that the shell passed and that are no text: a "?" would mean something."""
+    """Replace bytes of an argument that are not UTF-8 with U+FFFD, since a "?" would be valid input."""
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
-    """Ask on a terminal whether a folder is meant that is too large, overlaps a source or has nothing to index.
+    """Ask for confirmation if a folder is too large, overlaps a source or has nothing to index.
 
-    Elsewhere the last two are warnings.
+    Without a terminal, an overlap or an empty folder is only a warning.
 
     Raises:
-        SourceError: the home folder, or one around it, without `yes` and a terminal to ask on.
-        Exit: the user does not want it.
+        SourceError: The folder is or contains the home folder, and there is neither `yes` nor a terminal.
+        Exit: The user declined.
     """
     from docindex_dagster.sources import folder_checks
 
@@ -131,32 +129,32 @@ def check_folder(settings: Settings, place: Path, *, yes: bool) -> None:
     check_size(folder, yes=yes)
     if shared := folder_checks.overlapping(settings, folder):
         sources = " and ".join(f"{source.key} ({source.path})" for source in shared)
-        _ask(f"{folder} overlaps {sources}: what lies in both is found twice", yes=yes)
+        _ask(f"{folder} overlaps {sources}: files in both would be indexed twice", yes=yes)
     if folder_checks.is_without_files(settings, folder):
         _ask(f"nothing in {folder} would be indexed: {folder_checks.WHAT_COUNTS}", yes=yes)
 
 
 def check_size(folder: Path, *, yes: bool) -> None:
-    """Refuse, or on a terminal ask about, the home folder and those around it.
+    """Refuse to index the home folder or a folder that contains it; on a terminal, ask.
 
     Raises:
-        SourceError: without `yes` and a terminal to ask on.
-        Exit: the user does not want it.
+        SourceError: There is neither `yes` nor a terminal.
+        Exit: The user declined.
     """
     from docindex_dagster.sources import folder_checks
 
     if yes or not folder_checks.holds_home(folder):
         return
-    what = "is your home folder" if folder.resolve() == Path.home().resolve() else "holds your home folder"
+    what = "is your home folder" if folder.resolve() == Path.home().resolve() else "contains your home folder"
     if not _is_terminal():
-        raise SourceError(f"{folder} {what}: name the folders in it that you search, or say --yes to index all of it")
+        raise SourceError(f"{folder} {what}: name the subfolders to index, or pass --yes to index all of it")
     _ask(f"{folder} {what}, and all of it would be indexed", yes=False)
 
 
-def _ask(what: str, *, yes: bool) -> None:
+def _ask(warning: str, *, yes: bool) -> None:
     if yes or not _is_terminal():
-        console.warning(what)
-    elif not typer.confirm(f"{in_line(what)}. Index it all the same?", err=True):
+        console.warning(warning)
+    elif not typer.confirm(f"{in_line(warning)}. Index it anyway?", err=True):
         raise typer.Exit(1)
 
 

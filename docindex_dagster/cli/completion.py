@@ -1,4 +1,4 @@
-"""What a shell completes behind an option: names that the project has, found without loading what a search needs."""
+"""Shell completion: names from the project, found without loading the search modules."""
 
 import re
 from collections.abc import Iterable
@@ -6,16 +6,16 @@ from contextlib import suppress
 
 from docindex_dagster.core.errors import DocindexError
 
-# A checkout chooses the names of folders, and shells evaluate what is completed: zsh on Tab, others on Enter.
+# A checkout controls the names of folders, and shells evaluate completions: zsh on Tab, others on Enter.
 _PLAIN = re.compile(r"[\w@%+=:,./][\w@%+=:,./-]*", re.ASCII)
 
 
 def sources(incomplete: str) -> list[str]:
-    """The keys of declared sources, or their names, that begin so."""
+    """Return the keys and names of declared sources that start with the text."""
     from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.sources import registry
 
-    with suppress(DocindexError, OSError):  # a shell shows no errors
+    with suppress(DocindexError, OSError):  # completion must not print errors
         keys = list(registry.sources(load_project()))
         names = [key.partition("/")[2] for key in keys]
         return _plain([*keys, *names], incomplete)
@@ -23,7 +23,7 @@ def sources(incomplete: str) -> list[str]:
 
 
 def languages(incomplete: str) -> list[str]:
-    """The languages of files that are indexed."""
+    """Return the languages of the indexed files."""
     from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.core.layout import Layout
     from docindex_dagster.stores.generation import read_generation
@@ -36,14 +36,14 @@ def languages(incomplete: str) -> list[str]:
 
 
 def kinds(incomplete: str) -> list[str]:
-    """The kinds of symbols that there are."""
+    """Return the kinds of symbols."""
     from docindex_dagster.code.symbols import SYMBOL_KINDS
 
     return [kind for kind in sorted(SYMBOL_KINDS) if kind.startswith(incomplete)]
 
 
 def projects(incomplete: str) -> list[str]:
-    """The names of the projects that are known."""
+    """Return the names of the known projects."""
     from docindex_dagster.sources.projects import known
 
     with suppress(DocindexError, OSError):
@@ -52,7 +52,7 @@ def projects(incomplete: str) -> list[str]:
 
 
 def domains(incomplete: str) -> list[str]:
-    """The keys of the domains of memory that there are."""
+    """Return the keys of the existing memory domains."""
     from docindex_dagster.cli.selected_project import load_project
     from docindex_dagster.core.layout import Layout
     from docindex_dagster.memory import domains as known
@@ -63,23 +63,23 @@ def domains(incomplete: str) -> list[str]:
 
 
 def _plain(names: Iterable[str], incomplete: str) -> list[str]:
-    """Those of some names that begin so and mean nothing to any shell."""
+    """Return the names that start with the text and that no shell interprets."""
     return [name for name in names if name.startswith(incomplete) and _PLAIN.fullmatch(name)]
 
 
 def agents(incomplete: str) -> list[str]:
-    """The names of the agents that can have docindex."""
+    """Return the names of the supported agents."""
     from docindex_dagster.cli.agents.catalogue import agents as known
 
     return [name for name in known() if name.startswith(incomplete)]
 
 
 def topics(incomplete: str) -> list[str]:
-    """The commands, and the pages that `docindex help` shows."""
+    """Return the commands and the pages that `docindex help` shows."""
     from typer.main import get_group
 
     from docindex_dagster.cli.app import app
     from docindex_dagster.core import installation
 
-    commands = [*get_group(app).list_commands(None)]  # type: ignore[arg-type]  # it looks at no context
+    commands = [*get_group(app).list_commands(None)]  # type: ignore[arg-type]  # it does not use the context
     return sorted({name for name in (*commands, *installation.pages()) if name.startswith(incomplete)})

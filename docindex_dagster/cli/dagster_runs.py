@@ -1,4 +1,4 @@
-"""Launching runs on the project's Dagster instance, in this process, so that the UI shows them like any other."""
+"""Launch runs on the project's Dagster instance from this process, so that the UI shows them like any other run."""
 
 import os
 import sys
@@ -37,24 +37,24 @@ if TYPE_CHECKING:
 
 _PACKAGED = Path(__file__).parents[1] / "defs" / INSTANCE_FILE
 _JOB = (sys.executable, "-P", "-m", "docindex_dagster.cli.job")
-# Where local state lies is decided by the folder that holds the file.
+# Dagster derives the location of local state from the folder that holds the file.
 _LOCAL_STATE = ("local_artifact_storage", "compute_logs")
 
 
 def dagster_home(settings: Settings) -> Path:
-    """The folder of the Dagster instance: `DAGSTER_HOME` where it is set, else one under `DOCINDEX_HOME`.
+    """Return the folder of the Dagster instance: `DAGSTER_HOME` if it is set, otherwise one under `DOCINDEX_HOME`.
 
-    The latter gets the project's `dagster.yaml`, or the packaged one where the project has none that is trusted.
+    The latter gets the project's `dagster.yaml`, or the packaged one if the project has no trusted file.
 
     Raises:
         SettingsError: `DAGSTER_HOME` is not a folder, the file is not YAML, or Dagster cannot use the path.
     """
     if chosen := os.environ.get("DAGSTER_HOME"):
         if not Path(chosen).is_absolute() or not Path(chosen).is_dir():
-            raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of a folder that exists")
+            raise SettingsError(f"DAGSTER_HOME={chosen} must be the absolute path of an existing folder")
         return Path(chosen)
     layout = Layout(settings.home)
-    # Dagster writes the path into the URL of a database as it is, where these would lead elsewhere.
+    # Dagster writes the path into a database URL without escaping it, so these characters would change its meaning.
     if unquote(place := str(layout.dagster)) != place or "?" in place:
         raise SettingsError(
             f"Dagster cannot keep its databases in {place}: set DOCINDEX_HOME to a path without '%' and '?'"
@@ -76,7 +76,7 @@ def dagster_home(settings: Settings) -> Path:
 
 @contextmanager
 def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
-    """The project's Dagster instance. Two processes that make its databases at once would damage them: one waits."""
+    """Open the project's Dagster instance. Processes take turns, since creating its databases twice damages them."""
     with loading("dagster"):
         from dagster import DagsterInstance, DagsterInvalidConfigError
 
@@ -97,11 +97,11 @@ def instance(settings: Settings) -> Iterator["dg.DagsterInstance"]:
 
 
 def outcomes(settings: Settings) -> "Mapping[str, Runs] | None":
-    """How the runs of the sources ended that are declared or indexed; None where no run was recorded yet.
+    """Return the outcomes of the runs of all declared or indexed sources; None if no run is recorded yet.
 
     Raises:
-        DocindexError: the record cannot be opened.
-        OSError: neither may its files be read.
+        DocindexError: The record cannot be opened.
+        OSError: The files of the record cannot be read.
     """
     from docindex_dagster.runner import journal
 
@@ -127,14 +127,14 @@ def index(
     launched_by: "Launcher" = "command line",
     begun: "Writer | None" = None,
 ) -> "RunOutcome":
-    """Bring a source up to date, see `runner.runs.index`, and list the project among those of the user.
+    """Bring a source up to date, see `runner.runs.index`, and add the project to the user's list of projects.
 
-    Where machines share the stores, the run is some other machine's, and is followed until searches find what it made.
+    If machines share the stores, another machine may do the run. This waits until searches find its results.
 
     Raises:
-        WorkerError: a script without a main guard called this; its parsing workers would run it again.
-        KeyboardInterrupt: the user stopped the run, or only ceased to follow one of another machine.
-        FullDiskError: the disk is full, so the journal cannot be written.
+        WorkerError: The calling script has no main guard, so its parsing workers would run it again.
+        KeyboardInterrupt: The user stopped the run, or stopped following a run on another machine.
+        FullDiskError: The disk is full, so the journal cannot be written.
     """
     if settings.storage.url is not None:
         with instance(settings) as opened:
@@ -154,7 +154,7 @@ def ask_for_index(
     only: Sequence[str] = (),
     launched_by: "Launcher" = "command line",
 ) -> "Request":
-    """Ask for a run of `index_source` on whichever machine has time; the arguments are those of `index`."""
+    """Request a run of `index_source` from any machine that is free. The arguments are those of `index`."""
     from docindex_dagster.defs import shared
     from docindex_dagster.defs.requests import Request, ask
     from docindex_dagster.defs.tags import LAUNCHER_TAG, SOURCES_NAME, tags_of
@@ -169,13 +169,13 @@ def ask_for_index(
 def asked_for(
     settings: Settings, wanted: Mapping[str, Collection[str]], mode: "Mode"
 ) -> "Iterator[Callable[[str], RunOutcome] | None]":
-    """Where runs are other machines' to do, ask for those of all sources at once, and yield what follows one of them.
+    """If other machines do the runs, request all of them at once and yield a function that follows one.
 
-    None where they are this machine's.
+    Yield None if this machine does the runs.
 
     Args:
-        settings: of the project.
-        wanted: the names of files by source; none for all of it.
+        settings: the project's settings.
+        wanted: the names of files by source; empty for all files.
         mode: as for `index`.
     """
     if settings.storage.url is None:
@@ -189,7 +189,7 @@ def asked_for(
 
 
 def taken_out(settings: Settings) -> set[str]:
-    """The keys of the sources that were taken out of the index while they are declared."""
+    """Return the keys of declared sources that a user removed from the index."""
     from docindex_dagster.defs import shared
 
     with instance(settings) as opened:
@@ -197,12 +197,12 @@ def taken_out(settings: Settings) -> set[str]:
 
 
 def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance") -> "RunOutcome":
-    """How the run of a request ended, once it has, and what it made can be searched.
+    """Wait until the run of a request has ended and its results are searchable; return its outcome.
 
     Raises:
-        KeyboardInterrupt: the user does not want to wait; the run goes on.
-        JobError: the run was deleted.
-        ObjectStoreError: it is not known whether it can be searched, since the store does not answer.
+        KeyboardInterrupt: The user stopped waiting. The run continues.
+        JobError: The run was deleted.
+        ObjectStoreError: The store does not answer, so it is unknown whether the results are searchable.
     """
     from docindex_dagster.defs import requests
     from docindex_dagster.defs.outcomes import reason
@@ -218,14 +218,14 @@ def followed(settings: Settings, request: "Request", opened: "dg.DagsterInstance
         is_published = wait_until_published(settings, request.source, check_interrupt)
     metadata |= requests.published(opened, request.source, run.run_id)
     warnings = dict.fromkeys(line for asset in metadata.values() for line in asset.get("warnings", "").splitlines())
-    refused = () if is_published else ("its tables were refused: see the last run of publish_prepared in the UI",)
+    refused = () if is_published else ("its tables were rejected: see the last run of publish_prepared in the UI",)
     return RunOutcome(run.run_id, is_published, _numbers(metadata), refused, tuple(warnings))
 
 
 def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command line") -> tuple[str, ...]:
-    """Take a source out of the index and of Dagster; why it could not, if it could not.
+    """Remove a source from the index and from Dagster; return the reasons if that fails.
 
-    Where machines share the stores, the run is some other machine's, and is followed until searches do not find it.
+    If machines share the stores, another machine may do the run. This waits until searches no longer find the source.
     """
     from docindex_dagster.runner.runs import removing
 
@@ -242,7 +242,7 @@ def remove(settings: Settings, key: str, *, launched_by: "Launcher" = "command l
 
 
 def ask_for_removal(key: str, opened: "dg.DagsterInstance", launched_by: "Launcher" = "command line") -> "Request":
-    """Ask for a run of `remove_source` on whichever machine has time."""
+    """Request a run of `remove_source` from any machine that is free."""
     from docindex_dagster.defs.requests import Request, ask
     from docindex_dagster.defs.tags import LAUNCHER_TAG
 
@@ -259,14 +259,14 @@ def _numbers(metadata: dict[str, dict[str, Any]]) -> dict[str, dict[str, float]]
 class RecordedRuns:
     """The runs of a project that Dagster has recorded, as jobs.
 
-    Each call opens Dagster's instance, so that it never sees an old one.
+    Each call opens Dagster's instance, so that its data is never outdated.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
     def newest(self, limit: int) -> "list[Job]":
-        """The newest runs that index or remove a source, as jobs."""
+        """Return the newest runs that index or remove a source, as jobs."""
         if not has_record(Layout(self._settings.home)):
             return []
         from docindex_dagster.defs import recorded_runs
@@ -275,7 +275,7 @@ class RecordedRuns:
             return recorded_runs.newest(opened, self._settings, limit)
 
     def get(self, run_id: str) -> "Job | None":
-        """One run as a job; None where there is none."""
+        """Return a run as a job; None if it does not exist."""
         if not has_record(Layout(self._settings.home)):
             return None
         from docindex_dagster.defs import recorded_runs
@@ -287,8 +287,8 @@ class RecordedRuns:
         """Stop a run.
 
         Raises:
-            EndedJobError: it has ended.
-            JobError: it is not known how to reach it.
+            EndedJobError: The run has ended.
+            JobError: The process of the run is unknown.
         """
         from docindex_dagster.defs import recorded_runs
 
@@ -297,7 +297,7 @@ class RecordedRuns:
 
 
 def jobs_of(settings: Settings, *, is_on: bool = True) -> "Jobs":
-    """The jobs of `docindex serve`, not yet opened; see `Jobs`."""
+    """Return the job queue of `docindex serve`, not yet opened; see `Jobs`."""
     from docindex_dagster.serving.jobs.queue import Jobs
 
     return Jobs(settings, RecordedRuns(settings), _JOB, is_on=is_on)

@@ -1,4 +1,4 @@
-"""`docindex evaluate`: how good searches are on the user's own repositories."""
+"""The `docindex evaluate` command: search quality on the user's own repositories."""
 
 import time
 from pathlib import Path
@@ -23,36 +23,36 @@ if TYPE_CHECKING:
     from docindex_dagster.evaluation.retrieval_runs import Answer
     from docindex_dagster.evaluation.run import Evaluation
 
-_PLACES = 3  # of what was found instead
+_MAX_PLACES = 3  # results listed for a question
 
 
 def evaluate(
     file: Annotated[
         Path | None,
         typer.Argument(
-            help="Questions of your own: .csv with the columns question,path (PATH, PATH:LINE or PATH:FIRST-LAST) and "
-            "source if you like, or .jsonl with these keys. Without it, commits ask: their subjects, and the files "
-            "that they changed.",
+            help="A file of questions: .csv with the columns question and path (PATH, PATH:LINE or PATH:FIRST-LAST) "
+            "and optionally source, or .jsonl with these keys. Without a file, commit subjects are the questions and "
+            "the files they changed are the expected results.",
             metavar="FILE",
             show_default=False,
         ),
     ] = None,
     source: Sources = None,
-    all_sources: Annotated[bool, typer.Option("--all", "-a", help="All sources and their further branches.")] = False,
+    all_sources: Annotated[bool, typer.Option("--all", "-a", help="Evaluate all sources, including branches.")] = False,
     commits: Annotated[
-        int, typer.Option("--commits", "-n", min=1, max=1_000_000, help="How many of the newest are read, a source.")
+        int, typer.Option("--commits", "-n", min=1, max=1_000_000, help="Number of recent commits to read per source.")
     ] = COMMITS,
     questions: Annotated[
-        int, typer.Option("--questions", "-q", min=0, help="How many of them are asked, a source; 0: all.")
+        int, typer.Option("--questions", "-q", min=0, help="Number of questions to sample per source; 0 means all.")
     ] = QUESTIONS,
-    seed: Annotated[int, typer.Option(help="Another one chooses other questions.")] = 0,
-    mode: Annotated[
-        Mode, typer.Option("--mode", "-m", help="Which retrievers answer: " + ", ".join(RETRIEVING) + ".")
-    ] = (Mode.HYBRID),
+    seed: Annotated[int, typer.Option(help="Seed for sampling the questions.")] = 0,
+    mode: Annotated[Mode, typer.Option("--mode", "-m", help="Retrieval mode: " + ", ".join(RETRIEVING) + ".")] = (
+        Mode.HYBRID
+    ),
     rerank: Annotated[
         str | None,
         typer.Option(
-            "--rerank", help="none, mmr, cross-encoder, remote, or what a package offers.", show_default=False
+            "--rerank", help="Reranker: none, mmr, cross-encoder, remote, or one from a plugin.", show_default=False
         ),
     ] = None,
     compare: Annotated[
@@ -60,19 +60,20 @@ def evaluate(
         typer.Option(
             "--compare",
             metavar="FILE.toml",
-            help="Ask a second configuration the same. The file says how it differs: mode, home, and the tables "
-            "search, rerank, embedding and weights.",
+            help="Also evaluate a second configuration and compare. The file contains what differs: mode, home, and "
+            "the tables search, rerank, embedding and weights.",
             show_default=False,
         ),
     ] = None,
     worst: Annotated[
-        int, typer.Option("--worst", "-w", min=0, max=100_000, help="How many of the worst questions are shown.")
+        int, typer.Option("--worst", "-w", min=0, max=100_000, help="Number of worst questions to show.")
     ] = 10,
     json: Json = False,
 ) -> None:
-    """Measure how good searches are here: Hit@1, Hit@5, Hit@10, MRR and NDCG@10 with 95 % intervals.
+    """Measure search quality on your own repositories.
 
-    By source and by language, with the questions that are answered worst and what was found instead.
+    Show Hit@1, Hit@5, Hit@10, MRR and NDCG@10 with 95% intervals, by source and
+    by language, and the questions with the worst results.
     """
     from docindex_dagster.evaluation.configuration import Configuration, read_configuration
     from docindex_dagster.evaluation.run import Wanted, find_questions
@@ -88,19 +89,19 @@ def evaluate(
     keys = keys_of(settings, reader.generation, source or (), all_sources=all_sources)
     wanted = Wanted(keys, commits, questions or None, seed, file)
     started = time.perf_counter()
-    asked = find_questions(settings, reader, wanted, console.warning)
+    sample = find_questions(settings, reader, wanted, console.warning)
     if console.err.is_terminal:
-        console.err.print(f"asking {console.count(len(asked.questions), 'question')}")
-    found = evaluated(first, reader, asked, other=second, sources=keys, worst=worst, warn=console.warning)
+        console.err.print(f"asking {console.count(len(sample.questions), 'question')}")
+    found = evaluated(first, reader, sample, other=second, sources=keys, worst=worst, warn=console.warning)
     if json:
         console.as_json(found.as_dict())
     else:
         _show(found)
-    console.err.print(f"{console.count(len(asked.questions), 'question')} in {time.perf_counter() - started:.1f} s")
+    console.err.print(f"{console.count(len(sample.questions), 'question')} in {time.perf_counter() - started:.1f} s")
 
 
 def _reranked(settings: "Settings", rerank: str | None) -> "Settings":
-    """The settings with another reranker."""
+    """Return the settings with another reranker."""
     if rerank is None:
         return settings
     from docindex_dagster.search.service import rerank_settings
@@ -112,14 +113,15 @@ def _show(found: "Evaluation") -> None:
     for origin in found.origins:
         console.out.print(in_line(origin))
     if found.left_out:
-        console.out.print(f"{console.count(found.left_out, 'question')} left out: the second index lacks their answers")
+        skipped = console.count(found.left_out, "question")
+        console.out.print(f"{skipped} skipped: their answers are not in the second index")
     report = found.report
     _table("", [report.total, *(report.by_source if len(report.by_source) > 1 else ())])
     _table("by language", report.by_language)
     if found.comparison is not None:
         _comparison(report.total, found.comparison)
     if report.worst:
-        console.out.print(Text("\nthe worst questions", "bold"))
+        console.out.print(Text("\nworst questions", "bold"))
     for answer in report.worst:
         _answer(answer)
 
@@ -147,18 +149,18 @@ def _comparison(first: "Figures", found: "Comparison") -> None:
         )
     ]
     console.out.print()
-    console.table(("the second", "first", "second", "difference", ""), rows)
+    console.table(("metric", "first", "second", "difference", ""), rows)
     if len(found.by_source) > 1:
         console.out.print()
         ndcg = [
             (row.name, row.questions, _signed(row.metrics[-1]), verdict(row.metrics[-1])) for row in found.by_source
         ]
-        console.table((f"{LABELS[-1]} of", "questions", "difference", ""), ndcg)
+        console.table((f"{LABELS[-1]} by source", "questions", "difference", ""), ndcg)
     if found.changed:
-        console.out.print(Text("\nthe questions that differ most", "bold"))
+        console.out.print(Text("\nquestions that differ most", "bold"))
     for before, after in found.changed:
         _answer(before)
-        _found("   second", after)
+        _found("   second  ", after)
 
 
 def _signed(found: "Interval") -> str:
@@ -169,9 +171,9 @@ def _answer(answer: "Answer") -> None:
     question = answer.question
     line = Text(f"{answer.scores.ndcg_10:.3f} ", "dim").append(in_line(question.text), "bold")
     console.out.print(line.append(in_line(f"  {question.name}"), "dim"))
-    wanted = (f"{target}{_rank(rank)}" for target, rank in zip(question.targets, answer.ranks, strict=True))
-    console.out.print(Text(in_line(f"   wanted {', '.join(wanted)}")))
-    _found("   found ", answer)
+    expected = (f"{target}{_rank(rank)}" for target, rank in zip(question.targets, answer.ranks, strict=True))
+    console.out.print(Text(in_line(f"   expected {', '.join(expected)}")))
+    _found("   found   ", answer)
 
 
 def _rank(rank: int | None) -> str:
@@ -179,5 +181,5 @@ def _rank(rank: int | None) -> str:
 
 
 def _found(label: str, answer: "Answer") -> None:
-    places: Sequence[str] = [str(place) for place in answer.places[:_PLACES]]
+    places: Sequence[str] = [str(place) for place in answer.places[:_MAX_PLACES]]
     console.out.print(Text(in_line(f"{label} {', '.join(places) or 'nothing'}"), "dim"))

@@ -1,4 +1,4 @@
-"""`docindex graph …`: who calls what, what may break, how things hang together, and the graph for other programs."""
+"""The `docindex graph` commands: callers, impact, cycles, and export for other programs."""
 
 import os
 import sys
@@ -40,20 +40,20 @@ from docindex_dagster.search.freshness import files_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
-app = typer.Typer(help="Who calls what, what may break, how things hang together.", no_args_is_help=True)
+app = typer.Typer(help="Query the code graph: callers, impact, cycles, export.", no_args_is_help=True)
 
 Symbol = Annotated[
     list[str],
     typer.Argument(
-        help="A qualified name or the end of one, as Store.add; PATH::Store.add; PATH[:LINE]; a heading.",
+        help="A qualified name or its suffix such as Store.add, PATH::Store.add, PATH[:LINE], or a heading.",
         metavar="SYMBOL",
     ),
 ]
-Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="How many edges far.")]
+Depth = Annotated[int, typer.Option("--depth", "-d", min=1, max=50, help="Maximum number of edges to follow.")]
 
 
-def _whole(sources: Sequence[str]) -> tuple[View, OpenGraph]:
-    """A graph of which all is shown; a warning says what is not linked yet."""
+def _open_graph(sources: Sequence[str]) -> tuple[View, OpenGraph]:
+    """Open the graph, and warn if files are not linked yet."""
     view = view_of(load_project())
     graph = view.graph(sources)
     if graph.unlinked_files:
@@ -63,60 +63,66 @@ def _whole(sources: Sequence[str]) -> tuple[View, OpenGraph]:
 
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "edges"])
-def callers(symbol: Symbol, json: Json = False, **given: Any) -> None:
-    """Who calls a function, method or class, and where."""
-    _answer("callers", json=json, symbol=" ".join(symbol), **given)
+def callers(symbol: Symbol, json: Json = False, **options: Any) -> None:
+    """List the callers of a function, method or class."""
+    _answer("callers", json=json, symbol=" ".join(symbol), **options)
 
 
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "edges"])
-def callees(symbol: Symbol, json: Json = False, **given: Any) -> None:
-    """What a function or method calls; of a class, what its methods call. Tells what could not be resolved, and why."""
-    _answer("callees", json=json, symbol=" ".join(symbol), **given)
+def callees(symbol: Symbol, json: Json = False, **options: Any) -> None:
+    """List what a function, a method or the methods of a class call.
+
+    Calls that could not be resolved are listed with the reason.
+    """
+    _answer("callees", json=json, symbol=" ".join(symbol), **options)
 
 
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "depth"])
-def neighbors(symbol: Symbol, json: Json = False, **given: Any) -> None:
-    """All that leads from and to a node: what it is in, holds, calls, imports, inherits, and what documents it."""
-    _answer("neighbors", json=json, symbol=" ".join(symbol), **given)
+def neighbors(symbol: Symbol, json: Json = False, **options: Any) -> None:
+    """List all edges of a node: containment, calls, imports, inheritance and documentation."""
+    _answer("neighbors", json=json, symbol=" ".join(symbol), **options)
 
 
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "edges"])
 def path(
-    start: Annotated[str, typer.Argument(help="Where to begin.")],
-    end: Annotated[str, typer.Argument(help="Where to go.")],
+    start: Annotated[str, typer.Argument(help="The first node.")],
+    end: Annotated[str, typer.Argument(help="The last node.")],
     json: Json = False,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """A shortest way from one node to another."""
-    _answer("path", json=json, symbol=start, to=end, **given)
+    """Find a shortest path between two nodes."""
+    _answer("path", json=json, symbol=start, to=end, **options)
 
 
 @app.command()
 @request_options(GraphRequest, without=["symbol", "to", "edges"])
-def impact(symbol: Symbol, json: Json = False, **given: Any) -> None:
-    """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    _answer("impact", json=json, symbol=" ".join(symbol), **given)
+def impact(symbol: Symbol, json: Json = False, **options: Any) -> None:
+    """List what may break if a symbol changes.
+
+    These are its direct and indirect callers, users, importers and subclasses.
+    """
+    _answer("impact", json=json, symbol=" ".join(symbol), **options)
 
 
 @app.command()
 def cycles(source: Sources = None, json: Json = False) -> None:
-    """The groups of files that import each other."""
-    found = analysis.module_cycles(_whole(source or ())[1])
+    """List groups of files that import each other."""
+    found = analysis.module_cycles(_open_graph(source or ())[1])
     if json:
         console.as_json(found)
     elif not found:
-        console.out.print("no files import each other in a cycle")
+        console.out.print("no import cycles")
     for group in found if not json else ():
         console.out.print(f"{len(group)} files:", *(f"\n  {file}" for file in group), sep="", soft_wrap=True)
 
 
 @app.command()
 def stats(source: Sources = None, json: Json = False) -> None:
-    """How much is in the graph, how many calls are resolved, and what is called most."""
-    found = analysis.statistics(_whole(source or ())[1])
+    """Show the size of the graph, the share of resolved calls and the most called symbols."""
+    found = analysis.statistics(_open_graph(source or ())[1])
     if json:
         console.as_json(asdict(found))
         return
@@ -132,23 +138,25 @@ def stats(source: Sources = None, json: Json = False) -> None:
 
 @app.command("export")
 def export_graph(
-    file: Annotated[Path | None, typer.Argument(help="The same as --output.")] = None,
-    form: Annotated[Format, typer.Option("--format", "-f", help="What to write.")] = Format.GRAPHML,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file; default: standard output.")] = None,
-    around: Annotated[str | None, typer.Option(help="Only what is near this node.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Same as --output.")] = None,
+    form: Annotated[Format, typer.Option("--format", "-f", help="Output format.")] = Format.GRAPHML,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.")
+    ] = None,
+    around: Annotated[str | None, typer.Option(help="Export only the neighborhood of this node.")] = None,
     depth: Depth = 2,
     source: Sources = None,
 ) -> None:
-    """Write the graph for other programs: GraphML, JSON, Mermaid for a picture, or SCIP, the format of code indexes."""
+    """Export the graph as GraphML, JSON, Mermaid or SCIP."""
     if file is not None and output is not None:
-        raise typer.BadParameter("give one file")
+        raise typer.BadParameter("pass FILE or --output, not both")
     output = output or file
     if form is Format.SCIP:
         if around is not None or len(source or ()) > 1:
-            raise typer.BadParameter("SCIP holds the whole graph of one source")
-        export_index(load_project(), _whole(source or ())[1], source[0] if source else None, output)
+            raise typer.BadParameter("SCIP exports the full graph of a single source")
+        export_index(load_project(), _open_graph(source or ())[1], source[0] if source else None, output)
         return
-    view, graph = _whole(source or ())
+    view, graph = _open_graph(source or ())
     if around is not None:
         graph = near(graph, one(graph, resolve_node(view, graph, around)), depth)
     if output is None:
@@ -163,20 +171,20 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items())
 
 
-def _answer(question: Question, *, json: bool, **given: Any) -> None:
-    """Show the edges that answer a question, below each symbol that a name fits, or say that nothing is known."""
+def _answer(question: Question, *, json: bool, **options: Any) -> None:
+    """Print the edges that answer a question, grouped by matching symbol, or say that nothing is known."""
     view = view_of(load_project())
-    found, file_of = ask(view, question, GraphRequest.parse(**given)), files_of(view.declared)
+    found, file_of = ask(view, question, GraphRequest.parse(**options)), files_of(view.declared)
     if json:
         console.as_json([{**asdict(step), "file": file_of(step.source, step.path)} for step in found.steps])
         for sentence in found.notes:
             console.warning(sentence)
         return
     has_several = len({step.symbol for step in found.steps}) + len(found.unanswered) > 1
-    for symbol, about in groupby(without_repeats(found.steps), key=attrgetter("symbol")):
+    for symbol, steps in groupby(without_repeats(found.steps), key=attrgetter("symbol")):
         if has_several:
             console.out.print(Text(in_line(symbol), "bold cyan"), soft_wrap=True)
-        for step in about:
+        for step in steps:
             at = Place(step.source, step.path, step.line, file_of(step.source, step.path))
             _show(step, at, view.settings.home, names_source=found.graph.has_several_sources)
     for sentence in found.notes:
@@ -184,7 +192,7 @@ def _answer(question: Question, *, json: bool, **given: Any) -> None:
 
 
 def _show(step: Step, at: Place, home: Path, *, names_source: bool) -> None:
-    """A line that begins with the place that says so, further in the more edges it is away."""
+    """Print an edge: its location, then the edge, indented by its distance."""
     how = step.resolution if step.confidence in {0, 1} else f"{step.resolution}, {step.confidence:.2f}"
     line = Text("  " * (step.depth - 1)).append_text(console.place(at, home))
     line.append(in_line(f"  {_short(step.subject, step)} {step.predicate} {_short(step.object, step)}"), "default")
@@ -195,30 +203,28 @@ def _show(step: Step, at: Place, home: Path, *, names_source: bool) -> None:
 
 
 def _short(identifier: str, step: Step) -> str:
-    """A node without the source and the file that its place names anyway."""
+    """Strip the source and file from a node, since the location already shows them."""
     return identifier.removeprefix(f"{step.source}!").removeprefix(f"{step.path}{SYMBOL_MARK}")
 
 
 def import_index(
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE.scip", help="Made by scip-python, scip-typescript, scip-java …")
+        str | None, typer.Argument(metavar="FILE.scip", help="The output of scip-python, scip-typescript, scip-java …")
     ] = None,
     source: Annotated[
         str | None,
-        typer.Argument(help="Of which source; default: the only one.", autocompletion=completion.sources),
+        typer.Argument(help="The source of the index. Default: the only one.", autocompletion=completion.sources),
     ] = None,
-    remove: Annotated[
-        bool, typer.Option("--remove", help="Take away what was imported; only SOURCE is given then.")
-    ] = False,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the imported index. Pass only SOURCE.")] = False,
 ) -> None:
-    """Take over the calls that a compiler's index proves, in the place of those that are inferred."""
+    """Import a compiler's SCIP index: the calls it proves replace the inferred ones."""
     settings = load_project()
     if settings.storage.url is not None:
-        raise SettingsError("machines that share an index (storage.url) have no precise indexes: `graph import` is off")
+        raise SettingsError("`docindex graph import` is not available when machines share an index (storage.url)")
     if remove:
         _remove(settings, source or file)
     elif file is None:
-        raise typer.BadParameter("give the file to import, or --remove")
+        raise typer.BadParameter("pass a file to import, or --remove")
     else:
         _import(settings, Path(file), source)
 
@@ -226,11 +232,11 @@ def import_index(
 def _remove(settings: Settings, name: str | None) -> None:
     from docindex_dagster.graph.scip import table
 
-    source, layout = _chosen(settings, name), Layout(settings.home)
+    source, layout = _resolve_source(settings, name), Layout(settings.home)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
         was_there = table.remove(layout, source.key)
     again = command("docindex", "index", source.key)
-    after = f"removed; {again} takes it out of the graph" if was_there else "nothing was imported"
+    after = f"removed; run {again} to update the graph" if was_there else "no imported index to remove"
     console.out.print(f"{source.key}: {after}", soft_wrap=True)
 
 
@@ -239,7 +245,7 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
     from docindex_dagster.graph.scip.format import read_index
     from docindex_dagster.graph.scip.importing import imported
 
-    source, layout = _chosen(settings, name), Layout(settings.home)
+    source, layout = _resolve_source(settings, name), Layout(settings.home)
     opened = read_index(file)
     with exclusive(layout.source_lock(source.key), _owner(), console.report_wait):
         found = imported(opened, source.path.resolve(), _chunks(layout, source.key))
@@ -248,28 +254,28 @@ def _import(settings: Settings, file: Path, name: str | None) -> None:
         console.err.print(in_line(sentence), soft_wrap=True)
     sites = found.table.num_rows
     known = f"{found.known:,} of {sites:,} calls" + (f" ({found.known / sites:.0%})" if sites else "")
-    about = f"{source.key}: {len(found.files):,} files of {found.tool}, which knows {known}"
+    summary = f"{source.key}: {len(found.files):,} files indexed by {found.tool}, which resolves {known}"
     again = command("docindex", "index", source.key)
-    console.out.print(f"{about}; {again} brings it into the graph", soft_wrap=True)
+    console.out.print(f"{summary}; run {again} to update the graph", soft_wrap=True)
 
 
 def export_index(settings: Settings, graph: OpenGraph, name: str | None, output: Path | None) -> None:
-    """Write the graph of a source as a file of SCIP.
+    """Write the graph of a source as a SCIP file.
 
     Raises:
-        SourceError: it is not said which source, or it is not indexed.
-        ScipError: there is no file for it, and standard output is a terminal.
-        OSError: the file cannot be written.
+        SourceError: The source is ambiguous, or not indexed.
+        ScipError: There is no output file, and standard output is a terminal.
+        OSError: The file cannot be written.
     """
     from docindex_dagster.graph.scip.exporting import exported
 
     if output is None and sys.stdout.isatty():
-        raise ScipError("a file of SCIP is no text: give it a name, or send it on")
-    source, layout = _chosen(settings, name), Layout(settings.home)
+        raise ScipError("SCIP is a binary format: name an output file, or redirect the output")
+    source, layout = _resolve_source(settings, name), Layout(settings.home)
     found = exported(graph, source.key, source.path.resolve(), _chunks(layout, source.key), __version__)
     if found.left_out:
         count = len(found.left_out)
-        console.err.print(f"{count:,} files changed since they were indexed and are left out", soft_wrap=True)
+        console.err.print(f"skipped {count:,} files that changed since they were indexed", soft_wrap=True)
     if output is None:
         sys.stdout.buffer.write(found.data)
         return
@@ -278,25 +284,25 @@ def export_index(settings: Settings, graph: OpenGraph, name: str | None, output:
     console.out.print(f"{output}: {found.documents} documents, {found.occurrences} occurrences")
 
 
-def _chosen(settings: Settings, name: str | None) -> Source:
-    """The source that is meant.
+def _resolve_source(settings: Settings, name: str | None) -> Source:
+    """Return the named source, or the only declared one.
 
     Raises:
-        SourceError: there is none of this name, or none is given and there are several.
+        SourceError: The source does not exist, or no name is given and there are several.
     """
     if name is not None:
         return registry.find(settings, utf8(name))
     declared = registry.sources(settings)
     if len(declared) != 1:
-        raise SourceError(f"say which source is meant: {', '.join(declared) or 'none is declared'}")
+        raise SourceError(f"name a source: {', '.join(declared)}" if declared else "no sources are declared")
     return next(iter(declared.values()))
 
 
 def _chunks(layout: Layout, key: str) -> pa.Table:
-    """What is indexed of a source.
+    """Return the indexed chunks of a source.
 
     Raises:
-        SourceError: nothing is.
+        SourceError: The source is not indexed.
     """
     chunks = tables.read(layout.table("chunks", key))
     if chunks is None or not chunks.schema.equals(CHUNKS):

@@ -1,4 +1,4 @@
-"""`docindex help`: the help of a command, or a page of the documentation, of which the installation has a copy."""
+"""The `docindex help` command: the help of a command, or a page of the installed documentation."""
 
 import os
 import re
@@ -15,8 +15,8 @@ from docindex_dagster.core.errors import QuestionError
 from docindex_dagster.core.safe_text import command
 from docindex_dagster.render import console
 
-# What users call what a page is about.
-_ALSO = MappingProxyType({"settings": "configuration", "sources": "configuration"})
+# Words that users try, and the pages that cover them.
+_ALIASES = MappingProxyType({"settings": "configuration", "sources": "configuration"})
 _HEADING = re.compile(r"(#{1,6}) (.*)")
 _FENCE = "```"
 _IMAGE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
@@ -29,30 +29,31 @@ def help_(
         list[str] | None,
         typer.Argument(
             metavar="[COMMAND...|TOPIC [WORDS...]]",
-            help="A command, or a page; with words, its sections that have them in their heading.",
+            help="A command or a page. With words, only sections whose heading contains them.",
             autocompletion=completion.topics,
         ),
     ] = None,
-    page: Annotated[bool, typer.Option("--page", help="Show the page, where a command has the same name.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Show the page if a command has the same name.")] = False,
 ) -> None:
-    """Explain a command or a topic; without one, list them.
+    """Show the help of a command, or a page of the documentation.
 
-    Topics are the pages of the documentation of this version.
+    Without an argument, list the commands and pages. The pages match the
+    installed version.
     """
     if not topic:
         _list(context)
         return
-    explained = None if page else _command(context, topic)
-    if explained is not None:
-        console.plain(explained)
+    command_help = None if page else _command(context, topic)
+    if command_help is not None:
+        console.plain(command_help)
         if len(topic) == 1 and topic[0] in installation.pages():
-            console.err.print(f"{command('docindex', 'help', '--page', topic[0])} shows the page of that name")
+            console.err.print(f"see also the page: {command('docindex', 'help', '--page', topic[0])}")
     else:
         _show(topic[0], topic[1:])
 
 
 def _list(context: typer.Context) -> None:
-    """The commands and the topics, a line each."""
+    """Print the commands and topics, one per line."""
     group: Any = context.parent.command if context.parent else context.command
     commands = {
         name: group.get_command(context, name).get_short_help_str(limit=90) for name in group.list_commands(context)
@@ -70,10 +71,12 @@ def _columns(rows: dict[str, str]) -> None:
 
 
 def _command(context: typer.Context, words: Sequence[str]) -> str | None:
-    """The help of a command, or of one of a group; None where the first word names none, or further ones are of a page.
+    """Return the help of a command or subcommand.
+
+    None if the first word is not a command, or if it is also a page and a further word is not a subcommand.
 
     Raises:
-        QuestionError: the group has no such command.
+        QuestionError: The group has no such command.
     """
     at: Any = context.parent
     for position, word in enumerate(words):
@@ -84,37 +87,37 @@ def _command(context: typer.Context, words: Sequence[str]) -> str | None:
             return None
         at = type(at)(found, info_name=word, parent=at)
     with console.out.capture() as printed:
-        text = at.get_help()  # typer prints it where it has rich
+        text = at.get_help()  # with rich, typer prints it and returns nothing
     return printed.get() or text
 
 
 def _show(topic: str, words: Sequence[str]) -> None:
-    """A page, or its sections about something.
+    """Print a page, or its sections that match the words.
 
     Raises:
-        QuestionError: there is no such page, or no such section.
+        QuestionError: The page or section does not exist.
     """
-    there = installation.pages()
-    file = there.get(topic) or there.get(_ALSO.get(topic, ""))
+    pages = installation.pages()
+    file = pages.get(topic) or pages.get(_ALIASES.get(topic, ""))
     if file is None:
-        raise QuestionError(f"there is no command or topic {topic!r}; `docindex help` lists them")
+        raise QuestionError(f"command or topic {topic!r} not found; `docindex help` lists them")
     text = _for_terminals(file.read_text(encoding="utf-8"))
     if words:
         text = "\n".join(_sections(text, [word.lower() for word in words]))
         if not text:
-            raise QuestionError(f"{topic} has no section with {' '.join(words)!r} in its heading")
+            raise QuestionError(f"no section of {topic} has {' '.join(words)!r} in its heading")
     if not console.out.is_terminal:
         console.plain(text)
         return
     from rich.markdown import Markdown
 
-    os.environ.setdefault("LESS", "-FRX")  # colours, and no pager for what fits
+    os.environ.setdefault("LESS", "-FRX")  # keep colors, and exit if the text fits on the screen
     with console.out.pager(styles=True) if not words else nullcontext():
         console.out.print(Markdown(text, hyperlinks=False))
 
 
 def _for_terminals(page: str) -> str:
-    """A page without pictures, whose links to other pages say how to read them here."""
+    """Return a page without images, with links to other pages replaced by the command that shows them."""
     return "\n".join(line if is_code else _LINK.sub(_named, _IMAGE.sub("", line)) for line, is_code in _lines(page))
 
 
@@ -126,7 +129,7 @@ def _named(link: "re.Match[str]") -> str:
 
 
 def _lines(page: str) -> Iterator[tuple[str, bool]]:
-    """The lines of a page, and whether each is part of an example."""
+    """Yield each line of a page, and whether it belongs to a code block."""
     is_code = False
     for line in page.split("\n"):
         is_fence = line.lstrip().startswith(_FENCE)
@@ -135,7 +138,7 @@ def _lines(page: str) -> Iterator[tuple[str, bool]]:
 
 
 def _sections(page: str, words: Sequence[str]) -> Iterator[str]:
-    """The lines of all sections with these words in their heading, with the sections in them."""
+    """Yield the lines of all sections whose heading contains the words, with their subsections."""
     within = 0
     for line, is_code in _lines(page):
         heading = None if is_code else _HEADING.match(line)

@@ -1,4 +1,4 @@
-"""`docindex index`."""
+"""The `docindex index` command."""
 
 import os
 import time
@@ -27,44 +27,44 @@ from docindex_dagster.status.summary import summary_of, summary_of_settled
 if TYPE_CHECKING:
     from docindex_dagster.runner.entries import Mode
 
-_INTERRUPTED = "interrupted; what was searchable still is, and the next run goes on from here"
-_ELSEWHERE = "not followed any more; its run goes on, and so do those of further sources: see the Dagster UI"
+_INTERRUPTED = "interrupted; what was searchable still is, and the next run continues from here"
+_ELSEWHERE = "stopped following; this run and those of the remaining sources continue: see the Dagster UI"
 
 
-def _nothing(_event: events.Event) -> None:
-    """Nothing is to be done."""
+def _ignore_event(_event: events.Event) -> None:
+    """Ignore an event."""
 
 
 def index(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Keys, names, files, or folders and URLs, which are declared if need be; default: all.",
+            help="Source keys, names, files, folders or URLs. New folders and URLs are declared. Default: all sources.",
             autocompletion=completion.sources,
         ),
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Reuse nothing; compare every row of the stores.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Rebuild without reusing earlier results.")] = False,
     verify: Annotated[
         bool,
-        typer.Option("--verify", help="Trust no time stamp and no store: read every file, compare every row."),
+        typer.Option("--verify", help="Read every file and compare every stored row, ignoring modification times."),
     ] = False,
     run: Annotated[
-        bool, typer.Option("--run", help="Record a run of each source in Dagster now, also where nothing changed.")
+        bool, typer.Option("--run", help="Record a Dagster run for each source now, even if nothing changed.")
     ] = False,
     wait: Annotated[
         progress.Wait,
-        typer.Option("--wait", help="Return when the graph is there, or once all is searchable."),
+        typer.Option("--wait", help="Wait for the graph to be linked, or only until everything is searchable."),
     ] = progress.Wait.GRAPH,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Bring the index up to date: only what changed is chunked and embedded again.
+    """Update the index: chunk and embed only what changed.
 
-    Where docindex watch runs, that process does the work, which is quicker.
+    If docindex watch is running, it does the work, which is faster.
     """
     _check_options(sources or (), full=full, verify=verify)
     progress.hand_over(wait, json=json)
-    wanted: dict[str, set[str]] = {}  # the names of files by source; none for all of it
+    wanted: dict[str, set[str]] = {}  # the names of files by source; empty for all files
     added: list[str] = []
     for argument in sources or ():
         if (file := _file(argument)) is not None:
@@ -72,23 +72,23 @@ def index(
             if wanted.get(key) != set():
                 wanted.setdefault(key, set()).add(name)
         else:
-            keys, is_new = _declared(argument, yes=yes)
+            keys, is_new = _resolve_argument(argument, yes=yes)
             wanted |= {key: set() for key in keys}
             added += keys if is_new and not is_parent_of_libraries(argument) else []
     settings = load_settings(by_url=False)
-    wanted = wanted or _all(settings)
+    wanted = wanted or _all_declared(settings)
     is_plain = not (full or verify or run)
     mode: Mode = "full" if full else "verify" if verify else "changes"
-    summaries = _handed_over(settings, wanted, quiet=json) if is_plain else {}
-    left = {key: names for key, names in wanted.items() if key not in summaries}
-    settled = _settled(settings, left, quiet=json) if is_plain and left else {}
-    unsettled = {key: names for key, names in left.items() if key not in settled}
+    summaries = _delegate_to_watcher(settings, wanted, quiet=json) if is_plain else {}
+    remaining = {key: names for key, names in wanted.items() if key not in summaries}
+    settled = _find_up_to_date(settings, remaining, quiet=json) if is_plain and remaining else {}
+    unsettled = {key: names for key, names in remaining.items() if key not in settled}
     if unsettled:
         leaving = progress.leaving([*unsettled][-1])
-        made = index_sources(settings, unsettled, mode=mode, quiet=json, listener=leaving)
-        summaries |= {summary["source"]: summary for summary in made}
-    elif left:  # else the process that watches does it
-        _keep_up(settings)
+        results = index_sources(settings, unsettled, mode=mode, quiet=json, listener=leaving)
+        summaries |= {summary["source"]: summary for summary in results}
+    elif remaining:  # otherwise the watching process does it
+        _run_maintenance(settings)
     summaries |= settled
     _record(settings, is_wanted=run)
     if json:
@@ -96,7 +96,7 @@ def index(
     failed = [key for key, summary in summaries.items() if not summary["succeeded"]]
     for key in failed:
         if key in added:
-            _take_back(settings, key)
+            _undeclare(settings, key)
     if failed:
         raise typer.Exit(1)
 
@@ -114,53 +114,54 @@ def _record(settings: Settings, *, is_wanted: bool) -> None:
 
 
 def _check_options(arguments: Sequence[str], *, full: bool, verify: bool) -> None:
-    """Refuse what the run could only obey in part, before anything is declared.
+    """Reject options that the run could not apply to all arguments, before anything is declared.
 
     Raises:
-        BadParameter: options exclude each other, or are for whole sources and a file is given.
+        BadParameter: Options exclude each other, or apply only to entire sources and an argument is a file.
     """
     if full and verify:
-        raise typer.BadParameter("give --full or --verify, not both")
+        raise typer.BadParameter("pass --full or --verify, not both")
     if full or verify:
         files = [argument for argument in arguments if _names_file(argument)]
         if files:
-            raise typer.BadParameter(f"{'--full' if full else '--verify'} is for whole sources; {files[0]} is a file")
+            option = "--full" if full else "--verify"
+            raise typer.BadParameter(f"{option} is for entire sources; {files[0]} is a file")
 
 
 def _names_file(argument: str) -> bool:
-    """Whether an argument is the path of a file, be it in no source yet, or of one that is gone."""
+    """Return whether an argument is the path of a file. It may be in no source yet, or deleted from one."""
     return normal(argument).is_file() or _file(argument) is not None
 
 
-def _take_back(settings: Settings, key: str) -> None:
-    """Undo that a source was declared for a run that could not even reach it: later runs would fail, too."""
+def _undeclare(settings: Settings, key: str) -> None:
+    """Undeclare a source that was added for a run that could not reach it, since later runs would fail too."""
     from docindex_dagster.cli.sources import remove
 
     layout = Layout(settings.home)
     was_reached = layout.table("discovered_files", key).exists() or layout.repository(key).exists()
     if was_reached or settings.storage.url is not None:  # another machine may have reached it
-        console.err.print(f"{key} stays declared; {command('docindex', 'source', 'remove', key)} takes it out again")
+        console.err.print(f"{key} stays declared; {command('docindex', 'source', 'remove', key)} removes it")
     else:
         remove(settings, key)
-        console.err.print(f"took {key} out of {CONFIG_NAME} again: nothing of it could be read")
+        console.err.print(f"removed {key} from {CONFIG_NAME} again, because it could not be read")
 
 
-def _all(settings: Settings) -> dict[str, set[str]]:
-    """All declared sources but those that a user took out of the index.
+def _all_declared(settings: Settings) -> dict[str, set[str]]:
+    """Return all declared sources except those that a user removed from the index.
 
     Raises:
-        SourceError: none is declared.
+        SourceError: No source is declared.
     """
-    taken_out = _taken_out(settings)
+    taken_out = _removed_keys(settings)
     declared = registry.sources(settings)
     if not declared:
-        raise SourceError("there are no sources yet: begin with `docindex index PATH`")
+        raise SourceError("no sources yet; add one with `docindex index PATH`")
     for key in sorted(taken_out & declared.keys()):
-        console.err.print(f"{key} was taken out of the index; {command('docindex', 'index', key)} brings it back")
+        console.err.print(f"skipping {key}, which was removed; {command('docindex', 'index', key)} adds it back")
     return {key: set() for key in declared if key not in taken_out}
 
 
-def _taken_out(settings: Settings) -> set[str]:
+def _removed_keys(settings: Settings) -> set[str]:
     if settings.storage.url is None:
         return removed_sources.all_of(Layout(settings.home))
     from docindex_dagster.cli import dagster_runs
@@ -168,10 +169,10 @@ def _taken_out(settings: Settings) -> set[str]:
     return dagster_runs.taken_out(settings)
 
 
-def _handed_over(
+def _delegate_to_watcher(
     settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool
 ) -> dict[str, dict[str, Any]]:
-    """Summaries of the sources that a process which watches the project did; it does them whole."""
+    """Return the summaries of the sources that a watching process updated, always in full."""
     from docindex_dagster.cli.watch_client import handed_over
 
     def show(summary: Mapping[str, Any]) -> None:
@@ -180,10 +181,12 @@ def _handed_over(
     return handed_over(settings, wanted, show, quiet=quiet) if settings.storage.url is None else {}
 
 
-def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool) -> dict[str, dict[str, Any]]:
-    """Summaries of the sources that are wanted whole and of which a run would find nothing to do.
+def _find_up_to_date(
+    settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet: bool
+) -> dict[str, dict[str, Any]]:
+    """Return the summaries of the sources that are requested in full and already up to date.
 
-    Neither Dagster nor the stores are loaded for them.
+    This loads neither Dagster nor the stores.
     """
     from docindex_dagster.core.errors import DocindexError
     from docindex_dagster.pipeline.up_to_date import settled
@@ -193,18 +196,18 @@ def _settled(settings: Settings, wanted: Mapping[str, Collection[str]], *, quiet
     for key, names in wanted.items():
         started = time.monotonic()
         try:
-            one = None if names or key not in declared else settled(settings, declared[key])
-        except (DocindexError, OSError):  # of which a run says what it is
-            one = None
-        if one is not None:
-            found[key] = summary_of_settled(key, one, time.monotonic() - started)
+            state = None if names or key not in declared else settled(settings, declared[key])
+        except (DocindexError, OSError):  # the run reports it
+            state = None
+        if state is not None:
+            found[key] = summary_of_settled(key, state, time.monotonic() - started)
             if not quiet:
                 console.out.print(sentence_of(found[key]))
     return found
 
 
-def _keep_up(settings: Settings) -> None:
-    """Do what runs and publications leave to those who have time."""
+def _run_maintenance(settings: Settings) -> None:
+    """Do the maintenance that runs and publications defer."""
     from docindex_dagster.stores import link_files, maintenance
 
     for warning in listed(settings):
@@ -220,9 +223,9 @@ def index_sources(
     mode: "Mode" = "changes",
     quiet: bool,
     report_failure: Callable[[str], None] = console.failure,
-    listener: Listener = _nothing,
+    listener: Listener = _ignore_event,
 ) -> list[dict[str, Any]]:
-    """Index each source, or some of its files, in turn; one that fails does not stop the others."""
+    """Index each source, or some of its files, one after the other. A failure does not stop the others."""
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.core.access import writing
     from docindex_dagster.stores import link_files, maintenance
@@ -244,7 +247,7 @@ def index_sources(
                 raise typer.Exit(INTERRUPTED) from None
             summaries.append(summary_of(key, outcome, time.monotonic() - started))
             _show(summaries[-1], quiet=quiet, report_failure=report_failure)
-            if not follow:  # not only at the end: each source leaves a part of the table
+            if not follow:  # after each source, since each adds a fragment to the table
                 maintenance.bring_up_to_date(layout)
         if not follow:
             link_files.bring_up_to_date(layout)
@@ -261,12 +264,12 @@ def _show(summary: Mapping[str, Any], *, quiet: bool, report_failure: Callable[[
 
 
 def _file(argument: str) -> tuple[str, str] | None:
-    """The source that a file lies in, and its name there; None for an argument that is no file's path.
+    """Return the source that contains a file, and the file's name in it; None if the argument is not a file.
 
-    A file that is gone is one if the last run found it.
+    A deleted file counts if the last run found it.
 
     Raises:
-        SourceError: the file lies in no source, or is not to be indexed.
+        SourceError: The file is in no source, or a rule skips it.
     """
     file = normal(argument)
     settings = load_settings(by_url=False)
@@ -280,8 +283,8 @@ def _file(argument: str) -> tuple[str, str] | None:
     if found is None:
         folder = Path(argument).parent
         raise SourceError(
-            f"{argument} lies in no source: index its folder with {command('docindex', 'index', folder)}, or declare "
-            f"it alone with {command('docindex', 'source', 'add', folder, '--include', file.name)}"
+            f"{argument} is not in a source: index its folder with {command('docindex', 'index', folder)}, or only "
+            f"this file with {command('docindex', 'source', 'add', folder, '--include', file.name)}"
         )
     from docindex_dagster.sources.explanation import why as explain
 
@@ -292,8 +295,8 @@ def _file(argument: str) -> tuple[str, str] | None:
     return source.key, explanation.path
 
 
-def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
-    """The keys that an argument means, and whether they are new: a folder in no source, or a URL, becomes one."""
+def _resolve_argument(argument: str, *, yes: bool) -> tuple[list[str], bool]:
+    """Return the keys that an argument refers to, and whether it was declared now, as new folders and URLs are."""
     settings = load_settings(by_url=False)
     folder = expanded(argument)
     looks_like_key = argument.startswith(("git/", "library/")) and not folder.exists()
@@ -314,7 +317,7 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
     check_folder(settings, folder, yes=yes)
     try:
         return _declare(argument), True
-    except DeclaredError:  # another process was quicker
+    except DeclaredError:  # another process declared it first
         around = registry.containing(load_settings(by_url=False), folder)
         if around is None:
             raise
@@ -322,17 +325,19 @@ def _declared(argument: str, *, yes: bool) -> tuple[list[str], bool]:
 
 
 def _children(settings: Settings, folder: Path) -> list[str] | None:
-    """The libraries that the folders in a folder are declared to be, if they are and it is no source itself.
+    """Return the keys of the libraries in a folder whose subfolders are declared as libraries.
+
+    None if they are not, or if the folder itself is a source.
 
     Raises:
-        SourceError: they are, but there is none.
+        SourceError: They are, but the folder has no subfolders.
     """
     parent = normal(folder.parent if is_parent_of_libraries(str(folder)) else folder)
     children = registry.children(settings, parent)
     if children is None or parent in {source.path for source in registry.sources(settings).values()}:
         return None
     if not children:
-        raise SourceError(f"each folder in {parent} is declared as a library, and there is none yet")
+        raise SourceError(f"nothing to index: each folder in {parent} is declared as a library, but there are none")
     return [child.key for child in children]
 
 
@@ -347,10 +352,10 @@ def _declare(place: str) -> list[str]:
 
 
 def sentence_of(summary: Mapping[str, Any]) -> str:
-    """The summary of a run that succeeded, as a line."""
+    """Format the summary of a successful run as one line."""
     changes = ", ".join(f"{summary[name]:,} {name}" for name in ("added", "changed", "removed") if summary[name])
     files, chunks = console.count(summary["files"], "file"), console.count(summary["chunks"], "chunk")
-    as_text = f"{summary['fallbacks']:,} cut as text, " if summary["fallbacks"] else ""
+    as_text = f"{summary['fallbacks']:,} chunked as plain text, " if summary["fallbacks"] else ""
     return (
         f"{summary['source']}: {files}, {chunks} ({changes or 'nothing changed'}), "
         f"{summary['skipped']:,} skipped, {as_text}{summary['seconds']:.1f} s"

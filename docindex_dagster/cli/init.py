@@ -1,4 +1,4 @@
-"""`docindex init`."""
+"""The `docindex init` command."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from docindex_dagster.sources.folder_checks import LeftOut, Outlook
     from docindex_dagster.sources.model import Source
 
-_SHOWN = 6  # languages of a type of file
+_MAX_LANGUAGES = 6  # languages per type of file
 _TYPES = ("code", "test", "doc", "config")
 _MINUTE = 60
 
@@ -31,16 +31,17 @@ def init(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            help="Where the project begins; default: the git work tree around the working directory, or that."
+            help="Root of the project. Default: the enclosing git work tree, or else the working directory."
         ),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing, and show what would be written.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show docindex.toml without writing it.")] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Begin a project: write docindex.toml, and say what would be indexed, what left out, and how long it may take.
+    """Create a docindex.toml and preview what would be indexed.
 
-    Nothing is indexed yet, and a docindex.toml that is there stays as it is.
+    Show what would be left out and how long the first run may take. Nothing is
+    indexed yet, and an existing docindex.toml is not changed.
     """
     from docindex_dagster.sources import initial_config
 
@@ -48,12 +49,12 @@ def init(
     _check(root, yes=yes, writes=not dry_run)
     text = initial_config.first_text(root)
     source, settings = initial_config.first_source(root, text)
-    outlook = _looked_ahead(source, quiet=json)
+    outlook = _preview(source, quiet=json)
     file = root / CONFIG_NAME
     if not dry_run:
         file = initial_config.write_first(root, text)
     if json:
-        console.as_json(_described(file, source, outlook, is_written=not dry_run))
+        console.as_json(_as_json(file, source, outlook, is_written=not dry_run))
         return
     if dry_run:
         console.plain(text)
@@ -62,44 +63,44 @@ def init(
 
 
 def _root(folder: Path | None) -> Path:
-    """The folder in which the project begins.
+    """Return the root of the new project.
 
     Raises:
-        SourceError: there is no such folder.
-        DeclaredError: it has a project, or, where no folder is given, lies in one.
+        SourceError: The folder does not exist.
+        DeclaredError: The folder has a project, or, if none is given, is inside one.
     """
     if folder is not None:
         check_way(expanded(folder))
         root = normal(expanded(folder))
         if not root.is_dir():
-            raise SourceError(f"{root} is {'no folder' if root.exists() else 'not there'}")
+            raise SourceError(f"{root} is not a folder" if root.exists() else f"{root} not found")
         if os.path.lexists(root / CONFIG_NAME):
-            raise DeclaredError(_there(root))
+            raise DeclaredError(_exists_message(root))
         return root
     choice = chosen(by_folder=False)
     if (choice.root / CONFIG_NAME).is_file():
-        raise DeclaredError(_there(choice.root) + _around(choice.root))
+        raise DeclaredError(_exists_message(choice.root) + _separate_project_hint(choice.root))
     root = next((parent for parent in (choice.root, *choice.root.parents) if (parent / ".git").exists()), choice.root)
     if root != choice.root:
-        console.err.print(in_line(f"the project begins in {root}, the root of the git work tree"))
+        console.err.print(in_line(f"using {root}, the root of the git work tree"))
     return root
 
 
-def _there(root: Path) -> str:
-    return f"{root / CONFIG_NAME} is there already, and stays as it is; index what it declares with `docindex index`"
+def _exists_message(root: Path) -> str:
+    return f"{root / CONFIG_NAME} already exists and was not changed; run `docindex index` to index its sources"
 
 
-def _around(root: Path) -> str:
+def _separate_project_hint(root: Path) -> str:
     here = Path.cwd()
-    return "" if root == here else "; a project of its own begins here with `docindex init .`"
+    return "" if root == here else "; to create a separate project here, run `docindex init .`"
 
 
 def _check(root: Path, *, yes: bool, writes: bool) -> None:
-    """Refuse or ask about a folder that is too large, or in which nothing can be written.
+    """Refuse a folder that is too large or not writable, or ask about it.
 
     Raises:
-        SourceError: as `check_size`, or the folder may not be written.
-        OwnershipError: the folder belongs to another user, or other users may write it.
+        SourceError: As for `check_size`, or the folder is not writable.
+        OwnershipError: The folder belongs to another user, or other users can write to it.
     """
     from docindex_dagster.cli.common import check_size
     from docindex_dagster.sources import projects
@@ -107,25 +108,23 @@ def _check(root: Path, *, yes: bool, writes: bool) -> None:
     check_project(root)
     check_size(root, yes=yes)
     if writes and not os.access(root, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
-        raise SourceError(
-            f"{root} may not be written by you: choose another folder, or see with --dry-run what would be"
-        )
+        raise SourceError(f"{root} is not writable: choose another folder, or preview the result with --dry-run")
     _, others = projects.by_folder(root, projects.known())
     for other in others:
-        console.warning(f"project {other.root} indexes {root} already: what both index is kept twice")
+        console.warning(f"project {other.root} already indexes {root}: files in both are stored twice")
 
 
-def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
-    """What would be indexed.
+def _preview(source: "Source", *, quiet: bool) -> "Outlook":
+    """Preview what would be indexed.
 
     Raises:
-        SourceError: as `look_ahead`.
+        SourceError: As for `look_ahead`.
     """
     from docindex_dagster.sources.folder_checks import look_ahead
 
     if leads_out(source.path, "."):
         raise SourceError(
-            f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` says more"
+            f"cannot index {source.path}: its .git has links or borrows objects; `docindex index .` explains why"
         )
     try:
         with progress.shown(source.key, quiet=quiet):
@@ -135,7 +134,7 @@ def _looked_ahead(source: "Source", *, quiet: bool) -> "Outlook":
         raise typer.Exit(INTERRUPTED) from None
     except NoRootError as error:
         raise SourceError(
-            f"git cannot read the .git of {source.path}: mend it, or index the files without it, by "
+            f"git cannot read the .git of {source.path}: repair it, or index the files without it by running "
             "`docindex source add . --kind library` in that folder"
         ) from error
 
@@ -144,7 +143,7 @@ def _show(outlook: "Outlook", settings: "Settings") -> None:
     from docindex_dagster.sources import folder_checks
 
     if not outlook.files:
-        console.warning(f"nothing here would be indexed but {CONFIG_NAME}: {folder_checks.WHAT_COUNTS}")
+        console.warning(f"only {CONFIG_NAME} would be indexed: {folder_checks.WHAT_COUNTS}")
     size = f"{outlook.megabytes:,.1f} MB"
     console.out.print(f"\nwould index {console.count(outlook.files, 'file')}, {size}, and {CONFIG_NAME} itself")
     rows = [
@@ -155,27 +154,25 @@ def _show(outlook: "Outlook", settings: "Settings") -> None:
     if rows:
         console.table(("type", "files", "languages"), rows)
     if outlook.masked:
-        console.out.print(f"secrets are masked in {console.count(outlook.masked, 'file')}")
+        console.out.print(f"secrets would be masked in {console.count(outlook.masked, 'file')}")
     if outlook.rules:
-        console.out.print("\nwould leave out")
+        console.out.print("\nwould skip")
         by_number = sorted(outlook.rules.items(), key=lambda item: -item[1].files - item[1].folders)
-        console.table(
-            ("rule", "how many", "such as"), [(rule, _how_many(out), _such_as(out)) for rule, out in by_number]
-        )
+        console.table(("rule", "count", "examples"), [(rule, _how_many(out), _such_as(out)) for rule, out in by_number])
         console.out.print(
-            "`docindex why FILE` says which rule decides; exclude leaves out more, and an include glob or a line such "
-            "as `!build/` in .docindexignore brings back what a name leaves out"
+            "`docindex why FILE` shows which rule applies; exclude skips more, and an include glob or a line such as "
+            "`!build/` in .docindexignore brings back what a rule for names skips"
         )
     console.out.print(f"\n{_estimate(outlook, settings)}")
     console.out.print(
-        "next: `docindex index`, then `docindex search QUERY`; agents learn of it by `docindex agents add`"
+        "next: `docindex index`, then `docindex search QUERY`; `docindex agents add` configures coding agents"
     )
 
 
 def _languages(languages: list[tuple[str, int]]) -> str:
-    more = len(languages) - _SHOWN
-    named = ", ".join(f"{language} {number:,}" for language, number in languages[:_SHOWN])
-    return named + (f", {console.count(more, 'further one')}" if more > 0 else "")
+    more = len(languages) - _MAX_LANGUAGES
+    named = ", ".join(f"{language} {number:,}" for language, number in languages[:_MAX_LANGUAGES])
+    return named + (f", {more:,} more" if more > 0 else "")
 
 
 def _how_many(out: "LeftOut") -> str:
@@ -188,7 +185,7 @@ def _such_as(out: "LeftOut") -> str:
 
 
 def _estimate(outlook: "Outlook", settings: "Settings") -> str:
-    """How long the first run may take, and what that is taken from."""
+    """Return an estimate for the duration of the first run, and its basis."""
     from docindex_dagster.sources.folder_checks import CHUNKS_A_SECOND, START_S
 
     (low, high), (slow, fast) = outlook.seconds, CHUNKS_A_SECOND
@@ -198,14 +195,14 @@ def _estimate(outlook: "Outlook", settings: "Settings") -> str:
         span = f"{max(1, round(low / _MINUTE))} to {round(high / _MINUTE)} minutes"
     chunks = " to ".join(f"{number:,}" for number in dict.fromkeys(outlook.chunks))
     other = settings.embedding.provider
-    model = "" if other == "static" else f"; the model of {other} was not measured, and is slower"
+    model = "" if other == "static" else f"; the {other} model was not measured and is slower"
     return (
-        f"the first `docindex index` may take {span}: {START_S} s to start, and {chunks} chunks at {slow} to {fast} a "
-        f"second, as measured on six repositories with two cores (benchmarks/README.md){model}"
+        f"the first `docindex index` may take {span}: {START_S} s to start, then {chunks} chunks at {slow} to {fast} "
+        f"per second, as measured on six repositories with two cores (benchmarks/README.md){model}"
     )
 
 
-def _described(file: Path, source: "Source", outlook: "Outlook", *, is_written: bool) -> dict[str, object]:
+def _as_json(file: Path, source: "Source", outlook: "Outlook", *, is_written: bool) -> dict[str, object]:
     low, high = outlook.seconds
     return {
         "file": str(file),

@@ -1,7 +1,7 @@
-"""The process of a job of `docindex serve`: python -m docindex_dagster.cli.job RUN DESCRIPTOR.
+"""The process that runs a job of `docindex serve`: python -m docindex_dagster.cli.job RUN DESCRIPTOR.
 
-It does what `docindex index SOURCE` or `docindex source remove SOURCE` does, and writes into the journal what
-`docindex index --json` would print. Users do not call it.
+It does what `docindex index SOURCE` or `docindex source remove SOURCE` does, and writes to the journal what
+`docindex index --json` would print. It is internal.
 """
 
 import gc
@@ -26,14 +26,14 @@ from docindex_dagster.serving.jobs.model import Listener
 
 
 def main() -> None:
-    """Do the job, and say how it ended."""
+    """Run the job and record its outcome."""
     descriptor = int(sys.argv[2])
     writer = journal.inherited(descriptor)
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores the first
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background job ignores SIGINT
         signal.signal(number, signal.default_int_handler)
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     settings = load_settings()
-    Layout(settings.home)  # refuses links
+    Layout(settings.home)  # rejects symlinks
     is_index = writer.run.kind == "index"
     writer.begin(has_stages=is_index and settings.storage.url is None)
     failures: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def _indexed(settings: Settings, writer: Writer) -> dict[str, Any]:
 
 
 def _removed(settings: Settings, run: Run) -> dict[str, Any]:
-    """Take the source out of the index, Dagster and docindex.toml, as `docindex source remove` does."""
+    """Remove the source from the index, Dagster and docindex.toml, as `docindex source remove` does."""
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.sources import undeclare
     from docindex_dagster.runner.runs import RunOutcome

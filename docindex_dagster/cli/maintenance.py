@@ -1,4 +1,4 @@
-"""Looking after the index: `docindex doctor`, `rollback`, `version` and `support`."""
+"""Maintenance commands: `docindex doctor`, `rollback`, `version` and `support`."""
 
 import json as json_
 import os
@@ -30,55 +30,59 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.takeover import Takeover
 
 
-_MOST_FILES = 10
+_MAX_FILES = 10
 _INDENT = "  "
 
 
 def doctor(
-    repair: Annotated[bool, typer.Option("--repair", help="Rebuild what is wrong from the files.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild damaged parts from the files.")] = False,
     json: Json = False,
 ) -> None:
-    """Verify that the three stores agree with each other and with the tables, and that dagster.yaml fits.
+    """Check the index for damage.
 
-    What is worse than it could be, such as files that could not be parsed, is noted; it is no damage.
+    Verify that the three stores agree with each other and with the tables, and
+    check dagster.yaml. Limitations that are not damage, such as files that
+    could not be parsed, are shown as notes.
     """
-    wrong = _of_instance(load_settings())
+    wrong = _instance_problems(load_settings())
     for text in () if json else wrong:
         console.out.print(f"dagster.yaml: {text}", soft_wrap=True)
     settings = load_project()
     layout = Layout(settings.home)
     if settings.storage.url is None and not layout.current.exists():
-        reader_of(settings)  # says what to do first
+        reader_of(settings)  # explains what to do first
     findings = list(_examine(settings))
     if not json:
         _show(findings)
         if findings and not repair:
-            console.out.print("`docindex doctor --repair` rebuilds this from the files")
+            console.out.print("run `docindex doctor --repair` to rebuild this from the files")
     repairs: list[dict[str, Any]] = []
-    left = findings
+    remaining = findings
     if findings and repair:
-        repairs, left = _repair(settings, findings, quiet=json)
-    notes = [] if left else _notes(layout)
+        repairs, remaining = _repair(settings, findings, quiet=json)
+    notes = [] if remaining else _notes(layout)
     if json:
-        console.as_json({"findings": findings, "repairs": repairs, "left": left, "notes": notes, "instance": wrong})
+        console.as_json(
+            {"findings": findings, "repairs": repairs, "left": remaining, "notes": notes, "instance": wrong}
+        )
     else:
-        _show_end(left, notes, is_repaired=repair)
-    if left or wrong:
+        _show_end(remaining, notes, is_repaired=repair)
+    if remaining or wrong:
         raise typer.Exit(1)
 
 
-def _show_end(left: "list[Finding]", notes: "list[_Note]", *, is_repaired: bool) -> None:
-    if not left:
-        console.out.print("the index is whole: all stores agree")
+def _show_end(remaining: "list[Finding]", notes: "list[_Note]", *, is_repaired: bool) -> None:
+    if not remaining:
+        console.out.print("the index is consistent: all stores agree")
         for note in notes:
             _show_note(note)
     elif is_repaired:
-        console.out.print("the index is not whole yet:")
-        _show(left)
+        console.out.print("the index is still damaged:")
+        _show(remaining)
 
 
-def _of_instance(settings: Settings) -> list[str]:
-    """What is wrong with the file of Dagster's instance; nothing where there is none."""
+def _instance_problems(settings: Settings) -> list[str]:
+    """Return the problems of the Dagster instance's file; none if there is no file."""
     from docindex_dagster.status.deployment import problems
 
     chosen = os.environ.get("DAGSTER_HOME")
@@ -90,14 +94,14 @@ def _of_instance(settings: Settings) -> list[str]:
             data = trusted_file(settings.root, INSTANCE_FILE)
         config = yaml.safe_load(data or b"")
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        return [f"it cannot be read: {first_line(error)}"]
+        return [f"cannot read it: {first_line(error)}"]
     if not isinstance(config or {}, dict):
-        return ["it holds no settings"]
+        return ["expected a mapping of settings"]
     return problems(config or {}, is_shared=settings.storage.url is not None)
 
 
 def _examine(settings: Settings) -> "Iterator[Finding]":
-    """What is wrong with the index, and where it is shared, with what the object store holds of it."""
+    """Yield the problems of the index, and of the object store if the index is shared."""
     from docindex_dagster.stores.doctor import Finding, examine
 
     layout = Layout(settings.home)
@@ -115,11 +119,11 @@ def _examine(settings: Settings) -> "Iterator[Finding]":
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """What is worse of a source than it could be, though nothing is damaged."""
+    """A limitation of a source's index that is not damage."""
 
     source: str
     text: str
-    files: dict[str, str]  # those concerned, and why
+    files: dict[str, str]  # the affected files, and the reasons
 
 
 def _notes(layout: Layout) -> list[_Note]:
@@ -129,15 +133,15 @@ def _notes(layout: Layout) -> list[_Note]:
 
     notes = []
     for entry in catalog.entries(layout):
-        if worse := catalog.lacks(entry):
+        if limits := catalog.lacks(entry):
             chunks = tables.read(layout.table("chunks", entry.source)) if entry.fallbacks else None
             files = fallbacks(chunks) if chunks is not None else {}
-            notes.append(_Note(entry.source, "; ".join(worse), _without_edges(layout, entry) | files))
+            notes.append(_Note(entry.source, "; ".join(limits), _without_edges(layout, entry) | files))
     return notes
 
 
 def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
-    """The files of which the graph has definitions alone, or that it cannot read as configurations, and why."""
+    """Return the files whose edges are missing from the graph, and the unreadable configurations, with reasons."""
     from docindex_dagster.stores import graph_files
     from docindex_dagster.stores.generation import read_generation
 
@@ -151,10 +155,10 @@ def _without_edges(layout: Layout, entry: "CatalogEntry") -> dict[str, str]:
 
 def _show_note(note: _Note) -> None:
     console.out.print(f"note: {note.source}: {note.text}")
-    for path, reason in islice(note.files.items(), _MOST_FILES):
+    for path, reason in islice(note.files.items(), _MAX_FILES):
         console.out.print(f"  {in_line(path)}: {in_line(reason)}")
-    if len(note.files) > _MOST_FILES:
-        console.out.print(f"  {len(note.files) - _MOST_FILES:,} more, which `docindex doctor --json` lists")
+    if len(note.files) > _MAX_FILES:
+        console.out.print(f"  {len(note.files) - _MAX_FILES:,} more; `docindex doctor --json` lists all")
 
 
 def _show(findings: "list[Finding]") -> None:
@@ -165,10 +169,10 @@ def _show(findings: "list[Finding]") -> None:
 def _repair(
     settings: Settings, findings: "list[Finding]", *, quiet: bool
 ) -> "tuple[list[dict[str, Any]], list[Finding]]":
-    """Index in full what is damaged; returns what the runs did, and what is wrong still.
+    """Index the damaged sources in full; return the summaries of the runs and the remaining findings.
 
-    Where the stores are damaged as a whole, one run builds them anew from the tables of all sources, so that others
-    need not be there; a source whose tables are lost, too, is run as well.
+    If the stores themselves are damaged, a single run rebuilds them from the tables of all sources, so the other
+    sources need not be available. A source that has also lost its tables gets a run of its own.
     """
     layout = Layout(settings.home)
     is_whole_index = any(finding.source is None for finding in findings)
@@ -178,22 +182,22 @@ def _repair(
         declared = registry.sources(settings)
         keys |= dict.fromkeys(key for key in declared if key in published or layout.table("chunks", key).exists())
     summaries: list[dict[str, Any]] = []
-    left = findings
+    remaining = findings
     for key in keys:
         is_lost = is_whole_index and key not in _published(layout)
-        if is_lost or any(finding.source in {None, key} for finding in left):
+        if is_lost or any(finding.source in {None, key} for finding in remaining):
             summaries += index_sources(settings, {key: set()}, mode="full", quiet=quiet, report_failure=console.warning)
-            left = list(_examine(settings))
+            remaining = list(_examine(settings))
     change = _change_of_model(settings)
-    if left and change is not None:  # runs make vectors of the new model alone, so that one has to take over
+    if remaining and change is not None:  # runs only write vectors of the new model, so it has to take over
         for key in (key for key in change.missing if key in registry.sources(settings)):
             summaries += index_sources(settings, {key: set()}, quiet=quiet, report_failure=console.warning)
-        left = list(_examine(settings))
-    return summaries, left
+        remaining = list(_examine(settings))
+    return summaries, remaining
 
 
 def _change_of_model(settings: Settings) -> "Takeover | None":
-    """How far the index is on its way to another model; None where that cannot be read."""
+    """Return the progress of the change to another model; None if it cannot be read."""
     from docindex_dagster.status import source_status
 
     try:
@@ -203,7 +207,7 @@ def _change_of_model(settings: Settings) -> "Takeover | None":
 
 
 def _published(layout: Layout) -> set[str]:
-    """The keys of what is published; none where that cannot be read."""
+    """Return the keys of the published sources; none if they cannot be read."""
     from docindex_dagster.stores.generation import read_generation
 
     try:
@@ -214,7 +218,10 @@ def _published(layout: Layout) -> set[str]:
 
 
 def rollback() -> None:
-    """Search the generation before the present one again; the next run publishes the present files again."""
+    """Restore the previous generation of the index.
+
+    The next run publishes the current files again.
+    """
     from docindex_dagster.status import catalog, source_status
     from docindex_dagster.stores.doctor import roll_back
 
@@ -223,14 +230,18 @@ def rollback() -> None:
         generation = roll_back(layout)
     with access.writing(settings):
         catalog.rebuild(layout, owner="docindex rollback")
-    console.out.print(f"searches use generation {generation.number} again; `docindex rollback` undoes this")
+    console.out.print(f"restored generation {generation.number}; run `docindex rollback` again to undo this")
     change = source_status.change_of_model(settings)
     if change is not None:
-        console.warning(f"its vectors are of {change.old}, the settings name {change.new}: runs go over to it again")
+        console.warning(f"its vectors come from {change.old}, but {change.new} is configured: runs switch to it again")
 
 
 def version(json: Json = False) -> None:
-    """Print the version; with --json also those of Python, of what docindex stands on, and of what it stores."""
+    """Print the version.
+
+    With --json, also print the versions of Python, dependencies and storage
+    formats.
+    """
     if not json:
         console.out.print(__version__)
         return
@@ -242,29 +253,29 @@ def version(json: Json = False) -> None:
 def support(
     json: Json = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report into this file.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the report to this file.")
     ] = None,
     paths: Annotated[
-        bool, typer.Option("--paths", help="Also names and paths of sources, and failures in their words.")
+        bool, typer.Option("--paths", help="Include the names and paths of sources, and unredacted failures.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Verify no stores: what docindex doctor does, which reads them whole.")
+        bool, typer.Option("--quick", help="Skip the check that docindex doctor does, which reads all stores.")
     ] = False,
 ) -> None:
-    """Make a report for a bug: versions, settings, sizes, states, failures. It sends nothing.
+    """Create a diagnostic report for a bug.
 
-    No text of a file, no name, no path and no value of a variable is in it; --paths adds names and paths. Messages
-    have the words that docindex's own pages have, but none behind "password", "user" and the like. Read it before you
-    pass it on.
+    The report lists versions, settings, sizes, states and failures. It contains
+    no file contents, names, paths or values of environment variables; --paths
+    adds names and paths. Messages keep only words from docindex's own
+    documentation, and none after "password", "user" and the like.
 
-    Raises:
-        BadParameter: a folder is where the report is to be written.
+    Nothing is sent. Read the report before you share it.
     """
     from docindex_dagster.cli import dagster_runs, selected_project
     from docindex_dagster.status.support_report import Wanted, report
 
     if output is not None and output.is_dir():
-        raise typer.BadParameter(f"{output} is a folder: name a file", param_hint="--output")
+        raise typer.BadParameter(f"{output} is a folder; expected a file", param_hint="--output")
     found = report(
         selected_project.load_settings,
         dagster_runs.outcomes,
@@ -276,11 +287,11 @@ def support(
         return
     with output_file(output, 0o600) as file:
         file.write(f"{text}\n".encode())
-    console.out.print(f"the report is in {output}: read it before you pass it on")
+    console.out.print(f"wrote {output}; read it before you share it")
 
 
 def _lines(values: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
-    """A line for each value, below the names of what holds it."""
+    """Yield a line per value, indented below the keys that contain it."""
     for name, value in values.items():
         at = f"{_INDENT * depth}{in_line(str(name))}:"
         if isinstance(value, Mapping) and value:

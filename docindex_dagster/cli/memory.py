@@ -1,4 +1,4 @@
-"""`docindex memory …`: writing messages, finding them again, forgetting them, and looking after domains."""
+"""The `docindex memory` commands: store, recall, forget and erase messages, and manage domains."""
 
 import sys
 from collections.abc import Sequence
@@ -27,59 +27,62 @@ if TYPE_CHECKING:
     from docindex_dagster.search.live_index import Live
 
 
-app = typer.Typer(
-    help="What agents, their users and tools said: write it, find it again, forget it, erase it.", no_args_is_help=True
-)
+app = typer.Typer(help="Store, recall and erase what agents, users and tools said.", no_args_is_help=True)
 _Found = TypeVar("_Found")
 _DomainOption = typer.Option(
     "--domain",
     "-d",
     metavar="KEY",
-    help="memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
+    help="A domain: memory/NAME, project/NAME or session/ID. Default: the setting memory.domain.",
     autocompletion=completion.domains,
 )
 Domain = Annotated[str | None, _DomainOption]
 Session = Annotated[
-    str | None, typer.Option("--session", "-s", help="All of a session.", callback=lambda given: given and utf8(given))
+    str | None,
+    typer.Option("--session", "-s", help="Every message of a session.", callback=lambda value: value and utf8(value)),
 ]
 
 
 def _opened(domain: str | None, *others: str, is_new: bool = False) -> "Memory":
-    """A memory bound to a domain, which has to be there if it is named, unless it may be a new one.
+    """Open a memory bound to a domain. A named domain must exist, unless `is_new` is set.
 
     Raises:
-        DomainError: it is none, or is not there.
+        DomainError: The key is invalid, or the domain does not exist.
     """
     from docindex_dagster.memory.memory import Memory
     from docindex_dagster.search.live_index import Live
 
     settings = load_project()
     if not is_new:
-        for key in filter(None, (domain, *others)):  # that of the settings need not be: nobody typed it
+        for key in filter(None, (domain, *others)):  # the configured domain need not exist yet
             _check_is_there(settings, key)
     return Memory(settings, domain or settings.memory.domain, others, code=Live(settings))
 
 
 @app.command()
 def ingest(
-    session: Annotated[str, typer.Option("--session", "-s", help="The conversation it belongs to.", callback=utf8)],
-    text: Annotated[str, typer.Argument(help="What was said; '-' reads standard input.", callback=utf8)] = "-",
+    session: Annotated[str, typer.Option("--session", "-s", help="The conversation of the message.", callback=utf8)],
+    text: Annotated[str, typer.Argument(help="The message. Use - to read standard input.", callback=utf8)] = "-",
     role: Annotated[
         str,
         typer.Option(
-            help="user, assistant, system or tool; anything else becomes unknown. Default: tool, with --tool.",
+            help="user, assistant, system or tool; anything else is stored as unknown. Default with --tool: tool.",
             show_default=False,
             callback=utf8,
         ),
     ] = "",
-    tool: Annotated[str, typer.Option(help="Which tool answered.", callback=utf8)] = "",
+    tool: Annotated[str, typer.Option(help="Name of the tool that produced the message.", callback=utf8)] = "",
     message_id: Annotated[
-        str | None, typer.Option("--message-id", help="An id of your own, by which it counts once.")
+        str | None, typer.Option("--message-id", help="Your own ID. A message with the same ID is stored once.")
     ] = None,
     domain: Domain = None,
     json: Json = False,
 ) -> None:
-    """Write a message: it is on the disk when this ends, and any process finds it. The same again counts once."""
+    """Store a message.
+
+    It is on disk and searchable when the command ends. A repeated message is
+    stored once.
+    """
     message = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     memory = _opened(domain, is_new=True)
     found = memory.ingest(
@@ -92,36 +95,39 @@ def ingest(
 @app.command()
 @request_options(RecallRequest, before="top_k", without=["query", "domains"])
 def recall(
-    query: Annotated[list[str], typer.Argument(help="Words or a question.")],
+    query: Annotated[list[str], typer.Argument(help="Words, or a question.")],
     domain: Annotated[list[str] | None, _DomainOption] = None,
-    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=1000, help="How many messages at most.")] = 10,
+    top_k: Annotated[int, typer.Option("--top-k", "-k", min=1, max=1000, help="Maximum number of messages.")] = 10,
     json: Json = False,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """Find messages by words and by meaning, and say what has become of the code that they name.
+    """Find messages by words and meaning, and show the current state of the code they mention.
 
-    --domain may be given several times; what they hold is put together by score.
+    --domain is repeatable. Results from several domains are merged by score.
     """
     from docindex_dagster.operations import memory as operation
 
-    request = RecallRequest.parse(query=" ".join(query), **given)
+    request = RecallRequest.parse(query=" ".join(query), **options)
     found = operation.recall(_opened(*domain) if domain else _opened(None), request, top_k)
     _show(found, show_recalled, json=json)
 
 
 @app.command()
 def forget(
-    message: Annotated[str | None, typer.Option("--message", "-m", help="One message, by its id.")] = None,
+    message: Annotated[str | None, typer.Option("--message", "-m", help="A message, by its ID.")] = None,
     session: Session = None,
-    everything: Annotated[bool, typer.Option("--everything", help="All of the domain.")] = False,
+    everything: Annotated[bool, typer.Option("--everything", help="Every message of the domain.")] = False,
     domain: Domain = None,
-    erase: Annotated[bool, typer.Option("--erase", help="Also rewrite the files without it, now.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a whole domain is forgotten.")] = False,
+    erase: Annotated[bool, typer.Option("--erase", help="Also rewrite the files without the messages, now.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before forgetting an entire domain.")] = False,
     json: Json = False,
 ) -> None:
-    """Hide a message, a session or a domain from every search, at once; --erase leaves no byte of it in any file."""
+    """Hide a message, a session or a domain from all searches.
+
+    This takes effect immediately. --erase also deletes it from all files.
+    """
     if sum((message is not None, session is not None, everything)) != 1:
-        raise typer.BadParameter("say what: --message ID, --session NAME or --everything")
+        raise typer.BadParameter("pass exactly one of --message ID, --session NAME and --everything")
     memory = _opened(domain)
     if everything and not yes:
         _confirm(memory.bound)
@@ -142,7 +148,7 @@ def status(
     domain: Annotated[list[str] | None, _DomainOption] = None,
     json: Json = False,
 ) -> None:
-    """Show how large domains are, what waits to be folded or erased, and damage; by default of all that there are."""
+    """Show the size of domains, pending folds and erasures, and damage."""
     keys = domain or _known(load_project())
     found = _opened(*keys).status() if keys else []
     _show(found, show_status, json=json)
@@ -150,16 +156,18 @@ def status(
 
 @app.command()
 def domains(json: Json = False) -> None:
-    """List the domains that there are."""
-    _show(_known(load_project()), lambda keys: console.plain("\n".join(keys) or "nothing is remembered yet"), json=json)
+    """List the domains."""
+    _show(_known(load_project()), lambda keys: console.plain("\n".join(keys) or "no messages yet"), json=json)
 
 
 @app.command()
 def export(
     domain: Domain = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A file in place of standard output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Output file. Default: standard output.")
+    ] = None,
 ) -> None:
-    """Print all messages of a domain by time, a line of JSON for each, with how often it came again."""
+    """Print all messages of a domain as JSON lines, oldest first."""
     lines = _opened(domain).export()
     if output is None:
         sys.stdout.buffer.writelines(lines)
@@ -171,7 +179,7 @@ def export(
 
 @app.command()
 def fold(domain: Domain = None, json: Json = False) -> None:
-    """Move what waits in the log into the stores, as runs and servers do by themselves."""
+    """Move messages from the log into the stores, as runs and servers do automatically."""
     found = _fold(load_project(), domain)
     for warning in found.warnings:
         console.warning(warning)
@@ -180,9 +188,9 @@ def fold(domain: Domain = None, json: Json = False) -> None:
 
 @app.command()
 def erase(domain: Domain = None, json: Json = False) -> None:
-    """Rewrite all files of a domain without what was forgotten, and read them to prove it.
+    """Rewrite all files of a domain without the forgotten messages, then read them to verify it.
 
-    What copies, backups and the blocks of the disk hold is out of reach.
+    Copies, backups and freed disk blocks are not affected.
     """
     _show(_erase(domain), show_receipt, json=json)
 
@@ -197,7 +205,7 @@ def _fold(settings: "Settings", domain: str | None, *, erase: bool = False) -> "
 
 def _erase(domain: str | None) -> "Receipt":
     receipt = _fold(load_project(), domain, erase=True).receipt
-    assert receipt is not None  # noqa: S101 an erasure gives one
+    assert receipt is not None  # noqa: S101 an erasure returns a receipt
     return receipt
 
 
@@ -209,17 +217,17 @@ def _show(found: _Found, show: "Callable[[_Found], None]", *, json: bool) -> Non
 
 
 def _check_is_there(settings: "Settings", domain: str) -> None:
-    """Refuse the key of a domain that nothing was written into.
+    """Reject the key of a domain that has no messages.
 
     Raises:
-        DomainError: it is no key, or there is no such domain.
+        DomainError: The key is invalid, or the domain does not exist.
     """
     from docindex_dagster.core.errors import DomainError
     from docindex_dagster.memory import domains as known
 
-    if known.check(domain) not in (there := _known(settings)):
-        listed = f"there are {', '.join(there)}" if there else "nothing is remembered yet"
-        raise DomainError(f"there is no domain {domain}: {listed}; it begins with `docindex memory ingest`")
+    if known.check(domain) not in (existing := _known(settings)):
+        listed = f"the domains are {', '.join(existing)}" if existing else "there are no messages yet"
+        raise DomainError(f"domain {domain} not found: {listed}; create it with `docindex memory ingest`")
 
 
 def _known(settings: "Settings") -> list[str]:
@@ -231,33 +239,33 @@ def _known(settings: "Settings") -> list[str]:
 
 def _confirm(domain: str) -> None:
     if not sys.stdin.isatty():
-        raise DocindexError(f"all of {domain} would be forgotten: say --yes if that is meant")
+        raise DocindexError(f"this would forget all of {domain}: pass --yes to confirm")
     if not typer.confirm(f"Forget all of {domain}?", err=True):
         raise typer.Exit(1)
 
 
 def memory_of(live: "Live", domain: str | None, may_read: Sequence[str] | None = None) -> "Memory | None":
-    """The memory that a command is bound to, and may read beside it; none without a domain.
+    """Open the memory that a command is bound to, with the domains it may also read; None without a domain.
 
     Raises:
-        DomainError: a key is none.
-        BadParameter: there is something to read and nothing to write.
+        DomainError: A key is invalid.
+        BadParameter: There is a domain to read but none to write.
     """
     from docindex_dagster.memory.memory import Memory
 
     if domain is None:
         if may_read:
-            raise typer.BadParameter("goes with --domain alone", param_hint="--may-read")
+            raise typer.BadParameter("requires --domain", param_hint="--may-read")
         return None
     return Memory(live.settings, domain, may_read or (), code=live)
 
 
 def show_ingested(one: "Ingested") -> None:
-    """Print what became of a message."""
+    """Print the result of storing a message."""
     if not one.message_id:
-        console.out.print("the text is blank: nothing is written")
+        console.out.print("the text is blank: nothing was stored")
         return
-    again = "  there before" if one.is_repeat else ""
+    again = "  already stored" if one.is_repeat else ""
     console.out.print(Text(in_line(f"{one.domain}  {one.session}  message {one.message_id}{again}")))
     counts = ", ".join(
         console.count(number, noun)
@@ -266,19 +274,21 @@ def show_ingested(one: "Ingested") -> None:
     found = f": {in_line(', '.join(one.extracted))}" if one.extracted else ""
     console.out.print(Text(f"   {counts} (extraction {one.extraction}), {one.latency_ms:.1f} ms{found}", "dim"))
     if one.problem:
-        console.warning(f"the code that it names could not be looked up: {one.problem}")
+        console.warning(f"cannot look up the code it mentions: {one.problem}")
     for anchor in one.anchors:
-        console.out.print(Text(in_line(f"   names {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan"))
+        console.out.print(
+            Text(in_line(f"   mentions {anchor.source} {anchor.path} {anchor.name or ''}".rstrip()), "cyan")
+        )
 
 
 def show_recalled(found: "Recalled") -> None:
-    """Print messages, best first, and the code that was asked for with them."""
+    """Print messages, best first, and the code that was requested with them."""
     for warning in found.warnings:
         console.warning(warning)
     for rank, one in enumerate(found.messages, start=1):
         _show_message(rank, one)
     if not found.messages:
-        console.out.print("nothing of it is remembered")
+        console.out.print("no matching messages")
     console.listed(found.code, load_project().home, with_source=True)
 
 
@@ -300,21 +310,21 @@ def _show_message(rank: int, one: "Remembered") -> None:
 def _show_anchor(one: "Anchored") -> None:
     from docindex_dagster.render.memory_markdown import now
 
-    console.out.print(Text(in_line(f"   names {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
+    console.out.print(Text(in_line(f"   mentions {now(one)}"), "cyan" if one.state == "fresh" else "yellow"))
     if one.dependents is not None:
-        console.out.print(Text(f"      depending on it: {one.dependents:,}", "dim"))
+        console.out.print(Text(f"      dependents: {one.dependents:,}", "dim"))
     for step in one.impact:
         console.out.print(Text(in_line(f"      {step.subject} {step.predicate} it  {step.place}"), "dim"))
 
 
 def show_status(domains: "Sequence[DomainStatus]") -> None:
-    """Print how each domain is."""
+    """Print the state of each domain."""
     from docindex_dagster.render.memory_markdown import MEGABYTE, moment
 
     if not domains:
-        console.out.print("nothing is remembered yet: write with `docindex memory ingest`, or give agents a --domain")
+        console.out.print("no messages yet: store one with `docindex memory ingest`, or give agents a --domain")
         return
-    columns = ("domain", "messages", "sessions", "chunks", "not folded", "to be erased", "MB", "last message (UTC)")
+    columns = ("domain", "messages", "sessions", "chunks", "not folded", "to erase", "MB", "last message (UTC)")
     rows = [
         (
             one.domain,
@@ -335,18 +345,18 @@ def show_status(domains: "Sequence[DomainStatus]") -> None:
 
 
 def show_folded(one: "Folding") -> None:
-    """Print what a fold made, and what it erased."""
-    counts = f"{console.count(one.messages, 'message')} ({one.added:,} new, {one.removed:,} gone)"
-    made = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
-    console.out.print(f"{one.domain}: {counts}, {made}; {one.seconds:.1f} s")
+    """Print the result of a fold, and of an erasure."""
+    counts = f"{console.count(one.messages, 'message')} ({one.added:,} added, {one.removed:,} removed)"
+    totals = f"{console.count(one.chunks, 'chunk')}, {console.count(one.edges, 'edge')}"
+    console.out.print(f"{one.domain}: {counts}, {totals}; {one.seconds:.1f} s")
     if one.receipt is not None:
         show_receipt(one.receipt)
 
 
 def show_receipt(one: "Receipt") -> None:
-    """Print what was erased, and what was read to prove it."""
-    what = console.count(len(one.forgotten), "message") if one.forgotten else "nothing that was forgotten"
+    """Print what was erased, and what was read to verify it."""
+    what = console.count(len(one.forgotten), "message") if one.forgotten else "no forgotten messages"
     console.out.print(
-        f"{one.domain}: erased {what}; read {console.count(one.files, 'file')} ({one.bytes:,} bytes), and none holds "
-        f"an id or a text of them; {one.erased_at}"
+        f"{one.domain}: erased {what}; read {console.count(one.files, 'file')} ({one.bytes:,} bytes) and found none "
+        f"of their IDs or texts; {one.erased_at}"
     )

@@ -1,4 +1,4 @@
-"""Command-line options and commands derived from operations."""
+"""Options and commands derived from operations."""
 
 from collections.abc import Callable, Collection
 from datetime import datetime
@@ -19,7 +19,7 @@ from docindex_dagster.operations.listing import Listing
 from docindex_dagster.render import console
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-# Options with another name than their field, or with a short name.
+# Options whose name differs from their field, or that have a short form.
 _FLAGS = {
     "sources": ("--source", "-s"),
     "all_sources": ("--all", "-a"),
@@ -46,37 +46,37 @@ _COMPLETIONS: dict[str, Callable[[str], list[str]]] = {
 def request_options(
     request: type[BaseModel], *, before: str = "json", without: Collection[str] = ()
 ) -> Callable[[_Function], _Function]:
-    """Add an option to a command for each field of a request; the command takes them as `**`.
+    """Add an option to a command for each field of a request; the command receives them as `**`.
 
     Args:
         request: the model.
-        before: the parameter to insert them before.
+        before: the parameter before which they are inserted.
         without: names of fields to leave out.
     """
-    types = get_type_hints(request)  # without the validators in them
+    types = get_type_hints(request)  # without their validators
     return with_parameters(
         of_fields(request, lambda name, field: Annotated[_plain(types[name]), _option(name, field)], without), before
     )
 
 
 def command_of(operation: Listing[Any]) -> Callable[..., None]:
-    """Return the command of an operation that lists results."""
+    """Return the command for an operation that lists results."""
     argument = next(of_fields(operation.request))
-    described = typer.Argument(
+    description = typer.Argument(
         help=operation.request.model_fields[argument.name].description, metavar=argument.name.upper()
     )
     is_required = argument.default is Parameter.empty
-    given_first = argument.replace(
-        annotation=Annotated[list[str] if is_required else list[str] | None, described],
+    positional = argument.replace(
+        annotation=Annotated[list[str] if is_required else list[str] | None, description],
         default=Parameter.empty if is_required else None,
     )
 
-    @with_parameters([given_first], before="top_k")
+    @with_parameters([positional], before="top_k")
     @request_options(operation.request, without=[argument.name])
-    def command(top_k: TopK = None, json: Json = False, **given: Any) -> None:
+    def command(top_k: TopK = None, json: Json = False, **options: Any) -> None:
         view = view_of(load_project())
-        words = given.pop(argument.name) or ()
-        request = operation.request.parse(**given, **{argument.name: " ".join(words)})
+        words = options.pop(argument.name) or ()
+        request = operation.request.parse(**options, **{argument.name: " ".join(words)})
         found = operation.run(view, request, top_k or view.settings.search.top_k)
         if json:
             console.as_json(found)
@@ -108,7 +108,7 @@ def _moment(field: FieldInfo) -> Callable[[str], datetime]:
 
 
 def _plain(annotation: Any) -> Any:
-    """Return a type that typer accepts: lists of literals become lists of an enumeration."""
+    """Return a type that typer supports: a list of literals becomes a list of an enumeration."""
     inner = get_args(annotation)[0] if get_origin(annotation) is list else None
     if get_origin(inner) is not Literal:
         return annotation

@@ -1,4 +1,4 @@
-"""Progress of runs: a live line on a terminal, occasional lines in a log; and runs that go on in the background."""
+"""Progress of runs: a live line on a terminal, periodic lines in a log. Also moves runs to the background."""
 
 import os
 import signal
@@ -19,31 +19,31 @@ from docindex_dagster.core.locks import Step
 from docindex_dagster.core.safe_text import in_line
 from docindex_dagster.render.console import count, err, warning
 
-_INTERVAL_S = 5.0  # between two lines of a log that say how far a stage is
-_BAR = 12  # cells
+_INTERVAL_S = 5.0  # between two progress lines in a log
+_BAR = 12  # character cells
 
 
 @contextmanager
 def shown(source: str, position: str = "", *, quiet: bool = False) -> Iterator[None]:
-    """Show what a run of a source does in the block.
+    """Show the progress of a run inside the block.
 
     Args:
-        source: its key.
-        position: which one it is of several, as "2 of 3"; empty for the only one.
-        quiet: only what it waits for, and what the user should know.
+        source: the source's key.
+        position: its position among several sources, such as "2 of 3"; empty for a single source.
+        quiet: show only what the run waits for, and notices.
     """
     if quiet:
         listening = events.listening(show_message)
     elif err.is_terminal:
         listening = _live(source, position)
     else:
-        listening = events.listening(_Lines(position).hear)
+        listening = events.listening(_Lines(position).handle)
     with listening:
         yield
 
 
 def show_message(event: events.Event) -> None:
-    """Print what a run waits for, and what the user should know."""
+    """Print what a run waits for, and notices."""
     if isinstance(event, events.Waiting):
         err.print(f"{event.source}: waiting for {event.reason}")
     elif isinstance(event, events.Notice):
@@ -57,7 +57,7 @@ def _show_searchable(event: events.Event) -> None:
 
 @contextmanager
 def _live(source: str, position: str) -> Iterator[None]:
-    """A line that goes when the block ends; messages stand above it."""
+    """Show a line that disappears when the block ends; messages are printed above it."""
     name = in_line(f"{source} ({position})" if position else source)
     what = TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis"))
     columns = (SpinnerColumn(), BarColumn(bar_width=_BAR), TimeElapsedColumn(), what)
@@ -78,15 +78,15 @@ def _live(source: str, position: str) -> Iterator[None]:
 
 
 class _Lines:
-    """Lines of a log: one when a stage is done, and one now and then while it goes on."""
+    """Progress lines for a log: one when a stage ends, and one every few seconds during it."""
 
     def __init__(self, position: str) -> None:
-        """Of a run; `position` as of `shown`."""
+        """Create the lines for a run; `position` is as for `shown`."""
         self._position = f" ({position})" if position else ""
         self._last = time.monotonic()
 
-    def hear(self, event: events.Event) -> None:
-        """Print the line that is due, if one is."""
+    def handle(self, event: events.Event) -> None:
+        """Print a line if one is due."""
         show_message(event)
         _show_searchable(event)
         if not isinstance(event, events.Progress) or not event.total:
@@ -101,21 +101,21 @@ class _Lines:
 
 
 class Wait(StrEnum):
-    """What `docindex index` waits for."""
+    """When `docindex index` returns."""
 
     GRAPH = "graph"
     SEARCH = "search"
 
 
 def hand_over(wait: Wait, *, json: bool) -> None:
-    """With `--wait search`, run this command in another process, and end this one when that leaves the terminal.
+    """For `--wait search`, run this command in a background process, and exit when that process detaches.
 
     Raises:
-        BadParameter: JSON is wanted, which says how runs end.
-        Exit: the other process left the terminal, or ended.
+        BadParameter: `--json` was passed, which needs the outcomes of the runs.
+        Exit: The background process detached or ended.
     """
     if wait is Wait.SEARCH and json:
-        raise typer.BadParameter("--json says how runs end, so it cannot be given with --wait search")
+        raise typer.BadParameter("--json reports how runs end, so it cannot be combined with --wait search")
     if wait is Wait.SEARCH and READY not in os.environ:
         raise typer.Exit(_exit_code())
 
@@ -124,14 +124,14 @@ def _exit_code() -> int:
     ours, theirs = os.pipe()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "docindex_dagster.cli", *sys.argv[1:]],
-        # The descriptor by which it says that all is searchable.
-        env={**os.environ, READY: str(theirs), "TTY_COMPATIBLE": "0"},  # a live line would be left half drawn
+        # The background process writes to this descriptor once everything is searchable.
+        env={**os.environ, READY: str(theirs), "TTY_COMPATIBLE": "0"},  # no live line is left half drawn
         pass_fds=[theirs],
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
     os.close(theirs)
-    with open(ours, "rb", buffering=0) as ready:  # noqa: PTH123 it is a descriptor
+    with open(ours, "rb", buffering=0) as ready:  # noqa: PTH123 a descriptor, not a path
         try:
             return 0 if ready.read(1) else process.wait()
         except KeyboardInterrupt:
@@ -141,7 +141,7 @@ def _exit_code() -> int:
 
 
 def leaving(last: str) -> Callable[[events.Event], None]:
-    """Return a listener for the other process, which leaves the terminal once the last source is searchable."""
+    """Return a listener for the background process that detaches it once the last source is searchable."""
     ready = os.environ.pop(READY, None)
 
     def listen(event: events.Event) -> None:

@@ -1,4 +1,4 @@
-"""`docindex project …`: which projects this user has, and which indexes of folders are kept in the cache."""
+"""The `docindex project` commands: the user's projects, and the cached indexes of folders."""
 
 import os
 from datetime import UTC, datetime
@@ -16,13 +16,13 @@ from docindex_dagster.sources import projects
 if TYPE_CHECKING:
     from docindex_dagster.runner.folders import FolderIndex
 
-app = typer.Typer(help="Which projects there are, and which indexes of folders are kept.", no_args_is_help=True)
+app = typer.Typer(help="Manage known projects and the cached indexes of folders.", no_args_is_help=True)
 _MEGABYTE = 1_000_000
 
 
 @app.command("list")
 def project_list(json: Json = False) -> None:
-    """Show the known projects, and the indexes that `docindex search QUERY PATH` keeps."""
+    """List the known projects, and the cached indexes created by `docindex search QUERY PATH`."""
     from docindex_dagster.runner import folders
 
     known = [
@@ -53,13 +53,13 @@ def project_list(json: Json = False) -> None:
             ("project", "folder", "indexes"), [(row["name"], row["root"], _joined(row["indexes"])) for row in known]
         )
     if kept:
-        columns = ("kept for", "MB", "searched (UTC)")
+        columns = ("cached index of", "MB", "last searched (UTC)")
         console.table(
             columns,
             [(_joined(row["indexes"]), row["megabytes"], str(row["used_at"])[:16].replace("T", " ")) for row in kept],
         )
     if not known and not kept:
-        console.out.print("no projects yet: begin with `docindex index PATH`, or `docindex search QUERY PATH`")
+        console.out.print("no projects yet; start with `docindex index PATH` or `docindex search QUERY PATH`")
 
 
 @app.command("forget")
@@ -68,24 +68,27 @@ def project_forget(
         str,
         typer.Argument(
             metavar="NAME|PATH",
-            help="A project, or a folder whose index is kept.",
+            help="A project, or a folder with a cached index.",
             autocompletion=completion.projects,
         ),
     ],
 ) -> None:
-    """Take a project out of the list, or remove the index that is kept of a folder. No other file is touched."""
+    """Remove a project from the list, or delete the cached index of a folder.
+
+    No other files are touched.
+    """
     from docindex_dagster.runner import folders
 
-    path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 it keeps what it cannot expand
+    path = Path(os.path.expanduser(name)).absolute()  # noqa: PTH111 it keeps a `~` that it cannot expand
     named = [project for project in projects.known() if name == project.name or path == project.root]
     kept = [found for found in folders.kept() if {path, path.resolve()} & {found.root, *found.folders}]
     if len(named) > 1:
-        raise SourceError(f"{name} is not unique: say {' or '.join(str(project.root) for project in named)}")
+        raise SourceError(f"{name} is ambiguous: use {' or '.join(str(project.root) for project in named)}")
     if not named and not kept:
-        raise SourceError(f"there is no project {name!r} and no index of it; `docindex project list` shows them")
+        raise SourceError(f"no project or cached index {name!r}; `docindex project list` lists them")
     for project in named:
         projects.forget(project.root)
-        console.out.print(f"{project.root} is listed no more; its next `docindex index` lists it again")
+        console.out.print(f"removed {project.root} from the list; the next `docindex index` there adds it again")
     for found in kept:
         _drop(found)
 
@@ -94,7 +97,7 @@ def _drop(found: "FolderIndex") -> None:
     from docindex_dagster.runner import folders
 
     if not folders.drop(found):
-        raise SourceError(f"{found.root} is being made by another process; wait for it, or end it")
+        raise SourceError(f"cannot delete the index of {found.root}: another process is creating it")
     console.out.print(f"removed the index of {_joined(list(map(str, found.folders)))}")
 
 

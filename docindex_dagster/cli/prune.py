@@ -1,4 +1,4 @@
-"""`docindex prune`: giving back disk space, and leaving no trace of texts that are gone."""
+"""The `docindex prune` command: free disk space and erase traces of deleted texts."""
 
 import os
 from typing import TYPE_CHECKING, Annotated
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 
 def prune(
     previous: Annotated[
-        bool, typer.Option("--previous", help="Also the generation that a rollback would go back to.")
+        bool, typer.Option("--previous", help="Also delete the previous generation, which docindex rollback restores.")
     ] = False,
     erase: Annotated[
-        bool, typer.Option("--erase", help="Also every trace of texts that are gone; there is no way back.")
+        bool, typer.Option("--erase", help="Also erase every trace of deleted texts. This cannot be undone.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what no source needs.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be deleted, without deleting it.")
+    ] = False,
     json: Json = False,
 ) -> None:
-    """Give back disk space: old rows of the stores, and what belongs to sources that are gone."""
+    """Delete outdated rows and the data of removed sources."""
     settings = load_project()
     freed = 0
     with publication(settings, "prune") as layout:
@@ -44,14 +46,14 @@ def prune(
         _show_pruned(Layout(settings.home), found, freed, is_done=not dry_run)
         if objects is not None:
             size = sum(object_.size for object_ in objects) / 1e6
-            what = "would go" if dry_run else "removed"
-            console.out.print(f"{what} in the object store: {console.count(len(objects), 'object')} ({size:.1f} MB)")
+            what = "would delete" if dry_run else "deleted"
+            console.out.print(f"{what} {console.count(len(objects), 'object')} in the object store ({size:.1f} MB)")
     if erase and not dry_run:
         _show_erased(settings, found)
 
 
 def erase(settings: Settings) -> None:
-    """Leave no trace of texts that are not indexed any more, and say so; where a run uses one, exit."""
+    """Erase every trace of texts that are no longer indexed, and report it. Exit if a run still uses one."""
     with publication(settings, "prune") as layout:
         found, _ = _prune(settings, layout, keep_previous=False, erase=True)
     _objects(settings, remove=True)
@@ -59,7 +61,7 @@ def erase(settings: Settings) -> None:
 
 
 def _objects(settings: Settings, *, remove: bool) -> "list[Listed] | None":
-    """The objects that nothing names any more, which are removed; None where there is no object store."""
+    """Return the unreferenced objects, after deleting them if `remove` is set; None if there is no object store."""
     if settings.storage.url is None:
         return None
     from docindex_dagster.objects import garbage_collection
@@ -75,7 +77,7 @@ def _orphans(layout: Layout, *, erase: bool) -> "list[Orphan]":
 
 
 def _prune(settings: Settings, layout: Layout, *, keep_previous: bool, erase: bool) -> "tuple[list[Orphan], int]":
-    """What no source needed, which is gone but for what a run uses, and how many bytes that gave back."""
+    """Delete what no source needs and no run uses; return all of it, and the number of bytes freed."""
     from docindex_dagster.core.files import folder_bytes
     from docindex_dagster.stores import prune as pruning
 
@@ -85,37 +87,37 @@ def _prune(settings: Settings, layout: Layout, *, keep_previous: bool, erase: bo
     found = pruning.prune(layout, _known(layout), keep_previous=keep_previous, erase=erase)
     if erase:
         _erase_samples(settings)
-    return found, max(0, before - folder_bytes(layout.home))  # compacting writes anew what the generation before needs
+    return found, max(0, before - folder_bytes(layout.home))  # compaction copies what the previous generation needs
 
 
 def _known(layout: Layout) -> set[str]:
-    """The keys of all sources that are declared now, published, or about to be."""
+    """Return the keys of all sources that are declared, published or about to be published."""
     from docindex_dagster.stores import takeover
     from docindex_dagster.stores.generation import read_generation
 
-    declared = registry.sources(load_settings())  # also what was declared while this waited
+    declared = registry.sources(load_settings())  # includes sources declared while this waited for the lock
     generations = read_generation(layout), takeover.pending(layout)
     return {key for found in generations if found for key in found.sources} | declared.keys()
 
 
 def _show_erased(settings: Settings, found: "list[Orphan]") -> None:
     if any(orphan.is_busy for orphan in found):
-        console.failure("not all is erased, since a run uses it: run `docindex prune --erase` when that has ended")
+        console.failure("some texts are not erased yet, since a run uses them: run `docindex prune --erase` afterwards")
         raise typer.Exit(1)
     if settings.storage.url is None:
-        console.err.print("nothing is left of texts that are not indexed any more, and nothing to roll back to")
+        console.err.print("erased all texts that are no longer indexed; rollback is no longer possible")
         return
     from docindex_dagster.objects.contents import LONGEST
 
     hours = LONGEST.total_seconds() / 3600
     console.err.print(
-        "nothing names texts that are not indexed any more, and there is nothing to roll back to; objects that are "
-        f"younger than {hours:.0f} hours go with the next prune after that, and workers' disks with their next runs"
+        "no index refers to texts that are no longer indexed, and rollback is no longer possible; objects younger than "
+        f"{hours:.0f} hours are deleted by the first prune after that, and copies on workers by their next runs"
     )
 
 
 def _erase_samples(settings: Settings) -> None:
-    """Take the rows that runs have shown out of Dagster's record, where there is one."""
+    """Delete the row samples of runs from Dagster's record, if there is one."""
     if "DAGSTER_HOME" not in os.environ and not Layout(settings.home).dagster.is_dir():
         return
     from docindex_dagster.cli import dagster_runs
@@ -126,16 +128,14 @@ def _erase_samples(settings: Settings) -> None:
 
 
 def _show_pruned(layout: Layout, found: "list[Orphan]", freed: int, *, is_done: bool) -> None:
-    """Print a line for each orphan, and what a prune freed or would remove."""
+    """Print a line per orphan, and what was or would be freed."""
     for orphan in found:
-        place, busy = orphan.path.relative_to(layout.home), "; it stays while a run uses it" if orphan.is_busy else ""
+        place, busy = orphan.path.relative_to(layout.home), "; kept while a run uses it" if orphan.is_busy else ""
         console.out.print(f"{place}: {orphan.reason} ({orphan.size / 1e6:.1f} MB){busy}")
     if is_done:
-        console.out.print(
-            f"freed {freed / 1e6:.1f} MB" if freed > 0 else "freed nothing: there was nothing to give back"
-        )
+        console.out.print(f"freed {freed / 1e6:.1f} MB" if freed > 0 else "nothing to free")
         return
-    going = [orphan for orphan in found if not orphan.is_busy]
-    size = sum(orphan.size for orphan in going) / 1e6
-    what = "file or folder" if len(going) == 1 else "files and folders"
-    console.out.print(f"{len(going)} {what} would go ({size:.1f} MB); the stores would be compacted")
+    deletable = [orphan for orphan in found if not orphan.is_busy]
+    size = sum(orphan.size for orphan in deletable) / 1e6
+    what = "file or folder" if len(deletable) == 1 else "files and folders"
+    console.out.print(f"would delete {len(deletable)} {what} ({size:.1f} MB) and compact the stores")

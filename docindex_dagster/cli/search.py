@@ -1,4 +1,4 @@
-"""`docindex search`, `show` and `why`, and opening results in an editor."""
+"""The `docindex search`, `show` and `why` commands, and opening results in an editor."""
 
 import os
 import shlex
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from docindex_dagster.operations.view import View
     from docindex_dagster.search.matches import Match
 
-_MOST_MATCHES = 100  # that are listed unless more are asked for
-# How editors take a line: by the name of the program.
+_MAX_MATCHES = 100  # listed by default
+# How editors accept a line number, by program name.
 _PLUS = frozenset({"vi", "vim", "nvim", "view", "gvim", "emacs", "emacsclient", "nano", "micro", "kak", "joe", "ne"})
 _GOTO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
 _COLON = frozenset({"subl", "zed", "hx", "helix", "atom"})
@@ -36,13 +36,19 @@ def search(
     query: Annotated[
         list[str],
         typer.Argument(
-            help="What to look for, in words or names; then folders or files to search, which need be in no project.",
+            help="What to search for, then optionally folders or files, which need not belong to a project.",
             metavar="QUERY... [PATH]...",
         ),
     ],
     top_k: Annotated[
         int | None,
-        typer.Option("--top-k", "-k", min=0, max=100_000, help="How many at most; 0: all, of literal and regex."),
+        typer.Option(
+            "--top-k",
+            "-k",
+            min=0,
+            max=100_000,
+            help="Maximum number of results; 0 means all (modes literal and regex).",
+        ),
     ] = None,
     context: Annotated[
         int | None,
@@ -52,20 +58,27 @@ def search(
             min=1,
             max=1_000_000,
             metavar="TOKENS",
-            help="Print what fits into so many tokens, as a prompt's text.",
+            help="Print a prompt context of at most this many tokens.",
         ),
     ] = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Show what each signal did to the score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each signal contributed to the score.")] = False,
     count: Annotated[
-        bool, typer.Option("--count", help="Of literal and regex: only numbers of matches by file.")
+        bool, typer.Option("--count", help="Print only the number of matches per file (modes literal and regex).")
     ] = False,
-    files: Annotated[bool, typer.Option("--files", help="Of literal and regex: only the paths of files.")] = False,
+    files: Annotated[
+        bool, typer.Option("--files", help="Print only the paths of matching files (modes literal and regex).")
+    ] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-C", min=0, max=1000, help="Of literal and regex: lines around each match.")
+        int,
+        typer.Option(
+            "--lines", "-C", min=0, max=1000, help="Lines of context around each match (modes literal and regex)."
+        ),
     ] = 0,
     open_: Annotated[
         int | None,
-        typer.Option("--open", min=1, metavar="N", help="Open the Nth result in VISUAL or EDITOR.", show_default=False),
+        typer.Option(
+            "--open", min=1, metavar="N", help="Open the Nth result in $VISUAL or $EDITOR.", show_default=False
+        ),
     ] = None,
     good: Annotated[
         int | None,
@@ -73,34 +86,36 @@ def search(
             "--good",
             min=1,
             metavar="N",
-            help="Note that the Nth result answers the query, as a question for `docindex evaluate`.",
+            help="Save the query with its Nth result as a question for `docindex evaluate`.",
             show_default=False,
         ),
     ] = None,
     yes: Yes = False,
     json: Json = False,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """Search what is indexed, or folders and files as they are: an index of them is kept in the user's cache.
+    """Search the index, or any files and folders.
 
-    The modes literal and regex list every match as PATH:LINE:COLUMN, and exit with 1 where there is none.
+    Folders outside the project are indexed first, into the user's cache. The
+    modes literal and regex list every match as PATH:LINE:COLUMN and exit with 1
+    if there is none.
     """
     from docindex_dagster.cli import search_targets
     from docindex_dagster.operations import search as operation
 
     if context is not None and (top_k is not None or explain):
-        raise typer.BadParameter("goes with neither --top-k nor --explain", param_hint="--context")
-    request = SearchRequest.parse(query=" ".join(query), **given)
+        raise typer.BadParameter("cannot be combined with --top-k or --explain", param_hint="--context")
+    request = SearchRequest.parse(query=" ".join(query), **options)
     is_listing = request.is_listing and context is None
     if not is_listing:
         _check_ranked(is_limited=top_k != 0, is_for_listing=bool(count or files or lines))
     if good is not None and (is_listing or context is not None):
-        raise typer.BadParameter("is for results that are ranked", param_hint="--good")
+        raise typer.BadParameter("only applies to ranked results", param_hint="--good")
 
     text, view = search_targets.understood(query, request.sources, yes=yes, wants_graph=request.mode == "graph")
     request = request.model_copy(update={"query": text})
     if is_listing:
-        everything = 0 if count or files else _MOST_MATCHES if top_k is None else top_k
+        everything = 0 if count or files else _MAX_MATCHES if top_k is None else top_k
         _list(view, request, everything, count=count, files=files, lines=lines, open_=open_, json=json)
         return
     if context is not None:
@@ -131,11 +146,11 @@ def _pack(view: "View", request: SearchRequest, tokens: int, *, as_json: bool) -
 
 
 def _check_ranked(*, is_limited: bool, is_for_listing: bool) -> None:
-    """Refuse what is for places of a text alone."""
+    """Reject options that only apply to the modes literal and regex."""
     if is_for_listing:
-        raise typer.BadParameter("--count, --files and --lines are for the modes literal and regex")
+        raise typer.BadParameter("--count, --files and --lines require mode literal or regex")
     if not is_limited:
-        raise typer.BadParameter("0, for all, is for the modes literal and regex", param_hint="--top-k")
+        raise typer.BadParameter("0 (all results) requires mode literal or regex", param_hint="--top-k")
 
 
 def _list(
@@ -149,7 +164,7 @@ def _list(
     open_: int | None,
     json: bool,
 ) -> None:
-    """Show the matches of an exact text or a pattern."""
+    """Print the matches of a literal text or a regular expression."""
     from docindex_dagster.operations.search import matches
     from docindex_dagster.search.service import lines_of_files
 
@@ -178,11 +193,10 @@ def _collect(settings: "Settings", text: str, found: Sequence[Hit], number: int)
     _check_number(found, number)
     collect(settings, text, target_of(found[number - 1]), "cli")
     file = Layout(settings.home).questions
-    console.err.print(f"noted in {file}; {command('docindex', 'evaluate', file)} asks it again")
+    console.err.print(f"saved to {file}; measure it with {command('docindex', 'evaluate', file)}")
 
 
 def _open(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None:
-
     _check_number(found, number)
     open_in_editor(found[number - 1])
 
@@ -191,16 +205,20 @@ def _check_number(found: "Sequence[Hit] | Sequence[Match]", number: int) -> None
     from docindex_dagster.core.errors import QueryError
 
     if number > len(found):
-        raise QueryError(f"there is no result {number}: the search has {len(found):,}")
+        raise QueryError(f"result {number} not found: the search has {console.count(len(found), 'result')}")
 
 
 @request_options(ShowRequest, without=["reference"])
-def show(reference: References, json: Json = False, **given: Any) -> None:
-    """Show an indexed chunk, the chunk at a line, all chunks of a file, or a commit."""
+def show(reference: References, json: Json = False, **options: Any) -> None:
+    """Show an indexed chunk, file or commit.
+
+    A path shows all chunks of the file, a path with a line the chunk at that
+    line.
+    """
     from docindex_dagster.operations import show as operation
 
     view = view_of(load_project())
-    found = operation.show(view, ShowRequest.parse(reference=" ".join(reference), **given))
+    found = operation.show(view, ShowRequest.parse(reference=" ".join(reference), **options))
     if json:
         console.as_json([{**one.row, "file": one.file, "is_changed": one.is_changed} for one in found])
         return
@@ -210,11 +228,11 @@ def show(reference: References, json: Json = False, **given: Any) -> None:
 
 def why(
     path: Annotated[
-        list[str], typer.Argument(help="A file or folder, as it lies on disk or as a search prints it.", metavar="PATH")
+        list[str], typer.Argument(help="A file or folder on disk, or a path printed by a search.", metavar="PATH")
     ],
     json: Json = False,
 ) -> None:
-    """Say whether a file is indexed, and if not, which rule keeps it out."""
+    """Show whether a file is indexed, and if not, which rule skips it."""
     from docindex_dagster.operations import why as operation
 
     found = operation.why(load_settings(), operation.WhyRequest.parse(path=" ".join(path)))
@@ -226,28 +244,28 @@ def why(
 
 
 def open_in_editor(result: "Hit | Match") -> None:
-    """Start the user's editor at a result, and wait for it.
+    """Open a result in the user's editor and wait for it to exit.
 
     Raises:
-        SettingsError: neither VISUAL nor EDITOR names an editor that can be started.
-        QueryError: the result is not a text file.
+        SettingsError: Neither VISUAL nor EDITOR names an editor that can be started.
+        QueryError: The result is not a text file.
     """
     if result.page is not None:
         raise QueryError(f"{result.path} is not a text file: open page {result.page} of {result.file} in a viewer")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
-        raise SettingsError("set VISUAL or EDITOR to the editor that shall open results")
+        raise SettingsError("no editor is configured: set VISUAL or EDITOR")
     if result.file is None:
-        raise QueryError(f"{result.path} is not a file on disk; read it with `docindex show`")
+        raise QueryError(f"{result.path} is not a file on disk: read it with `docindex show`")
     try:
         command = _command(shlex.split(editor), result.file, result.line)
         subprocess.run(command, check=False)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"the editor {editor!r} cannot be started: {error}; set VISUAL or EDITOR") from error
+        raise SettingsError(f"cannot start the editor {editor!r}: {error}; set VISUAL or EDITOR") from error
 
 
 def _command(editor: list[str], file: str, line: int) -> list[str]:
-    """The arguments that open a file, given from the root, at a line."""
+    """Return the command line that opens a file, given as an absolute path, at a line."""
     name = Path(editor[0]).name.removesuffix(".exe") if editor else ""
     if name in _PLUS:
         return [*editor, f"+{line}", file]

@@ -1,4 +1,4 @@
-"""Which arguments of `docindex search` are folders or files to search, and which index has them."""
+"""Resolution of the paths among the arguments of `docindex search` and `ask`, and of the index that has them."""
 
 import os
 from collections.abc import Sequence
@@ -28,19 +28,19 @@ _EXPLICIT = ("/", "./", "../", "~/")
 def understood(
     arguments: Sequence[str], sources: Sequence[str], *, yes: bool, wants_graph: bool = False
 ) -> tuple[str, View]:
-    """The query that arguments begin with, and the index that is searched: for the paths behind it, or the project's.
+    """Split arguments into the query and the index to search: that of the paths after the query, or the project's.
 
-    The index of folders that no project has gets a graph once `wants_graph` asks for it.
+    An index of folders outside any project gets a graph once `wants_graph` requests it.
 
     Raises:
-        BadParameter: there are paths and sources.
-        SourceError: there is no project, or the one that is named has not all paths; or the home folder is meant.
-        StoreError: the index cannot be read.
-        Exit: the user stopped it.
+        BadParameter: There are both paths and sources.
+        SourceError: There is no project, the named project lacks a path, or the home folder needs confirmation.
+        StoreError: The index cannot be read.
+        Exit: The user interrupted the indexing.
     """
     query, paths = _split(arguments)
     if paths and sources:
-        raise typer.BadParameter("goes with no folders or files behind the query", param_hint="--source")
+        raise typer.BadParameter("cannot be combined with folders or files after the query", param_hint="--source")
     if paths:
         resolved = [path.resolve() for path in paths]
         return query, _of_project(paths) or _of_folders(resolved, yes=yes, wants_graph=wants_graph)
@@ -48,17 +48,21 @@ def understood(
 
 
 def _split(arguments: Sequence[str]) -> tuple[str, list[Path]]:
-    """The query, and the paths behind it: all that follows the first word, or what is written as paths; they exist."""
+    """Return the query and the existing paths after it.
+
+    If all words after the first exist as paths, they are the paths. Otherwise only trailing words that look like paths
+    are.
+    """
     query, rest = list(arguments[:1]), list(arguments[1:])
     if not all(map(_exists, rest)):
         while rest and not all(_exists(argument) and _is_explicit(argument) for argument in rest):
             query.append(rest.pop(0))
     for argument in query[1:]:
         if argument.startswith(_EXPLICIT):
-            console.warning(f"there is nothing at {argument}, so it is taken for a word of the query")
+            console.warning(f"{argument} not found, so it is treated as a word of the query")
     if rest and " " not in arguments[0] and not any(map(_is_explicit, rest)):
         where = " and ".join(rest)
-        console.err.print(in_line(f"searching {where} for {arguments[0]!r}; quote a query of several words"))
+        console.err.print(in_line(f"searching {where} for {arguments[0]!r}; put a query of several words in quotes"))
     return " ".join(query), [expanded(argument) for argument in rest]
 
 
@@ -67,11 +71,11 @@ def _is_explicit(argument: str) -> bool:
 
 
 def _exists(argument: str) -> bool:
-    return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it raises nothing
+    return "\0" not in argument and os.path.exists(expanded(argument))  # noqa: PTH110 it never raises
 
 
 def _of_project(paths: Sequence[Path]) -> View | None:
-    """The index of the project that was chosen, or that the first path leads to, if it has all paths."""
+    """Return the index of the chosen project, or of the project of the first path, if it has all paths."""
     chosen = selected_project.chosen(by_folder=False)
     first = paths[0] if paths[0].is_dir() else paths[0].parent
     for choice in (chosen, choose(first, by_url=False)):
@@ -81,14 +85,14 @@ def _of_project(paths: Sequence[Path]) -> View | None:
                 console.err.print(in_line(choice.because))
             return _opened(settings, reader_of(settings), located)
         if selected_project.is_named():
-            raise SourceError(f"not all paths lie in what {chosen.root} has indexed: search them without --project")
-        for path in paths:  # what the project indexes was trusted, wherever it is
+            raise SourceError(f"some paths are not indexed by {chosen.root}: search them without --project")
+        for path in paths:  # only now: what the project indexes is trusted, wherever it is
             check_way(path)
     return None
 
 
 def _located(choice: Choice, paths: Sequence[Path]) -> tuple[Settings, list[tuple[Source, str]]]:
-    """Return the source and the name in it of each path; nothing unless the project has published all of them."""
+    """Return the source of each path and its name in it; an empty list unless all of them are published."""
     settings = selected_project.settings_of(choice)
     generation = read_generation(Layout(settings.home))
     located = []
@@ -114,7 +118,7 @@ def _of_folders(paths: Sequence[Path], *, yes: bool, wants_graph: bool) -> View:
             reader = folders.open_current(found, sources, console.err.print)
     except KeyboardInterrupt:
         what = " and ".join(str(source.path) for source in sources)
-        console.failure(f"indexing {what} was interrupted; the next search goes on from here")
+        console.failure(f"indexing {what} was interrupted; the next search continues from here")
         raise typer.Exit(INTERRUPTED) from None
     for source in sources:
         if source.key in reader.generation.sources and not reader.generation.sources[source.key].files:

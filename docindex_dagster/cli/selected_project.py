@@ -1,4 +1,4 @@
-"""The project of a command: which one is meant is decided once, and reported where the user did not choose it."""
+"""The project of a command, chosen once and reported if the user did not choose it."""
 
 from contextvars import ContextVar
 
@@ -14,33 +14,33 @@ _reported: ContextVar[str] = ContextVar("docindex_project_reported", default="")
 
 
 def begin(named: str | None) -> None:
-    """Begin a command, with the project that `--project` names."""
+    """Reset the state for a new command, with the project given by `--project`."""
     _named.set(named)
     _chosen.set(None)
     _reported.set("")
 
 
 def is_named() -> bool:
-    """Whether the user named it on the command line."""
+    """Return whether the user named the project on the command line."""
     return _named.get() is not None
 
 
 def settings_of(choice: Choice) -> Settings:
-    """The settings of a project, or of one that would begin there.
+    """Load the settings of a chosen project, or of one that would be created there.
 
     Raises:
-        SettingsError: as `core.settings.load_settings`.
+        SettingsError: As for `core.settings.load_settings`.
     """
     return _reporting(load_settings_at(choice.root))
 
 
 def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
-    """The project's folder, or the one in which a project would begin.
+    """Return the project's folder, or the folder in which a project would be created.
 
-    The arguments are those of `choose`, and the same for all of a command.
+    The arguments are those of `choose`. Only the first call of a command uses them.
 
     Raises:
-        SourceError: as `choose`.
+        SourceError: As for `choose`.
     """
     choice = _chosen.get()
     if choice is None:
@@ -52,21 +52,21 @@ def chosen(*, by_folder: bool = True, by_url: bool = True) -> Choice:
 
 
 def load_project() -> Settings:
-    """The settings of the project that there is, whose home holds what is published.
+    """Load the settings of an existing project, and bring its home up to date with what is published.
 
     Raises:
-        SourceError: there is none, or several are meant.
-        SettingsError: as `core.settings.load_settings`.
-        ObjectStoreError: its index is published elsewhere, where nobody answers, and none is here.
+        SourceError: There is no project, or the choice is ambiguous.
+        SettingsError: As for `core.settings.load_settings`.
+        ObjectStoreError: The index is in an object store that does not answer, and there is no local copy.
     """
     return up_to_date(_reporting(chosen().settings()))
 
 
 def up_to_date(settings: Settings) -> Settings:
-    """The same settings, whose home holds what is published where machines share the stores.
+    """Bring the home up to date with what is published, if machines share the stores; return the settings.
 
     Raises:
-        ObjectStoreError: nobody answers there, and nothing is here.
+        ObjectStoreError: The object store does not answer, and there is no local copy.
     """
     if settings.storage.url is not None:
         from docindex_dagster.objects.shared_stores import follow
@@ -76,17 +76,17 @@ def up_to_date(settings: Settings) -> Settings:
 
 
 def load_settings(*, by_url: bool = True) -> Settings:
-    """The settings of the project, or those of one that begins here.
+    """Load the settings of the project, or of one that would be created here.
 
     Raises:
-        SourceError: as `choose`.
-        SettingsError: as `core.settings.load_settings`.
+        SourceError: As for `choose`.
+        SettingsError: As for `core.settings.load_settings`.
     """
     return settings_of(chosen(by_url=by_url))
 
 
 def _reporting(settings: Settings) -> Settings:
-    """Return the settings after reporting, once, what is ignored of them."""
+    """Warn, once, about settings that are ignored because they are not trusted; return the settings."""
     note = untrusted(settings)
     if note and note != _reported.get():
         _reported.set(note)

@@ -1,4 +1,4 @@
-"""Serving others: `docindex ui` for people, `docindex mcp` for agents."""
+"""Commands that start servers: `docindex ui`, `docindex mcp` and `docindex serve`."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ Domain = Annotated[
     typer.Option(
         "--domain",
         metavar="KEY",
-        help="Remember: write into this domain of memory, as memory/main. Without it, nothing can be written.",
+        help="Let clients write to this memory domain, such as memory/main. Without it, memory is off.",
         autocompletion=completion.domains,
     ),
 ]
@@ -38,61 +38,63 @@ MayRead = Annotated[
     typer.Option(
         "--may-read",
         metavar="KEY",
-        help="With --domain: a further domain that may be recalled; may be given several times.",
+        help="Another domain that clients may recall from. Requires --domain. Repeatable.",
         autocompletion=completion.domains,
     ),
 ]
-_RECORDING_S = 10.0  # of runs in the journal, before the UI starts; its sensor records the others
+_RECORDING_S = 10.0  # for recording journal runs before the UI starts; its sensor records the rest
 _VARIABLE = "DOCINDEX_SERVE__TOKEN"
-_LOCK = "ui.lock"  # in the folder of the Dagster instance, which has one daemon
+_LOCK = "ui.lock"  # in the folder of the Dagster instance, which supports a single daemon
 
 
 def ui(
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where the UI listens.")] = 3000,
-    host: Annotated[str, typer.Option(help="Which address it listens on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 3000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
 ) -> None:
-    """Start the Dagster UI, its sensors and its schedule on this project: once, since a second daemon stops the first.
+    """Start the Dagster UI with the project's sensors and schedule.
 
-    The terminal shows where it is, warnings and errors; with --debug all that Dagster says.
+    A project can have only one, since a second daemon would stop the first. The
+    terminal shows the address, warnings and errors; with --debug, all of
+    Dagster's output.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.definitions import build_definitions
     from docindex_dagster.defs.recorder import record
 
     settings = load_settings()
-    with dagster_runs.instance(settings) as instance:  # its databases are there before several processes look for them
+    with dagster_runs.instance(settings) as instance:  # creates the databases before several processes open them
         record(instance, settings, partial(build_definitions, settings.root), _RECORDING_S)
     home = dagster_runs.dagster_home(settings)
     if (other := hold_for_life(home / _LOCK, f"http://{host}:{port} (process {os.getpid()})")) is not None:
-        raise SourceError(f"docindex ui runs already on {home}: open {other}, or stop it first")
+        raise SourceError(f"docindex ui is already running for {home}: open {other}, or stop it first")
     _refuse_busy_port(host, port)
     os.environ["DAGSTER_HOME"] = str(home)
     os.environ["DOCINDEX_ROOT"] = str(settings.root)
-    # Dagster imports modules from its working folder and reads the .env in it: that must not be one of the project's.
+    # Dagster imports modules from its working folder and reads `.env` there, so that must not be the project's folder.
     os.environ["PYTHONSAFEPATH"] = "1"
     os.environ |= _environment_of(settings)
-    # `dg dev`, which Dagster recommends in its stead, is not part of what docindex installs.
+    # Dagster recommends `dg dev` instead, which docindex does not install.
     os.environ.setdefault("PYTHONWARNINGS", "ignore:Function `dev_command`:FutureWarning")
-    # A shell's background job ignores Ctrl-C; Dagster's processes, which stop each other by it, would never end.
+    # A shell's background job ignores Ctrl-C. Dagster's processes use SIGINT to stop each other and would never end.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    console.out.print(f"the Dagster UI starts at http://{host}:{port}: ten seconds or more; stop it with Ctrl-C")
+    console.out.print(f"starting the Dagster UI at http://{host}:{port} (takes about 10 seconds); stop with Ctrl-C")
     command = [sys.executable, "-m", "dagster", "dev", "--module-name", "docindex_dagster.definitions"]
     level = "debug" if is_debugging() else "warning"
     levels = ("--log-level", level, "--code-server-log-level", level)
     with writing(settings):
         os.chdir(tempfile.mkdtemp(prefix="docindex-ui-"))
-        os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 there is no shell in between
+        os.execv(command[0], [*command, "--port", str(port), "--host", host, *levels])  # noqa: S606 no shell involved
 
 
 def _environment_of(settings: Settings) -> dict[str, str]:
-    """The variables of the project's `.env`, if it has one and the user trusts it, but for those that are set."""
+    """Return the variables of the project's trusted `.env` that are not set already."""
     from dotenv import dotenv_values
 
     data = trusted_file(settings.root, ENVIRONMENT_FILE)
     if data is None:
         if (settings.root / ENVIRONMENT_FILE).is_file():
             review = command("docindex", "trust", settings.root)
-            console.warning(f"{ENVIRONMENT_FILE} is ignored: it is not trusted; review with {review}")
+            console.warning(f"ignoring {ENVIRONMENT_FILE}, which is not trusted; review it with {review}")
         return {}
     values = dotenv_values(stream=StringIO(data.decode(errors="replace")))
     return {name: value for name, value in values.items() if value is not None and name not in os.environ}
@@ -100,15 +102,16 @@ def _environment_of(settings: Settings) -> dict[str, str]:
 
 def mcp(
     watch: Annotated[
-        bool, typer.Option("--watch", help="Also index edits as they happen, as docindex watch does.")
+        bool, typer.Option("--watch", help="Also index edits as you save them, like docindex watch.")
     ] = False,
     domain: Domain = None,
     may_read: MayRead = None,
 ) -> None:
-    """Answer agents over the Model Context Protocol, on standard input and output.
+    """Serve the index to coding agents over MCP (stdio).
 
-    An agent starts this command itself; the README says how to configure it. With --watch, what is saved is found about
-    a second later, and no other process is needed. With --domain, it also has tools that remember, recall and forget.
+    The agent starts this command itself; docindex agents add configures it.
+    With --watch, saved edits are searchable about a second later, without
+    another process. With --domain, agents can also remember, recall and forget.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.memory import memory_of
@@ -121,39 +124,41 @@ def mcp(
 
     try:
         settings = load_project()
-    except SourceError as error:  # an agent shows what a tool answers, and not why a server ended
-        console.warning(f"{error}; the tools say so until there is a project")
+    except SourceError as error:  # agents show the answers of tools, but not why a server exited
+        console.warning(f"{error}; until there is a project, every tool answers with this error")
         serve(Tools(cast("Live", LateLive(lambda: Live(load_project()))), dagster_runs.outcomes))
         return
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
     folds = folding(settings, [memory.bound]) if memory else nullcontext()
     with in_background(settings) if watch else nullcontext(), folds:
-        remembering = MemoryTools(memory) if memory else None
-        serve(Tools(live, dagster_runs.outcomes, Path.cwd()), remembering, CollectingTools.of(live))
+        memory_tools = MemoryTools(memory) if memory else None
+        serve(Tools(live, dagster_runs.outcomes, Path.cwd()), memory_tools, CollectingTools.of(live))
 
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Which address it listens on; any but loopback needs a token.")
+        str, typer.Option(help="Address to listen on. Any address except loopback requires a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535, help="Where it listens.")] = 8090,
-    no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve no page, the API and agents alone.")] = False,
-    no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Take no jobs: index nothing.")] = False,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8090,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Serve only the API and MCP, without web pages.")] = False,
+    no_jobs: Annotated[bool, typer.Option("--no-jobs", help="Do not accept indexing jobs.")] = False,
     no_token: Annotated[
         bool,
         typer.Option(
-            "--no-token", help="Ask for no token: let every user of this machine read and index by the server."
+            "--no-token",
+            help="Require no token: every user of this machine can then read and index through the server.",
         ),
     ] = False,
     domain: Domain = None,
     may_read: MayRead = None,
 ) -> None:
-    """Serve the index by HTTP: a page to search and read in, an API, and agents at /mcp.
+    """Serve the index over HTTP: web pages, a REST API, and MCP at /mcp.
 
-    It listens on loopback and asks for a token: DOCINDEX_SERVE__TOKEN, or else the one in serve.token in DOCINDEX_HOME,
-    which it makes. Elsewhere DOCINDEX_SERVE__TOKEN has to be set. With --domain, agents and programs can also write
-    into this domain of memory, recall and forget.
+    The server listens on loopback and requires a token: DOCINDEX_SERVE__TOKEN,
+    or one that it generates and keeps in serve.token in DOCINDEX_HOME. On other
+    addresses, DOCINDEX_SERVE__TOKEN must be set. With --domain, clients can
+    also write to this memory domain, recall and forget.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.cli.memory import memory_of
@@ -168,14 +173,14 @@ def serve(
     settings = load_project()
     secret = settings.serve.token
     if secret is not None and no_token:
-        raise SettingsError(f"{_VARIABLE} is set: unset it, or leave out --no-token")
+        raise SettingsError(f"{_VARIABLE} is set: unset it, or omit --no-token")
     if secret is None and not is_loopback(host):
         raise SettingsError(
-            f"whoever reaches {host} could read all that is indexed: set {_VARIABLE} to a long random text, "
-            f"or listen on 127.0.0.1"
+            f"anyone who can reach {host} could read everything that is indexed: set {_VARIABLE} to a long random "
+            f"string, or listen on 127.0.0.1"
         )
     _refuse_busy_port(host, port)
-    os.environ.pop(_VARIABLE, None)  # neither runs nor git need it
+    os.environ.pop(_VARIABLE, None)  # runs and git do not need it
     layout = Layout(settings.home)
     token = secret.get_secret_value() if secret else None
     if is_stored := token is None and not no_token:
@@ -185,13 +190,13 @@ def serve(
     live = Live(settings)
     memory = memory_of(live, domain, may_read)
     served = Served(live, access, dagster_runs.outcomes, dagster_runs.jobs_of(settings, is_on=not no_jobs), memory)
-    console.out.print(f"docindex serves {settings.root} at {_address(host, port)}; stop it with Ctrl-C")
+    console.out.print(f"serving {settings.root} at {_address(host, port)}; stop with Ctrl-C")
     if is_stored:
-        console.out.print(f"its token is in {layout.serve_token}")
-        # Others could read a file to which the output goes.
+        console.out.print(f"the token is in {layout.serve_token}")
+        # Only on a terminal: others may be able to read a file that receives the output.
         if console.out.is_terminal and not no_ui:
             link = f"{_address(host, port)}{LOGIN}?code={access.sessions.new_code()}"
-            console.out.print(f"log in with this link, which works once: {link}", soft_wrap=True)
+            console.out.print(f"open this link to log in (it works once): {link}", soft_wrap=True)
     traces = of_environment(console.err.print, has_texts=settings.serve.trace_texts)
     app = build_app(served, has_page=not no_ui, traces=traces)
     folds = folding(settings, [memory.bound], on_folded=app.state.metrics.folded) if memory else nullcontext()
@@ -210,4 +215,6 @@ def _refuse_busy_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise SourceError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from error
+            raise SourceError(
+                f"cannot listen on {host}:{port}: {error.strerror}; choose another port with --port"
+            ) from error

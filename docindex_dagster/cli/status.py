@@ -1,4 +1,4 @@
-"""`docindex status`: how each source stands, what is indexed of it, and whether files have changed since."""
+"""The `docindex status` command: the state of each source, its size, and whether its files have changed."""
 
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
@@ -20,29 +20,31 @@ from docindex_dagster.sources import registry
 if TYPE_CHECKING:
     from docindex_dagster.operations.status import Present, SourceStatus, StatusAnswer
 
-_MOST_SKIPPED = 50  # that are listed of one rule
+_MAX_SKIPPED = 50  # files listed per rule
 _COLUMNS = ("source", "state", "files", "chunks", "commits", "MB", "changed (UTC)", "checked (UTC)")
 
 
 def status(
     check: Annotated[
         bool,
-        typer.Option("--check", help="Look whether files have changed since, however long it takes (usual: 1 s)."),
+        typer.Option("--check", help="Check every source for changed files, without the usual limit of 1 s."),
     ] = False,
     skipped: Annotated[
         str | None,
         typer.Option(
             "--skipped",
             metavar="SOURCE",
-            help="List the files of this source that are not indexed, by reason.",
+            help="List the files of this source that are not indexed, with the reasons.",
             autocompletion=completion.sources,
         ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Show how each source stands, what is indexed of it, what has changed since, and which runs failed why.
+    """Show the state of each source.
 
-    Remotes are not asked for news. A source that was not looked at for changes has `is_current` null in the JSON.
+    List what is indexed, what has changed since, and why runs failed. Remotes
+    are not contacted. In the JSON, `is_current` is null for a source that was
+    not checked for changes.
     """
     from docindex_dagster.cli import dagster_runs
     from docindex_dagster.operations import status as operation
@@ -58,23 +60,23 @@ def status(
     if json:
         console.as_json(found.rows())
     elif not found.sources:
-        console.out.print("no sources yet: begin with `docindex index PATH`")
+        console.out.print("no sources yet; add one with `docindex index PATH`")
     else:
         _show(found)
         if found.change is not None:
             console.out.print(overview.sentence(found.change))
         console.out.print(in_line(f"index: {layout.home}"), soft_wrap=True)
-    others = locks.holder(layout.publication_lock)
+    holder = locks.holder(layout.publication_lock)
     if (
         not json
-        and others is not None
-        and all(others.pid != one.work.pid for one in found.sources if one.work is not None)
+        and holder is not None
+        and all(holder.pid != one.work.pid for one in found.sources if one.work is not None)
     ):
-        console.out.print(f"the stores: {_at_work(others)}")
+        console.out.print(f"stores: {_describe_work(holder)}")
 
 
 def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
-    """The files that a source left out: for each rule how many, and the first of them."""
+    """Print the files that a source skipped, grouped by rule: a count and the first files."""
     from docindex_dagster.sources.explanation import skipped_files
 
     found = skipped_files(layout, key)
@@ -84,40 +86,40 @@ def _show_skipped(layout: Layout, key: str, *, json: bool) -> None:
     for rule, files in groupby(found, key=lambda one: one.rule):
         listed = list(files)
         console.out.print(Text(f"{in_line(rule)}: {console.count(len(listed), 'file')}", "bold"))
-        for one in listed[:_MOST_SKIPPED]:
+        for one in listed[:_MAX_SKIPPED]:
             size = f"  {one.size:,} bytes" if one.size is not None else ""
             console.out.print(
                 in_line(f"  {one.path}{size}" + (f"  {one.detail}" if one.detail else "")), soft_wrap=True
             )
-        if (more := len(listed) - _MOST_SKIPPED) > 0:
+        if (more := len(listed) - _MAX_SKIPPED) > 0:
             every = command("docindex", "status", "--skipped", key, "--json")
-            console.out.print(f"  and {more:,} more; {every} lists all")
+            console.out.print(f"  and {more:,} more; list all with {every}")
     if not found:
-        console.out.print(f"no file of {key} is skipped")
+        console.out.print(f"{key} has no skipped files")
 
 
 def _show(found: "StatusAnswer") -> None:
-    """Print the table, what there is to say of each source, and what was not looked at."""
+    """Print the table, the notes on each source, and the number of sources not checked."""
     console.table(_COLUMNS, [_cells(row) for row in found.rows()])
     for present in found.sources:
         for note in _notes(present):
             console.out.print(f"{present.status.source}: {note}")
-    if left := sum(present.was_left for present in found.sources):
-        sources = console.count(left, "source")
-        console.out.print(f"{sources} not looked at for changes: that takes longer, with `docindex status --check`")
+    if unchecked := sum(present.was_left for present in found.sources):
+        sources = console.count(unchecked, "source")
+        console.out.print(f"{sources} not checked for changes; run `docindex status --check`, which takes longer")
 
 
-def _at_work(one: Holder) -> str:
-    """Who is at work since when, and what is done now."""
+def _describe_work(one: Holder) -> str:
+    """Return who is working, since when, and on what."""
     since = one.since[:19].replace("T", " ")
-    return f"{one.owner} is at work since {since} (UTC)" + (f": {one.step}" if one.step else "")
+    return f"{one.owner}, running since {since} (UTC)" + (f": {one.step}" if one.step else "")
 
 
 def _notes(present: "Present") -> list[str]:
     from docindex_dagster.status.catalog import lacks
 
     one = present.status
-    notes = [_at_work(present.work)] if present.work is not None else []
+    notes = [_describe_work(present.work)] if present.work is not None else []
     notes += [f"{one.state}: {one.problem}"] if one.problem is not None else []
     if one.runs.failure is not None and one.state != "failed":
         notes.append(f"the last run failed: {one.runs.failure}")

@@ -1,4 +1,4 @@
-"""`docindex trust`: show what a project asks for beyond reading its own files, and grant it."""
+"""The `docindex trust` command: show what a project requests beyond reading its own files, and grant it."""
 
 import shutil
 import sys
@@ -39,62 +39,69 @@ from docindex_dagster.sources.projects import projects_of_clone
 
 def trust(
     folder: Annotated[
-        Path | None, typer.Argument(help="A folder of the project; default: the project of the working directory.")
+        Path | None, typer.Argument(help="A folder of the project. Default: the current project.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Grant it without asking.")] = False,
-    revoke: Annotated[bool, typer.Option("--revoke", help="Take back what was granted.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Grant trust without asking.")] = False,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Revoke trust.")] = False,
     json: Json = False,
 ) -> None:
-    """Trust a project: its settings may then reach outside its folder, send texts, and run programs.
+    """Trust a project's settings.
 
-    Shows what the project asks for, and asks. The decision is kept for you, outside the project, and holds until one of
-    these things changes. Untrusted, a project is indexed by the local model, from its own folder alone.
+    Trusted settings may reach outside the project's folder, send texts and run
+    programs. Show what the project requests, and ask. The decision is stored
+    outside the project and holds until a request changes. An untrusted project
+    is indexed with the local model, and only from its own folder.
     """
     root = _root(folder)
     if revoke:
         was_granted = trusted.revoke(root)
-        console.out.print(in_line(f"{root} is not trusted any more" if was_granted else f"{root} was not trusted"))
+        console.out.print(in_line(f"{root} is no longer trusted" if was_granted else f"{root} was not trusted"))
         return
-    asked = _asked(root)
-    rows = [*((privilege.name, privilege.value) for privilege in asked), *_of_files(root)]
-    for name in {privilege.name for privilege in asked} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
+    requested = _requested(root)
+    rows = [*((privilege.name, privilege.value) for privilege in requested), *_unsafe_owners(root)]
+    for name in {privilege.name for privilege in requested} & {INSTANCE_FILE, ENVIRONMENT_FILE}:
         console.err.print(f"{name}:")
         console.err.print(Text(visible((root / name).read_text(encoding="utf-8", errors="replace"))))
-    _show(root, rows, json=json)  # last, so that no long file moves it out of sight
+    _show(root, rows, json=json)  # last, so that a long file does not scroll it out of view
     if not rows or not _confirmed(yes=yes):
         return
-    if _asked(root) != asked:
-        raise SettingsError(f"nothing was trusted: what {root} asks for changed meanwhile; run it again")
-    trusted.grant(root, asked, owner=root.stat().st_uid, replaces=True)
-    _dispose(untrusted_home(root))
-    console.err.print(in_line(f"trusted {root}; servers and watchers that run already notice once they are restarted"))
+    if _requested(root) != requested:
+        raise SettingsError(f"did not trust {root}: its requests changed in the meantime; run the command again")
+    trusted.grant(root, requested, owner=root.stat().st_uid, replaces=True)
+    _delete_untrusted_home(untrusted_home(root))
+    console.err.print(in_line(f"trusted {root}; restart running servers and watchers for this to take effect"))
 
 
-def _asked(root: Path) -> list[trusted.Privilege]:
-    """What a project asks for now."""
+def _requested(root: Path) -> list[trusted.Privilege]:
+    """Return what a project requests now."""
     links = [link_privilege(link) for link in (root / CONFIG_NAME, root / HOME_NAME) if link.is_symlink()]
-    return [*privileges_of(Settings, root, _values(root)), *environment_privileges(root), *_of_clone(root), *links]
+    return [
+        *privileges_of(Settings, root, _values(root)),
+        *environment_privileges(root),
+        *_clone_privileges(root),
+        *links,
+    ]
 
 
-def _dispose(home: Path) -> None:
-    """Delete the home of a project that was not trusted, unless it holds what no run could make again."""
+def _delete_untrusted_home(home: Path) -> None:
+    """Delete the home used while the project was not trusted, unless it holds data that no run can recreate."""
     layout = Layout(home)
     if any(place.exists() for place in (layout.memory, layout.feedback, layout.older_feedback, layout.questions)):
-        console.warning(f"kept {home}, which holds memory, feedback or questions; DOCINDEX_HOME={home} finds it")
+        console.warning(f"kept {home}, which holds memory, feedback or questions; use it with DOCINDEX_HOME={home}")
     else:
         shutil.rmtree(home, ignore_errors=True)
 
 
-def _of_clone(root: Path) -> list[trusted.Privilege]:
-    """The projects that a clone without one of its own would answer from."""
+def _clone_privileges(root: Path) -> list[trusted.Privilege]:
+    """Return the projects that a clone without a project of its own would use."""
     if (root / CONFIG_NAME).is_file():
         return []
     tree, place, found = projects_of_clone(root, projects.known())
     return [projects.privilege(project, place) for project in found] if tree == root else []
 
 
-def _of_files(root: Path) -> list[tuple[str, str]]:
-    """What is unusual about the folder of a project and its settings: whose they are."""
+def _unsafe_owners(root: Path) -> list[tuple[str, str]]:
+    """Return a row if the folder or its settings have an unsafe owner."""
     try:
         check_owner(root)
         check_owner(root / CONFIG_NAME)
@@ -107,10 +114,10 @@ def _show(root: Path, rows: list[tuple[str, str]], *, json: bool) -> None:
     if json:
         console.as_json({"root": str(root), "asks": [{"name": name, "value": value} for name, value in rows]})
     elif rows:
-        console.out.print(in_line(f"{root} asks for:"))
-        console.table(("what", "value"), [(in_line(name), in_line(value)) for name, value in rows])
+        console.out.print(in_line(f"{root} requests:"))
+        console.table(("request", "value"), [(in_line(name), in_line(value)) for name, value in rows])
     else:
-        console.out.print(in_line(f"{root} asks for nothing that needs trust"))
+        console.out.print(in_line(f"{root} requests nothing that requires trust"))
 
 
 def _root(folder: Path | None) -> Path:
@@ -127,7 +134,7 @@ def _values(root: Path) -> dict[str, Any]:
     try:
         return tomllib.loads((read_limited(file) or b"").decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SettingsError(f"{file} cannot be read: {first_line(error)}") from error
+        raise SettingsError(f"cannot read {file}: {first_line(error)}") from error
 
 
 def _confirmed(*, yes: bool) -> bool:

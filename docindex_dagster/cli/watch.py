@@ -1,4 +1,4 @@
-"""`docindex watch`, and the same in a thread of another command."""
+"""The `docindex watch` command, and watching in a thread of another command."""
 
 import json as json_format
 import os
@@ -32,38 +32,39 @@ if TYPE_CHECKING:
     from docindex_dagster.runner.entries import Launcher
     from docindex_dagster.runner.watching.commands import Commands
 
-_LONGEST_END_S = 10.0  # that a run under way is waited for; a run that is cut off is made up for by the next
-_AGAIN_S = 5.0
-_PAGES = {"page.md": "# Page\n\nA page.\n", "code.py": 'def page() -> str:\n    """A page."""\n    return ""\n'}
+_MAX_SHUTDOWN_S = 10.0  # to wait for a run in progress; the next run makes up for one that is cut off
+_RETRY_S = 5.0
+_SAMPLE_PAGES = {"page.md": "# Page\n\nA page.\n", "code.py": 'def page() -> str:\n    """A page."""\n    return ""\n'}
 
 
 def watch(
     sources: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Keys, names or folders; default: all but those that follow a remote.",
+            help="Source keys, names or folders. Default: all sources except those that follow a remote.",
             autocompletion=completion.sources,
         ),
     ] = None,
     poll: Annotated[
-        bool, typer.Option("--poll", help="Look at the files every second, as network file systems need.")
+        bool, typer.Option("--poll", help="Check the files every second, as needed on network file systems.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each run.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print a JSON line for each run.")] = False,
 ) -> None:
-    """Index edits as they happen, until Ctrl-C: what is saved is searchable about a second later.
+    """Index edits as you save them, until Ctrl-C.
 
-    First it brings up to date what changed before. Many edits at once are one run, which the Dagster UI shows like any
-    other once it is recorded. An edit of docindex.toml counts at once.
+    Saved edits are searchable about a second later. Earlier changes are indexed
+    first. Edits in quick succession share a run, which the Dagster UI shows
+    once it is recorded. Changes to docindex.toml apply immediately.
     """
-    # A job in the background ignores SIGINT; and SIGTERM ends a run as that one does.
+    # A background job ignores SIGINT by default, and SIGTERM must end a run like SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
         settings = load_project()
-        named = _chosen(settings, sources or ())
+        named = _resolve_sources(settings, sources or ())
         with ExitStack() as stack:
             lock = stack.enter_context(writing(settings)).watch_lock
-            # For those that would watch as well.
+            # Only one process watches everything; the others wait for this lock.
             is_alone = not named and stack.enter_context(exclusive_if_free(lock, f"process {os.getpid()}"))
             check_interrupt = stack.enter_context(interrupts.noted())
             shown_on = console.err if json else console.out
@@ -71,14 +72,14 @@ def watch(
                 settings, _Runner(as_json=json), check_interrupt, shown_on, named=named, poll=poll, is_alone=is_alone
             )
     except KeyboardInterrupt:
-        console.err.print("stopped; what is searchable stays so")
+        console.err.print("stopped; the index stays searchable")
 
 
 @contextmanager
 def in_background(settings: Settings) -> Iterator[None]:
-    """Index edits in a thread for as long as the block runs; what there is to say goes to standard error.
+    """Index edits in a thread while the block runs. Messages go to standard error.
 
-    Where another process watches the project, it is left to that one, for as long as it does.
+    While another process watches the project, this one leaves the work to it.
     """
     ending = Event()
     thread = Thread(target=_follow, args=(settings, ending), daemon=True)
@@ -87,7 +88,7 @@ def in_background(settings: Settings) -> Iterator[None]:
         yield
     finally:
         ending.set()
-        thread.join(_LONGEST_END_S)
+        thread.join(_MAX_SHUTDOWN_S)
 
 
 def _follow(settings: Settings, ending: Event) -> None:
@@ -100,9 +101,9 @@ def _follow(settings: Settings, ending: Event) -> None:
                         _index_edits(settings, _Runner(out=console.err), ending.is_set, console.err)
                     return
             if not is_reported:
-                console.err.print("another process watches this project; this one goes on when that one ends")
+                console.err.print("another process watches this project; this one takes over when it ends")
                 is_reported = True
-            ending.wait(_AGAIN_S)
+            ending.wait(_RETRY_S)
     except (DocindexError, OSError) as error:
         console.failure(f"edits are no longer indexed: {first_line(error)}")
 
@@ -117,7 +118,7 @@ def _index_edits(
     poll: bool = False,
     is_alone: bool = True,
 ) -> None:
-    """Bring up to date what changed before, then index edits, and take requests if nobody else does."""
+    """Index earlier changes, then edits, and take requests unless another process does."""
     from docindex_dagster.runner.watching.loop import Watch
 
     with ExitStack() as stack:
@@ -137,7 +138,7 @@ def _index_edits(
 
 
 def _preload(settings: Settings) -> None:
-    """Index two pages, and again after an edit, into a folder that is thrown away: that loads all there is to load."""
+    """Index two pages, then an edit, in a temporary folder, so that all modules and the model are loaded."""
     from tempfile import TemporaryDirectory
 
     from docindex_dagster.embedding.providers import load_embedder
@@ -148,7 +149,7 @@ def _preload(settings: Settings) -> None:
         pages = Path(folder, "pages")
         pages.mkdir()
         for edit in ("", "\nEdited.\n"):
-            for name, text in _PAGES.items():
+            for name, text in _SAMPLE_PAGES.items():
                 (pages / name).write_text(text + (edit if name.endswith(".md") else ""), encoding="utf-8")
             source = Source(key="library/pages", kind="library", name="pages", path=pages)
             elsewhere = settings.model_copy(update={"home": Path(folder, "home")})
@@ -157,33 +158,33 @@ def _preload(settings: Settings) -> None:
 
 @contextmanager
 def _listening(settings: Settings, commands: "Commands") -> Iterator[None]:
-    """Take the requests of `docindex index` for as long as the block runs, where the system lets us."""
+    """Accept the requests of `docindex index` while the block runs, if the platform supports it."""
     from docindex_dagster.runner.watching.commands import Listener
 
     try:
         listener = Listener(Layout(settings.home).watch_socket, commands)
     except OSError as error:
-        console.err.print(f"`docindex index` works by itself, since it cannot ask this process ({error.strerror})")
+        console.err.print(f"`docindex index` cannot delegate to this process ({error.strerror}), so it runs by itself")
         yield
         return
     with closing(listener):
         yield
 
 
-def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The keys that arguments mean; none for all.
+def _resolve_sources(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
+    """Return the keys of the sources that the arguments name; empty for all sources.
 
     Raises:
-        SourceError: there is none, or none that can be watched.
+        SourceError: No source is declared, an argument names none, or none of them can be watched.
     """
     declared = registry.sources(settings)
     if not declared:
-        raise SourceError("no sources yet: begin with `docindex index PATH`")
+        raise SourceError("no sources yet; add one with `docindex index PATH`")
     named = tuple(_key(settings, argument) for argument in arguments)
     chosen = named or tuple(declared)
     remote_keys = [key for key in chosen if declared[key].remote is not None]
     if remote_keys:
-        what = f"{', '.join(remote_keys)}: what follows a remote cannot be watched; `docindex ui` asks remotes for news"
+        what = f"{', '.join(remote_keys)}: sources that follow a remote cannot be watched; `docindex ui` checks them"
         if len(remote_keys) == len(chosen):
             raise SourceError(what)
         console.err.print(what)
@@ -191,7 +192,7 @@ def _chosen(settings: Settings, arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def _key(settings: Settings, argument: str) -> str:
-    """The key that an argument means: it, a name, or a folder in a source."""
+    """Return the source key that an argument names by key, name or folder."""
     known = {name for source in registry.sources(settings).values() for name in (source.key, source.name)}
     around = (
         registry.containing(settings, Path(argument)) if argument not in known and Path(argument).is_dir() else None
@@ -200,7 +201,7 @@ def _key(settings: Settings, argument: str) -> str:
 
 
 class _Runner:
-    """Indexes one source after the other, and prints a line for each run."""
+    """Indexes one source at a time, and prints a line for each run."""
 
     def __init__(self, *, as_json: bool = False, out: Console = console.out) -> None:
         from docindex_dagster.runner.watching.commands import Commands
@@ -212,11 +213,11 @@ class _Runner:
 
     @property
     def has_run(self) -> bool:
-        """Whether there was a run, which has loaded whatever the next one needs."""
+        """Whether there has been a run, so that everything the next one needs is loaded."""
         return bool(self._begun)
 
     def index(self, settings: Settings, key: str) -> bool:
-        """Bring a source up to date; whether it could."""
+        """Bring a source up to date; return whether that succeeded."""
         from docindex_dagster.cli import dagster_runs
 
         started = time.monotonic()
@@ -239,7 +240,7 @@ class _Runner:
         return outcome.succeeded
 
     def _showing(self, key: str) -> AbstractContextManager[None]:
-        """Bars for the first run of a source, which may take minutes; later ones take a second."""
+        """Show a progress bar for the first run of a source, which may take minutes; later runs take a second."""
         is_first = key not in self._begun
         self._begun.add(key)
         return progress.shown(key) if is_first and console.err.is_terminal else events.listening(progress.show_message)

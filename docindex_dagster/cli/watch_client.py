@@ -1,4 +1,4 @@
-"""`docindex index` where a process watches the project: that one does the work, with all loaded that it takes."""
+"""Client that lets `docindex index` delegate to the process that watches the project, which is already warm."""
 
 import socket
 import time
@@ -25,27 +25,27 @@ from docindex_dagster.runner.watching.messages import (
     state_of,
 )
 
-_PATIENCE_S = 2.0  # for the first answer, which a process gives whatever else it does
-_GONE = "the process that watches this project has ended; what it left is done here"
-_LEFT = "interrupted; the process that watches this project goes on with it"
+_TIMEOUT_S = 2.0  # for the first answer, which the watching process sends even while it is busy
+_WATCHER_ENDED = "the watching process has ended; continuing here"
+_INTERRUPTED = "interrupted; the watching process continues"
 
 
 def handed_over(
     settings: Settings, keys: Collection[str], show: Callable[[Mapping[str, Any]], None], *, quiet: bool
 ) -> dict[str, dict[str, Any]]:
-    """Let the process that watches the project bring sources up to date, and show what it does.
+    """Let the process that watches the project bring sources up to date, and show its progress.
 
     Args:
-        settings: of the project.
-        keys: of the sources, in their order.
-        show: what shows the summary of a source.
+        settings: the project's settings.
+        keys: the keys of the sources, in order.
+        show: prints the summary of a source.
         quiet: as for `progress.shown`.
 
     Returns:
-        The summaries of those that it did, by their keys: none where nobody watches, or with other settings.
+        The summaries by key. Empty if no process watches the project, or one with other settings.
 
     Raises:
-        Exit: the user does not want to wait.
+        Exit: The user stopped waiting.
     """
     done: dict[str, dict[str, Any]] = {}
     try:
@@ -61,18 +61,18 @@ def handed_over(
                 if isinstance(end, Refused):
                     break
                 if end is None or end.summary.get("source") != key:
-                    console.err.print(_GONE)
+                    console.err.print(_WATCHER_ENDED)
                     break
                 done[key] = {**end.summary, "seconds": round(time.monotonic() - started, 2)}
                 show(done[key])
     except KeyboardInterrupt:
-        console.failure(_LEFT)
+        console.failure(_INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from None
     return done
 
 
 def _end(answers: Iterator[Answer]) -> Ended | Refused | None:
-    """How the work on a source ended; None where that is not known. What happens until then is announced."""
+    """Emit the events of a source's run, and return how it ended; None if that is unknown."""
     for answer in answers:
         match answer:
             case Ended() | Refused():
@@ -85,9 +85,9 @@ def _end(answers: Iterator[Answer]) -> Ended | Refused | None:
 
 
 def _answers(connection: socket.socket, settings: Settings, keys: Collection[str]) -> Iterator[Answer]:
-    """What is answered to the request; nothing more once the other process is gone, or makes no sense."""
+    """Yield the answers to the request, until the other process is gone or sends something invalid."""
     try:
-        connection.settimeout(_PATIENCE_S)
+        connection.settimeout(_TIMEOUT_S)
         with name_of(Layout(settings.home).watch_socket) as name:
             connection.connect(name)
         connection.sendall(line_of(Request(state_of(settings), tuple(keys))))

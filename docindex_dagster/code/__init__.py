@@ -1,1 +1,1 @@
-"""Reading source code with tree-sitter: languages, symbols, imports."""
+"""Source code parsing with tree-sitter: languages, symbols and imports."""

@@ -1,29 +1,31 @@
-"""Running a language's query over a tree: from nodes with capture names to typed records.
+"""Tree-sitter query runner: turns captured nodes into typed records.
 
 The queries of all languages use the same captures:
 
 - `@definition.KIND`: a definition. Plain `@definition` adds details to a definition that another pattern finds.
-- `@name`, `@parameters`, `@return` (several of either are joined), `@body`, `@docstring`, `@owner` (the type a method
-  belongs to, where that does not follow from nesting), `@scope` (like an owner, but functions in it are no methods;
-  several are joined): parts of the definition of the same match. Where no node holds just the parameters,
-  `@parameters` is the bracket before them.
-- `@part`: a node beside the definition of the same match that belongs to it.
-- `@docstring` in a match without a definition: stands in what is given to a definition by position.
-- `@clauses`: what holds the definition of the same match as a clause. Clauses of one name that follow each other in it
-  are one definition.
+- `@name`, `@body`, `@docstring`: details of the definition in the same match.
+- `@parameters`, `@return`: details of the definition in the same match; several captures are joined. If no node holds
+  only the parameters, `@parameters` is the opening parenthesis.
+- `@owner`: the type a method belongs to, if nesting does not show it.
+- `@scope`: like `@owner`, but functions in it are not methods; several captures are joined.
+- `@part`: a sibling node that belongs to the definition in the same match.
+- `@docstring` in a match without a definition: assigned to a definition by position.
+- `@clauses`: the node that holds the definition in the same match as a clause. Consecutive clauses with the same name
+  form one definition.
 - `@wrapper` and `@wrapped`: a node that belongs to the definition it wraps, such as `export …` or `template <…> …`.
-- `@decorator`, `@comment`, `@comment.doc`: found wherever they stand, and given to definitions by position. Only the
-  latter documents the definition below it.
-- `@import` and `@export`: the name of what is imported, or exported where the language says so in words; from the first
-  to the last of those in one match.
-- `@call`: the name of what is called, with what it is a member of where that is written as a path; with `@receiver` in
-  the same match where that is a node of its own.
+- `@decorator`, `@comment`, `@comment.doc`: assigned to definitions by position. Only `@comment.doc` documents the
+  definition below it.
+- `@import` and `@export`: an imported name, or a name that the language exports explicitly. Several captures in one
+  match span from the first to the last.
+- `@call`: the called name, including its receiver if both are written as a path. `@receiver` in the same match captures
+  a receiver that has a node of its own.
 
-Where several patterns find one definition, the first in the file says its kind, and their details are joined.
+If several patterns match the same definition, the first one in the query file determines its kind, and their details
+are merged.
 
-Grammars put the comments and decorators of a definition in different places (beside it, around it, in the block before
-it), so `find_leads` finds them by position: those directly above it. Each look-up takes constant time, since a hostile
-file may hold a hundred thousand of them on one line.
+Grammars attach the comments and decorators of a definition in different places (next to it, around it, in the block
+before it). `find_leads` therefore finds them by position, directly above the definition. Each lookup takes constant
+time, since a hostile file may hold a hundred thousand of them on one line.
 """
 
 import re
@@ -39,11 +41,11 @@ from docindex_dagster.code.parsers import query_for
 if TYPE_CHECKING:
     from tree_sitter import Node, Tree
 
-    _Parts = dict[str, list[Node]]  # what one match captured
+    _Parts = dict[str, list[Node]]  # the nodes of one match, by capture name
     _ByCapture = Mapping[str, list[_Parts]]
 
 _DEFINITION = "definition"
-_DEPTH_LIMIT = 1000  # nodes; over a chain of n calls, each in the one before it, a query takes time quadratic in n
+_DEPTH_LIMIT = 1000  # nodes; on a chain of n nested calls, a query takes time quadratic in n
 _INDENT_LIMIT = 1000  # bytes
 _TO_CODE = re.compile(rb"[ \t\f\r]*(?:\n(?P<indent>[ \t\f\r]*))?")  # on the same line or the next
 _TERMINATOR = re.compile(rb"[ \t]*;")
@@ -52,27 +54,27 @@ _BLANKS = re.compile(rb"[ \t]*")
 
 @dataclass(slots=True)
 class Definition:
-    """One definition as the query sees it."""
+    """A definition as captured by the query."""
 
     kind: str
     name: "Node"
-    start: int  # of the node with its wrappers and parts, without comments and decorators before it
+    start: int  # includes wrappers and parts, excludes leading comments and decorators
     end: int
-    body: int | None = None  # where its body starts
+    body: int | None = None  # the byte offset of its body
     parameters: "list[Node]" = field(default_factory=list)
     returns: "list[Node]" = field(default_factory=list)
     docstring: "Node | None" = None
     owner: "Node | None" = None
     scope: "list[Node]" = field(default_factory=list)
-    clauses: int | None = None  # what holds it as a clause
+    clauses: int | None = None  # id of the node that holds it as a clause
 
     @property
     def head_end(self) -> int:
-        """Where what stands before both name and body ends."""
+        """The end of the text that precedes both name and body."""
         return min(self.name.start_byte, self.end if self.body is None else self.body)
 
     def add(self, parts: "_Parts") -> None:
-        """Take over what one match captured, unless an earlier one did."""
+        """Add the captures of a match; details from earlier matches take precedence."""
         for node in parts.get("body", ()):
             start = node.start_byte
             self.body = start if self.body is None else min(start, self.body)
@@ -86,8 +88,8 @@ class Definition:
         self.scope = self.scope or parts.get("scope", [])
         self.clauses = parts["clauses"][0].id if "clauses" in parts else self.clauses
 
-    def go_on(self, clause: "Definition") -> None:
-        """Take over the next clause."""
+    def add_clause(self, clause: "Definition") -> None:
+        """Extend the definition with its next clause."""
         self.body = self.end if self.body is None else self.body
         self.end = clause.end
         self.parameters = self.parameters or clause.parameters
@@ -96,20 +98,20 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """What one query finds in one file, each list in file order."""
+    """The captures of a query in a file, each list in file order."""
 
     definitions: "list[Definition]"
     comments: "list[Node]"
-    doc_comments: frozenset[int]  # the start bytes of those that document
+    doc_comments: frozenset[int]  # start bytes of doc comments
     decorators: "list[Node]"
-    docstrings: "list[Node]"  # of no definition
-    imports: list[tuple[int, int]]  # their first and last byte
+    docstrings: "list[Node]"  # only those not captured together with a definition
+    imports: list[tuple[int, int]]  # byte spans
     exports: list[tuple[int, int]]
     calls: "list[tuple[Node, Node | None]]"  # with their receivers
 
 
 def run_query(tree: "Tree", language: str) -> Captures:
-    """Run the query of a language over a whole tree. The language must have one."""
+    """Run the query of a language over a tree. The language must have a query."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(query_for(language))
@@ -130,7 +132,7 @@ def run_query(tree: "Tree", language: str) -> Captures:
 
 
 def _by_capture(matches: "Iterable[_Parts]") -> "defaultdict[str, list[_Parts]]":
-    """The matches that have a capture, in their order; all that define are under `definition`."""
+    """Group matches by capture name, in order; every match with a definition is listed under `definition`."""
     found: defaultdict[str, list[_Parts]] = defaultdict(list)
     for parts in matches:
         for name in parts:
@@ -143,7 +145,7 @@ def _spans(found: "_ByCapture", name: str) -> list[tuple[int, int]]:
 
 
 def _calls(found: "_ByCapture", decorators: "list[Node]") -> "list[tuple[Node, Node | None]]":
-    """In file order, without what only looks like a call: names of definitions, and what stands in a decorator."""
+    """Return the calls in file order, without names of definitions and decorators, which only look like calls."""
     names = {node.start_byte for parts in found["name"] for node in parts["name"]}
     starts = [node.start_byte for node in decorators]
 
@@ -183,7 +185,7 @@ def _joined(definitions: "Iterable[Definition]") -> "Iterator[Definition]":
         if definition.clauses is not None:
             before = last.get(definition.clauses)
             if before and before.name.text == definition.name.text:
-                before.go_on(definition)
+                before.add_clause(definition)
                 continue
             last[definition.clauses] = definition
         yield definition
@@ -213,13 +215,13 @@ def _first(parts: "_Parts", name: str) -> "Node | None":
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """The comments and decorators of a file, by the place that they stand at."""
+    """The comments and decorators of a file, indexed by position."""
 
-    above: "dict[int, Node]"  # by the byte of what follows on the same line or the next
-    trailing: "dict[int, Node]"  # comments behind code on its line, by their start
+    above: "dict[int, Node]"  # by start byte of the code that follows on the same or the next line
+    trailing: "dict[int, Node]"  # trailing comments, by their start byte
 
     def before(self, start: int) -> "list[Node]":
-        """Those directly above what starts at a byte, in file order."""
+        """Return the nodes directly above the code at a byte, in file order."""
         found: list[Node] = []
         while node := self.above.get(start):
             found.append(node)
@@ -227,7 +229,7 @@ class Leads:
         return found[::-1]
 
     def end_of_line(self, source: bytes, end: int) -> int:
-        """Where a definition that ends at a byte ends together with its semicolon and the comment behind it."""
+        """Return the end of a definition, including its semicolon and trailing comment."""
         terminator = _TERMINATOR.match(source, end)
         if terminator:
             end = terminator.end()
@@ -237,7 +239,7 @@ class Leads:
 
 
 def find_leads(captures: Captures, source: bytes) -> Leads:
-    """Place the comments and decorators of a file."""
+    """Index the comments and decorators of a file by position."""
     comments: list[Node] = []
     trailing: dict[int, Node] = {}
     for node in captures.comments:
@@ -255,9 +257,12 @@ def _begins_line(source: bytes, start: int) -> bool:
 
 
 def _code_below(source: bytes, node: "Node") -> int | None:
-    """Where the code starts that a node stands above. What is indented deeper belongs to a block that ends with it."""
+    """Return the start of the code directly below a node.
+
+    A node that is indented deeper than the code below it belongs to the block that ends there.
+    """
     end = node.end_byte
-    if source[end - 1 : end] == b"\n":  # some grammars count the line end to the comment
+    if source[end - 1 : end] == b"\n":  # some grammars include the newline in the comment
         end -= 1
     match = _TO_CODE.match(source, end)
     if match is None or (match["indent"] is not None and node.start_point.column > len(match["indent"])):

@@ -1,8 +1,8 @@
-"""Code inside other files: the scripts of pages and components, the code of templates.
+"""Code embedded in other files: scripts in pages and components, and code in templates.
 
-All else is blanked out, so a tree of what is left is one of the file: bytes and lines stay the same. It takes linear
-time. Of the markup of a component, what it evaluates is written in its place: expressions, handlers of events, and a
-call of each component that it uses. Notebooks are read in `chunking/references.py`.
+Everything else is blanked out, so byte offsets and lines of the code's tree are those of the file. This takes linear
+time. For the markup of a component, the code it evaluates is written in place: expressions, event handlers and a call
+to each component it uses. Notebooks are handled in `chunking/references.py`.
 """
 
 import re
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _Span = tuple[int, int]
 
-# A comment or script without an end goes on to that of the file, as in a browser.
+# An unclosed comment or script extends to the end of the file, as in a browser.
 _SCRIPT = re.compile(
     rb"<!--.*?(?:-->|\Z)|<script(?=[\s/>])(?P<attributes>(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|[^>\"'])*+)"
     rb"(?:(?<=/)>|>?(?P<code>.*?)(?:</script\b|\Z))",
@@ -43,7 +43,7 @@ _SCRIPT_LANGUAGES = {
     for name in names.split()
     for before in ("", "text/", "application/")
 }
-_SCRIPTS = ("tsx", "typescript", "javascript")  # the first that a file has is that of all its scripts
+_SCRIPTS = ("tsx", "typescript", "javascript")  # the first one used in a file applies to all of its scripts
 _FRONT_MATTER = re.compile(rb"(?:\xef\xbb\xbf)?\s*---(?P<code>.*?\n)---", re.DOTALL)
 _TEMPLATE = re.compile(rb"<%(?P<kind>[%#=_-]?)(?P<code>.*?)(?:[-_]?%>|\Z)", re.DOTALL)
 _PHP = re.compile(rb"<\?(?:php\b|=).*?(?:\?>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -63,7 +63,7 @@ _TAGS = frozenset({"start_tag", "self_closing_tag"})
 _LOOP = re.compile(rb"v-for\s*=\s*[\"'][^\"']*?\s(?:in|of)\s")
 _VUE_HANDLER = re.compile(rb"@|v-on:")
 _SVELTE_HANDLER = re.compile(rb"on(?::|[a-z]+\s*=)")
-# What holds an expression and declares no name.
+# Nodes that contain an expression and declare no name.
 _SVELTE_HOLDERS = frozenset(
     {"expression", "html_expr", "const_expr", "debug_expr", "if_start_expr", "else_if_expr", "key_start_expr"}
 )
@@ -73,53 +73,53 @@ _ASTRO_EXPRESSIONS = frozenset({"attribute_js_expr", "permissible_text"})
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The code of a file in one language: a text with nothing else in it."""
+    """The code of a file in one language, with everything else blanked out."""
 
     language: str
     source: bytes
-    lines: Sequence[int] | None = None  # the line in the file of each line of the text, where these differ
+    lines: Sequence[int] | None = None  # maps lines of `source` to lines of the file, if they differ
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The parsed code of a file in one language, with its code in others."""
+    """The parsed code of a file in its main language, and its code in other languages."""
 
     tree: "Tree"
-    outline: Outline  # of the code in this language
+    outline: Outline  # only of the code in this language
     language: str
     lines: Sequence[int] | None = None  # as in `Embedded`
     others: "tuple[Code, ...]" = ()
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """What it defines in this language, in file order."""
+        """The symbols defined in this language, in file order."""
         return self.outline.symbols
 
     @property
     def outline_of_file(self) -> Outline:
-        """The outline of the file in all languages; imports and exports are those of the first."""
+        """The outline of the file across all languages; imports and exports are those of the main language."""
         if not self.others:
             return self.outline
         outlines = [self.outline, *(code.outline for code in self.others)]
         symbols = [symbol for outline in outlines for symbol in outline.symbols]
         symbols.sort(key=lambda symbol: (symbol.start_byte, -symbol.end_byte))
-        calls = sorted((one for each in outlines for one in each.calls), key=attrgetter("start_byte"))
+        calls = sorted((call for outline in outlines for call in outline.calls), key=attrgetter("start_byte"))
         return replace(self.outline, symbols=tuple(symbols), calls=tuple(calls))
 
 
 def read_code(data: bytes, language: str, tree: "Tree | None" = None) -> Code | None:
-    """Parse the code of a file; None for a page, template or notebook without any.
+    """Parse the code of a file. Return None for a page, template or notebook without code.
 
     Args:
         data: the file as UTF-8.
-        language: of the file.
-        tree: of the whole file in its language, if it has been parsed.
+        language: the language of the file.
+        tree: the tree of the file, if it has been parsed.
 
     Raises:
         ParseError: there is no grammar for the language.
     """
-    found = [*_embedded(data, language, tree)] if language in HOSTS else []
-    codes = [parse_embedded(one) for one in found]
+    embedded = [*_embedded(data, language, tree)] if language in HOSTS else []
+    codes = [parse_embedded(code) for code in embedded]
     if language not in _EMBEDDED:
         tree = tree or parse(data, language)
         codes.insert(0, Code(tree, extract(tree, data, language), language))
@@ -128,16 +128,16 @@ def read_code(data: bytes, language: str, tree: "Tree | None" = None) -> Code | 
     return replace(codes[0], others=tuple(codes[1:]))
 
 
-def parse_embedded(found: Embedded) -> Code:
+def parse_embedded(embedded: Embedded) -> Code:
     """Parse the code of a file in one language."""
-    tree = parse(found.source, found.language)
-    return Code(tree, extract(tree, found.source, found.language), found.language, lines=found.lines)
+    tree = parse(embedded.source, embedded.language)
+    return Code(tree, extract(tree, embedded.source, embedded.language), embedded.language, lines=embedded.lines)
 
 
 def _embedded(data: bytes, language: str, tree: "Tree | None") -> Iterator[Embedded]:
     if language in _EMBEDDED:
         yield from _EMBEDDED[language](data, tree)
-    if language in _TEMPLATED:  # where the page is written, code of the server stands for a value
+    if language in _TEMPLATED:  # in the page, server-side code is replaced with a value
         page = _TEMPLATED[language].sub(lambda match: b"0" + match[0][1:].translate(BLANKS), data)
         yield from _of_scripts(page, None)
 
@@ -149,7 +149,7 @@ def _of_scripts(data: bytes, _: "Tree | None") -> Iterator[Embedded]:
 
 
 def _of_component(host: str, data: bytes, tree: "Tree | None") -> Iterator[Embedded]:
-    """The scripts of a component, and what its markup evaluates."""
+    """Yield the scripts of a component, including the code that its markup evaluates."""
     language, spans = script_spans(data)
     front = _FRONT_MATTER.match(data) if host == "astro" else None
     if front:
@@ -163,18 +163,18 @@ def _of_component(host: str, data: bytes, tree: "Tree | None") -> Iterator[Embed
 
 
 def script_spans(data: bytes) -> tuple[str, list[_Span]]:
-    """The language of the scripts of a page, and where they are; "" for no script."""
+    """Return the language and the spans of the scripts in a page; the language is "" if there are none."""
     found = [
         (language, match.span("code"))
         for match in _SCRIPT.finditer(data)
         if match["code"] and (language := _language(match["attributes"]))
     ]
     languages = {language for language, _ in found}
-    return next((one for one in _SCRIPTS if one in languages), ""), [span for _, span in found]
+    return next((language for language in _SCRIPTS if language in languages), ""), [span for _, span in found]
 
 
 def _language(attributes: bytes) -> str:
-    """The language of a script with these attributes; "" where it is data, a template or in another file."""
+    """Return the language of a script with these attributes; "" for data, a template or a link to a file."""
     named = {name.lower(): value.decode("utf-8", "replace").lower() for name, value in _ATTRIBUTE.findall(attributes)}
     if b"src" in named:
         return ""
@@ -182,7 +182,7 @@ def _language(attributes: bytes) -> str:
 
 
 def _of_template(language: str, data: bytes, _: "Tree | None") -> Iterator[Embedded]:
-    """The code between `<%` and `%>`."""
+    """Yield the code between `<%` and `%>`."""
     spans = [
         match.span("code")
         for match in _TEMPLATE.finditer(data)
@@ -193,7 +193,7 @@ def _of_template(language: str, data: bytes, _: "Tree | None") -> Iterator[Embed
 
 
 def _of_razor(data: bytes, _: "Tree | None") -> Iterator[Embedded]:
-    """The blocks of C#, the namespaces that a page uses, and the methods that handle its events."""
+    """Yield the C# blocks of a page, its `@using` namespaces and the methods that handle its events."""
     source = bytearray(data.translate(BLANKS))
     end = 0
     while match := _RAZOR.search(data, end):
@@ -211,7 +211,7 @@ def _of_razor(data: bytes, _: "Tree | None") -> Iterator[Embedded]:
 
 
 def _end_of_block(data: bytes, start: int) -> int:
-    """Where the bracket stands that closes the block of C# that starts at a byte."""
+    """Return the offset of the brace that closes the C# block starting at `start`."""
     depth = 1
     for match in _CSHARP.finditer(data, start):
         depth += (match[0] == b"{") - (match[0] == b"}")
@@ -221,7 +221,7 @@ def _end_of_block(data: bytes, start: int) -> int:
 
 
 def _only(data: bytes, spans: Sequence[_Span]) -> bytearray:
-    """A text as long as another, with some spans of it alone, each of which ends a statement."""
+    """Return a copy of `data` that keeps only some spans, each terminated as a statement."""
     source = bytearray(data.translate(BLANKS))
     for start, end in spans:
         source[start:end] = data[start:end]
@@ -241,12 +241,12 @@ _EMBEDDED: Mapping[str, Callable[[bytes, "Tree | None"], Iterator[Embedded]]] = 
         "vue": lambda data, tree: _of_component("vue", data, tree),
     }
 )
-"""By the language of a file, what reads the code in it."""
+"""Functions that extract the embedded code of a file, by language of the file."""
 
 _TEMPLATED: Mapping[str, re.Pattern[bytes]] = MappingProxyType(
     {"ejs": _TEMPLATE, "embeddedtemplate": _TEMPLATE, "php": _PHP}
 )
-"""Languages of templates of pages, with what is code of the server in them."""
+"""Patterns of the server-side code in page templates, by template language."""
 
 
 def _write_vue(source: bytearray, data: bytes, root: "Node") -> None:
@@ -273,7 +273,7 @@ def _write_directive(source: bytearray, data: bytes, node: "Node") -> None:
             _write_handler(source, data, start, end)
         elif start < end:
             _write(source, data, start, end)
-            source[start - 1], source[end] = b"()"  # an object is no block
+            source[start - 1], source[end] = b"()"  # so that an object does not parse as a block
             _set(source, start - 2, b";")
 
 
@@ -295,10 +295,10 @@ def _write_svelte(source: bytearray, data: bytes, root: "Node") -> None:
 
 
 def _write_astro(source: bytearray, data: bytes, root: "Node") -> None:
-    """Markup in an expression is a value in it, and expressions in that are indices of the value: `0[a][b]`."""
+    """Write markup inside an expression as a value, and expressions inside that as subscripts of it: `0[a][b]`."""
     stack = [(root, 0, False)]
     while stack:
-        node, depth, is_value = stack.pop()  # how many expressions are around, and whether markup begins in one
+        node, depth, is_value = stack.pop()  # depth: enclosing expressions; is_value: markup starts in an expression
         inner, begins_value = depth, False
         if node.type in _ASTRO_EXPRESSIONS:
             start = node.start_byte + (3 if data.startswith(b"...", node.start_byte) else 0)
@@ -331,32 +331,32 @@ def _write(source: bytearray, data: bytes, start: int, end: int) -> None:
 
 
 def _write_handler(source: bytearray, data: bytes, start: int, end: int) -> None:
-    """Write what handles an event: statements, a function, or the name of one, which is called."""
+    """Write an event handler: statements, a function, or the name of a function, which is turned into a call."""
     _write(source, data, start, end)
-    free = _free(data, end, 2) if _NAME.fullmatch(data, start, end) else ()
-    for at, sign in zip(free, b"()", strict=False):
-        source[at] = sign
+    free = _free_offsets(data, end, 2) if _NAME.fullmatch(data, start, end) else ()
+    for at, char in zip(free, b"()", strict=False):
+        source[at] = char
 
 
 def _write_component(source: bytearray, data: bytes, tag: "Node", around: bytes = b";") -> None:
-    """Write the call of a component, where a tag is one: as a statement, or in brackets beside a value."""
+    """Write a component tag as a call: as a statement, or as a subscript next to a value."""
     start = tag.start_byte
     name = _COMPONENT.match(data, start + 1)
     if name is None:
         return
     after = b")" + around[1:]
-    free = _free(data, name.end(), len(after))
+    free = _free_offsets(data, name.end(), len(after))
     if not free or (around == b"[]" and source[start - 1] not in b" \t"):
         return
     if around:
         _set(source, start - 1, around[:1])
     source[start : name.end()] = name[0] + b"("
-    for at, sign in zip(free, after, strict=True):
-        source[at] = sign
+    for at, char in zip(free, after, strict=True):
+        source[at] = char
 
 
-def _free(data: bytes, start: int, count: int) -> list[int]:
-    """The places of the next bytes that end no line; none where another tag or expression begins among them."""
+def _free_offsets(data: bytes, start: int, count: int) -> list[int]:
+    """Return the offsets of the next bytes that are not newlines; none if another tag or expression starts there."""
     found: list[int] = []
     for at in range(start, len(data)):
         if len(found) == count or data[at] in b"{<":
@@ -366,11 +366,11 @@ def _free(data: bytes, start: int, count: int) -> list[int]:
     return found if len(found) == count else []
 
 
-def _set(source: bytearray, at: int, sign: bytes) -> None:
-    """Write a sign where nothing else is written."""
+def _set(source: bytearray, at: int, char: bytes) -> None:
+    """Write a character unless the position is already used."""
     if 0 <= at < len(source) and source[at] in b" \t":
-        source[at : at + 1] = sign
+        source[at : at + 1] = char
 
 
 MARKUP: Mapping[str, "Write"] = MappingProxyType({"astro": _write_astro, "svelte": _write_svelte, "vue": _write_vue})
-"""By the language of a component, what writes the expressions of its markup into a text of its scripts."""
+"""Functions that write the expressions of a component's markup into its script source, by component language."""

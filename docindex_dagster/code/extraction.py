@@ -1,6 +1,6 @@
-"""Reading the symbols and imports of a parsed file.
+"""Symbol and import extraction from parsed files.
 
-One extractor serves all languages: what differs between them is in their queries.
+One extractor serves all languages; the differences between them are in the queries.
 """
 
 import re
@@ -27,25 +27,25 @@ _OPERATOR = re.compile(r"\W+")
 _PLAIN_PATH = re.compile(r"[$#\w.:\\~<>, *&]+")
 _SIGNATURE_END = re.compile(r" ?(?:=>|->|[{:=;,])$")
 _SIGNATURE_ENDS = ("=>", "->", "{", ":", "=", ";", ",")
-_SIGNS = re.compile(rb"[^\w\s]+")
+_SYMBOLS = re.compile(rb"[^\w\s]+")
 _CALLED_PATH = re.compile(r"[@$\w]+[?!']*(?:(?:\??\.|::|->|\\)~?[$\w]+[?!']*)*")
 _LAST_NAME = re.compile(r"[$\w]+[?!']*$")
 _TYPE_ARGUMENTS = re.compile(r"(?:::)?<[^<>]*(?<!-)>")
 _HEADER = re.compile(r"<(.*\w.*)>")
 _QUOTED = re.compile(r"([\"'`])(.*)\1|\((\w+)\)")
-# C++: what follows the type of a conversion stands in its name.
+# C++: the name of a conversion operator includes the text after its type.
 _OPERATOR_NAME = re.compile(r"(?:(?P<scope>[\w:<>, ]+)::)?(?P<name>operator(?:\W+|\s+\w.*?))(?: ?\(\)[\w &]*)?")
-_DEPTH_LIMIT = 100  # deeper symbols are left out, since qualified names grow with the depth
-_RUBBLE = 5000  # tokens
+_DEPTH_LIMIT = 100  # deeper symbols are omitted, since qualified names grow with the depth
+_TOKEN_HEAP = 5000  # tokens
 _BLANKS_LIMIT = 1000  # bytes
-_HEAD_LIMIT = 4000  # bytes of a head that a signature is made from
-_CALLED_LIMIT = 300  # bytes of what is called
-_SHORT = 100  # bytes of a text that others may repeat
-_MOST_TEXTS = 10_000  # what is made of these is remembered
+_HEAD_LIMIT = 4000  # bytes of a definition head used for the signature
+_CALLEE_LIMIT = 300  # bytes of a callee
+_SHORT = 100  # bytes; shorter text often repeats, so results for it are cached
+_CACHE_SIZE = 10_000
 
 
 class Call(NamedTuple):
-    """A name that is called, as a dotted path where it is written as one, and the byte where it stands."""
+    """A called name, as a dotted path if written as one, and its offset."""
 
     start_byte: int
     name: str
@@ -53,17 +53,17 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """What a file defines, imports, exports and calls."""
+    """The symbols, imports, exports and calls of a file."""
 
     symbols: tuple[Symbol, ...] = ()  # names may repeat: overloads, a property's setter, each `impl` of a type
     imports: tuple[str, ...] | None = None  # None: the language has no query
-    exports: tuple[str, ...] | None = None  # None: nothing says what is exported
+    exports: tuple[str, ...] | None = None  # None: no explicit exports
     calls: tuple[Call, ...] = ()  # in file order
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A definition with all that belongs to it."""
+    """A definition with its comments and decorators."""
 
     definition: Definition
     leads: "list[Node]"
@@ -72,7 +72,7 @@ class _Span:
 
 
 def extract(tree: "Tree", source: bytes, language: str) -> Outline:
-    """Read symbols and imports in one pass over the tree. Text that is no code in this language has none."""
+    """Extract symbols and imports in one pass over the tree. Text that is not code in this language has none."""
     if not has_symbols(language):
         return Outline()
     if is_rubble(tree.root_node):
@@ -87,8 +87,8 @@ def extract(tree: "Tree", source: bytes, language: str) -> Outline:
 
 
 def is_rubble(root: "Node") -> bool:
-    """Whether parsing gave a flat heap of tokens, over which a query would take time quadratic in their number."""
-    return any(node.is_error and node.child_count > _RUBBLE for node in (root, *root.children))
+    """Return whether the parser produced a flat heap of tokens, on which a query would take quadratic time."""
+    return any(node.is_error and node.child_count > _TOKEN_HEAP for node in (root, *root.children))
 
 
 def _names(spans: Sequence[tuple[int, int]], source: bytes) -> tuple[str, ...]:
@@ -97,34 +97,34 @@ def _names(spans: Sequence[tuple[int, int]], source: bytes) -> tuple[str, ...]:
 
 
 def _module_name(written: str) -> str:
-    """A name without the quotes or, for a header of C, the brackets around it."""
+    """Strip the quotes or, for a C header, the angle brackets from a name."""
     header = _HEADER.fullmatch(written)
     return header[1] if header else _unquoted(written)
 
 
 def _calls(captures: Captures, source: bytes) -> Iterator[Call]:
     for node, receiver in captures.calls:
-        path = _called(source, node)
-        before = _called(source, receiver) if receiver is not None else None
+        path = _callee(source, node)
+        before = _callee(source, receiver) if receiver is not None else None
         if path is None:
             continue
-        # What a member belongs to is recorded where it is a path itself, not where it is the value of an expression.
+        # The receiver is recorded only if it is a path itself, not the value of an expression.
         is_path = before is not None and _CALLED_PATH.fullmatch(before)
         yield Call(node.start_byte, f"{before}.{path}" if is_path else path)
 
 
-def _called(source: bytes, node: "Node") -> str | None:
-    """The path that a node is, or the last name in it; None where it has none. What is long is no path."""
+def _callee(source: bytes, node: "Node") -> str | None:
+    """Return the path in a node or its last name, or None if it has neither. Long text does not count as a path."""
     end = node.end_byte
-    start = max(node.start_byte, end - _CALLED_LIMIT)
-    return _path(source[start:end], is_whole=start == node.start_byte)
+    start = max(node.start_byte, end - _CALLEE_LIMIT)
+    return _path(source[start:end], is_complete=start == node.start_byte)
 
 
-@lru_cache(maxsize=_MOST_TEXTS)
-def _path(written: bytes, *, is_whole: bool) -> str | None:
-    """The path that a text is, if it is whole, or the last name in it."""
+@lru_cache(maxsize=_CACHE_SIZE)
+def _path(written: bytes, *, is_complete: bool) -> str | None:
+    """Return the text if it is a complete path, or else its last name."""
     text = _without_type_arguments(one_line(written))
-    if is_whole and _CALLED_PATH.fullmatch(text):
+    if is_complete and _CALLED_PATH.fullmatch(text):
         return text
     last = _LAST_NAME.search(text)
     return last[0] if last else None
@@ -170,25 +170,25 @@ def _span(definition: Definition, leads: Leads, source: bytes) -> _Span:
 
 
 def _without_blanks(definition: Definition, source: bytes) -> int:
-    """Where a definition ends without the blank lines that some grammars count to an indented block."""
+    """Return the end of a definition without the trailing blank lines that some grammars include in indented blocks."""
     tail = source[max(definition.start, definition.end - _BLANKS_LIMIT) : definition.end]
     return definition.end - len(tail) + len(tail.rstrip())
 
 
 def _after(end: int, span: _Span) -> _Span:
-    """The span without the comments above it, if those stand inside a definition that ends at a byte in it."""
+    """Drop the leading comments of a span if they are inside a definition that ends within the span."""
     overlaps = span.start < end < span.end
     return _Span(span.definition, [], span.definition.start, span.end) if overlaps else span
 
 
 def _encloses(outer: Symbol, inner: _Span) -> bool:
-    """Whether a symbol holds a span; two of the same span (a tag and its typedef) stand side by side."""
+    """Return whether a symbol encloses a span; two with the same span (a tag and its typedef) are siblings."""
     return outer.end_byte >= inner.end and (outer.start_byte, outer.end_byte) != (inner.start, inner.end)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Makes symbols from definitions."""
+    """Builder of symbols from definitions."""
 
     source: bytes
     comments: "_InOrder"
@@ -221,19 +221,19 @@ class _Reader:
         )
 
     def _name_path(self, definition: Definition) -> list[str]:
-        """The name, after the names of the scopes that it is written with."""
+        """Return the name, preceded by the scopes it is qualified with."""
         path = _name_path(self._name(definition.name))
         outer = [definition.owner] if definition.owner else definition.scope
         return [*(_unquoted(self._name(node)) for node in outer), *path]
 
     def _name(self, node: "Node") -> str:
-        """The text of a name, without the brackets that only T-SQL has around a plain one."""
+        """Return the text of a name, with T-SQL brackets replaced with quotes."""
         written = self._line(node)
         is_bracketed = node.type == "identifier" and written.startswith("[")
         return f'"{written[1:-1]}"' if is_bracketed else written
 
     def _signature(self, definition: Definition) -> str:
-        """The head of a definition: all before its body but decorators and comments."""
+        """Return the head of a definition: everything before the body except decorators and comments."""
         body = definition.end if definition.body is None else definition.body
         body = min(body, definition.start + _HEAD_LIMIT)
         name = definition.name
@@ -255,17 +255,17 @@ class _Reader:
     def _parameters(self, node: "Node") -> tuple[str, ...]:
         bracket = node.children[0] if node.children else node
         if bracket.type == "(":
-            return tuple(one_line(self.source[start:end]) for start, end in _listed(bracket))
+            return tuple(one_line(self.source[start:end]) for start, end in _list_items(bracket))
         if bracket is node:  # x => …
             return (self._line(node),)
         return tuple(self._line(child) for child in node.named_children if not child.is_extra)
 
     def _return_type(self, nodes: "list[Node]") -> str:
-        """The parts of the type; signs before it, such as `!*` of `!*Node`, stay with what they stand before."""
+        """Join the parts of the return type; prefix symbols such as `!*` in `!*Node` are not separated by spaces."""
         text, end = "", -1
         for node in nodes:
             text += self._line(node) if node.start_byte == end else f" {self._line(node)}"
-            end = node.end_byte if _SIGNS.fullmatch(self.source, node.start_byte, node.end_byte) else -1
+            end = node.end_byte if _SYMBOLS.fullmatch(self.source, node.start_byte, node.end_byte) else -1
         return text.strip()
 
     def _decorators(self, span: _Span) -> "list[Node]":
@@ -284,12 +284,12 @@ class _Reader:
         return _short_line(written) if len(written) <= _SHORT else one_line(written)
 
 
-_short_line = lru_cache(maxsize=_MOST_TEXTS)(one_line)
+_short_line = lru_cache(maxsize=_CACHE_SIZE)(one_line)
 
 
-@lru_cache(maxsize=_MOST_TEXTS)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _name_path(written: str) -> Sequence[str]:
-    """`A::B<T>::f` is A, B, f."""
+    """Split a qualified name: `A::B<T>::f` is A, B, f."""
     operator = _OPERATOR_NAME.fullmatch(written)
     if operator:
         scope = operator["scope"]
@@ -313,8 +313,8 @@ def _unquoted(name: str) -> str:
     return (quoted[2] or quoted[3] or name) if quoted else name
 
 
-def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:
-    """The spans between the commas after an opening bracket, up to the closing one."""
+def _list_items(bracket: "Node") -> Iterator[tuple[int, int]]:
+    """Yield the comma-separated spans from an opening parenthesis to the closing one."""
     span: tuple[int, int] | None = None
     siblings = bracket.parent.children if bracket.parent else []
     for node in siblings[siblings.index(bracket) + 1 :]:
@@ -329,7 +329,7 @@ def _listed(bracket: "Node") -> Iterator[tuple[int, int]]:
 
 
 class _InOrder(NamedTuple):
-    """Nodes in file order, and where they start."""
+    """Nodes in file order, with their start bytes."""
 
     nodes: "list[Node]"
     starts: list[int]
@@ -339,12 +339,12 @@ class _InOrder(NamedTuple):
         return cls(nodes, [node.start_byte for node in nodes])
 
     def between(self, start: int, end: int) -> "list[Node]":
-        """Those that start in a span."""
+        """Return the nodes that start in a span."""
         return self.nodes[bisect_left(self.starts, start) : bisect_left(self.starts, end)]
 
 
 def _newlines(source: bytes) -> list[int]:
-    """Where lines end."""
+    """Return the offsets of the newlines."""
     import numpy as np
 
     ends: list[int] = np.flatnonzero(np.frombuffer(source, dtype=np.uint8) == ord("\n")).tolist()

@@ -1,7 +1,7 @@
-"""The languages that can be parsed: one table from our names to the grammars and queries that read them.
+"""Supported languages, with their grammars and queries.
 
-Our names are lower case and are those of `discovered_files.language`. A language that is not here has no usable grammar
-(`batch` has none; `cobol` has one that never returns) and its files are cut as text.
+Names are lower case and match `discovered_files.language`. A language that is missing here has no usable grammar
+(`batch` has none; the one for `cobol` never returns), so its files are chunked as text.
 """
 
 from collections.abc import Mapping
@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How one language is read."""
+    """The grammar and queries of a language."""
 
     grammar: str  # its name in tree-sitter-language-pack
-    queries: tuple[str, ...] = ()  # the files of `queries/`, without `.scm`, that find its symbols and imports
+    queries: tuple[str, ...] = ()  # files in `queries/`, without `.scm`, that find symbols and imports
 
 
 _WITH_SYMBOLS = {
@@ -68,7 +68,7 @@ HOSTS: Mapping[str, str] = MappingProxyType(
         "vue": "typescript",
     }
 )
-"""The languages whose files hold code in others, each with the one that most of it is in; see `embedded.py`."""
+"""Languages whose files embed code in other languages, mapped to the main embedded one; see `embedded_code.py`."""
 
 LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {name: Language(name) for name in _SAME_NAME.split()} | _OTHER_NAMES | _WITH_SYMBOLS
@@ -76,17 +76,17 @@ LANGUAGES: Mapping[str, Language] = MappingProxyType(
 
 
 def grammar_for(language: str) -> str | None:
-    """The name of a language's grammar in tree-sitter-language-pack, or None: its files can only be cut as text."""
+    """Return the grammar name in tree-sitter-language-pack, or None if files can only be chunked as text."""
     known = LANGUAGES.get(language)
     return known.grammar if known else None
 
 
 def has_symbols(language: str) -> bool:
-    """Whether symbols and imports can be read from code in this language."""
+    """Return whether symbols and imports can be extracted from code in this language."""
     known = LANGUAGES.get(language)
     return bool(known and known.queries)
 
 
 def holds_symbols(language: str) -> bool:
-    """Whether symbols and imports can be read from files in this language: from them, or from code in them."""
+    """Return whether symbols and imports can be extracted from files in this language or from code embedded in them."""
     return language in HOSTS or has_symbols(language)

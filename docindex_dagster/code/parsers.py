@@ -1,49 +1,50 @@
-"""Parsers and queries of tree-sitter, each made once a process."""
+"""Tree-sitter parsers and queries, each created once per process."""
 
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, cast
 
 from docindex_dagster.code.languages import LANGUAGES
-from docindex_dagster.code.source_rewrites import FIRST_READINGS, READINGS
+from docindex_dagster.code.source_rewrites import INITIAL_REWRITES, REWRITES
 from docindex_dagster.core.errors import DocindexError
 
 if TYPE_CHECKING:
     import tree_sitter
 
 
-_BEARABLE = 500  # what breaks less than one of so many bytes is not worth another parse
+_TOLERANCE = 500  # if at most one byte in this many is broken, another parse is not worthwhile
 
 
 class ParseError(DocindexError):
-    """A text cannot be parsed; it can still be cut as text."""
+    """A file cannot be parsed; it can still be chunked as text."""
 
 
 def parse(source: bytes, language: str) -> "tree_sitter.Tree":
-    """Parse UTF-8 source. Broken code gives a tree with error nodes.
+    """Parse UTF-8 source. Broken code yields a tree with error nodes.
 
-    Of code that the grammar cannot parse as it stands, the tree is that of another reading where this breaks less.
+    If the grammar cannot parse the source as written, the tree of a rewritten source is returned when it has fewer
+    broken bytes.
 
     Raises:
         ParseError: there is no grammar for the language.
     """
     parser = _parser(language)
-    source = FIRST_READINGS.get(language, bytes)(source)
+    source = INITIAL_REWRITES.get(language, bytes)(source)
     tree = parser.parse(source)
     broken = broken_spans(tree)
-    for read in READINGS.get(language, ()):
-        if _weight(broken) * _BEARABLE <= len(source):
+    for rewrite in REWRITES.get(language, ()):
+        if _broken_size(broken) * _TOLERANCE <= len(source):
             break
-        reading = read(source, broken)
-        other = parser.parse(reading) if reading != source else tree
-        left = broken_spans(other)
-        if _weight(left) < _weight(broken):
-            tree, source, broken = other, reading, left
+        rewritten = rewrite(source, broken)
+        other = parser.parse(rewritten) if rewritten != source else tree
+        still_broken = broken_spans(other)
+        if _broken_size(still_broken) < _broken_size(broken):
+            tree, source, broken = other, rewritten, still_broken
     return tree
 
 
 def broken_spans(tree: "tree_sitter.Tree") -> list[tuple[int, int]]:
-    """The bytes of the outermost error nodes, in file order; what is missing has none, and a span all the same."""
+    """Return the byte spans of the outermost error nodes, in file order; a missing node has an empty span."""
     found = []
     stack = [tree.root_node]
     while stack:
@@ -55,13 +56,13 @@ def broken_spans(tree: "tree_sitter.Tree") -> list[tuple[int, int]]:
     return found
 
 
-def _weight(broken: list[tuple[int, int]]) -> int:
+def _broken_size(broken: list[tuple[int, int]]) -> int:
     return sum(end - start + 1 for start, end in broken)
 
 
 @cache
 def query_for(language: str) -> "tree_sitter.Query":
-    """The query that finds the symbols and imports of a language; empty for a language without any.
+    """Return the query for symbols and imports of a language; empty for a language without query files.
 
     Raises:
         ParseError: there is no grammar for the language.
@@ -82,15 +83,15 @@ def _parser(language: str) -> "tree_sitter.Parser":
 
 @cache
 def grammar_of(language: str) -> "tree_sitter.Language":
-    """The grammar of a language.
+    """Return the grammar of a language.
 
     Raises:
-        ParseError: there is none.
+        ParseError: there is no grammar for the language.
     """
     import tree_sitter
     import tree_sitter_language_pack
 
     if language not in LANGUAGES:
-        raise ParseError(f"{language}: no grammar is known for this language")
+        raise ParseError(f"{language}: no grammar found for this language")
     grammar = cast("tree_sitter_language_pack.SupportedLanguage", LANGUAGES[language].grammar)
     return tree_sitter.Language(tree_sitter_language_pack.get_binding(grammar))

@@ -1,8 +1,8 @@
-"""Other readings of source that its grammar cannot parse as it stands.
+"""Source rewrites for code that its grammar cannot parse as written.
 
-Each blanks out, or fills in, what the grammar stumbles over, and keeps every other byte where it is: a tree of the
-reading is one of the source. It costs time linear in the size, and does little harm where it is wrong, since the tree
-with the fewest broken bytes is taken. `broken` are the spans of what could not be parsed, in file order.
+A rewrite blanks out or replaces the code that breaks the grammar and keeps every other byte in place, so the tree of
+the rewritten source is also valid for the original. A rewrite takes linear time. A wrong rewrite does little harm,
+since `parse` keeps the tree with the fewest broken bytes. `broken` holds the spans that failed to parse, in file order.
 """
 
 import re
@@ -13,28 +13,28 @@ from operator import itemgetter
 from types import MappingProxyType
 
 Spans = Sequence[tuple[int, int]]
-Reading = Callable[[bytes, Spans], bytes]
+Rewrite = Callable[[bytes, Spans], bytes]
 
 BLANKS = bytes(byte if byte in b"\t\r\n" else 0x20 for byte in range(256))
-_NEAR = 200  # bytes: what is this close to broken code may have broken it
+_NEAR = 200  # bytes; code this close to a broken span may be the cause
 
-# Comments, strings and directives, in which nothing is a macro.
-_APART = rb"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?|^[ \t]*\#(?:\\\r?\n|[^\n])*"""
+# Comments, strings and directives, which contain no macros.
+_NO_CODE = rb"""//[^\n]*|/\*(?:.*?\*/|.*)|"(?:\\.|[^"\\\n])*"?|^[ \t]*\#(?:\\\r?\n|[^\n])*"""
 _KEYWORD = (
     rb"(?:auto|bool|char|class|const|constexpr|double|enum|explicit|extern|float|friend|inline|int|long|namespace|"
     rb"operator|short|signed|static|struct|template|typedef|typename|union|unsigned|using|virtual|void)\b"
 )
-_SAYS_SO = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
+_ATTRIBUTE = rb"\w*(?:API_?|ATTRIBUTE\w*|CONSTEXPR|DEPRECATED|EXPORT|EXTERN|INLINE|NODISCARD|NORETURN|UNUSED)\b"
 _ARGUMENTS = rb"[ \t]*\((?:[^()\n]|\([^()\n]*\))*\)"
 _MACRO = re.compile(
-    # What any of these begins with: most places are passed over at once.
-    rb"(?=[/\"#;}A-Z]|\b[csu]|^[ \t])(?:(?:" + _APART + rb")"
+    # The possible first characters, so that most positions fail fast.
+    rb"(?=[/\"#;}A-Z]|\b[csu]|^[ \t])(?:(?:" + _NO_CODE + rb")"
     # class API Name {
     rb"|\b(?:class|struct|union)\s+(?P<in_head>[A-Z][A-Z0-9_]{4,}(?:"
     + _ARGUMENTS
     + rb")?)(?=\s+\w+(?:\s+final)?\s*[:{<])"
     # API int name(…)
-    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _SAYS_SO + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
+    rb"|(?<![\w.>(,])(?P<attribute>(?:(?=" + _ATTRIBUTE + rb")[A-Z][A-Z0-9_]{4,}(?=[ \t]+[\w:~]|\s+" + _KEYWORD + rb")"
     rb"|[A-Z][A-Z0-9_]{4,}(?=\s+" + _KEYWORD + rb"|[ \t]+[\w:]+(?:<[^<>\n]*>)?[ \t*&]+[\w:~]+\()))"
     # struct Name { int x; NO_COPY(Name) };
     rb"|[;}][ \t]*+(?P<last>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)(?=\s*\})"
@@ -42,7 +42,7 @@ _MACRO = re.compile(
     rb"|^[ \t]*(?P<line>[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?)[ \t]*(?=(?://[^\n]*)?\r?$)(?=\s*[A-Za-z_#/~}\[]))",
     re.MULTILINE | re.DOTALL,
 )
-_PLACELESS = re.compile(
+_MISPLACED = re.compile(
     # class API [[nodiscard]] Name {
     rb"\b(?:class|struct|union)(?P<head>(?:\s+[A-Z][A-Z0-9_]{4,}(?:" + _ARGUMENTS + rb")?|\s+\[\[[^\]\n]*\]\])+)"
     rb"(?=\s+\w+(?:\s*<[^<>\n]*>|\s+final)?\s*(?::(?!:)|\{))"
@@ -54,14 +54,15 @@ _PLACELESS = re.compile(
     rb"|(?<=[*&>])(?P<nullability>\s*\b\w*_[Nn](?:onnull|ullable)\b)",
     re.MULTILINE,
 )
-# Where the names and attributes begin that may stand so, on a line of their own or behind what ends like a word here or
-# is a sign. It begins with a class of characters, by which `re` skips most of a text; an alternation of all does not.
-_PLACELESS_NAME = re.compile(rb"[A-Z\[](?<!\S.)(?:(?<=\[)\[|(?<!\[)[A-Z0-9_]{4})")
-_BEFORE_PLACELESS = b")&stnle"
-_PLACELESS_WORDS = (b"class", b"struct", b"union", b"const", b"final", b"noexcept", b"override")
+# The starts of names and attributes that may be misplaced: at the start of a line, or after one of the words or
+# characters below. The pattern starts with a character class, which lets `re` skip most of the text quickly; a single
+# alternation would not.
+_MISPLACED_NAME = re.compile(rb"[A-Z\[](?<!\S.)(?:(?<=\[)\[|(?<!\[)[A-Z0-9_]{4})")
+_BEFORE_MISPLACED = b")&stnle"
+_MISPLACED_WORDS = (b"class", b"struct", b"union", b"const", b"final", b"noexcept", b"override")
 _BEFORE_NULLABILITY = re.compile(rb"[*&>](?=\s*\w*_[Nn](?:onnull|ullable)\b)")
 _MACRO_CALL = re.compile(
-    rb"(?:" + _APART + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
+    rb"(?:" + _NO_CODE + rb")|\b(?P<macro>[A-Z][A-Z0-9_]{4,}[ \t]*\()|[()]", re.MULTILINE | re.DOTALL
 )
 _TO_DECLARATION = re.compile(rb"\s+(?:template|class|struct|enum|union|typedef|using|namespace)\b")
 _DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?P<name>if|elif|else|endif)(?:\\\r?\n|[^\n])*", re.MULTILINE)
@@ -75,7 +76,7 @@ _KEPT_SQL = re.compile(
 _LEADING = re.compile(
     rb"^([ \t]*+use[ \t]++(?:(?:function|const)[ \t]++)?)\\(?=[\w\\]*+\{)", re.IGNORECASE | re.MULTILINE
 )
-# Ends of batches: a line with GO or a slash alone, and the delimiter that was set.
+# Batch terminators: a line with only GO or a slash, and the current MySQL delimiter.
 _TERMINATOR = re.compile(
     rb"--[^\n]*|/\*(?:.*?\*/|.*)|'[^']*'?"
     rb"|^[ \t]*+delimiter[ \t]++(?P<delimiter>[^\s\w'\"]{1,8})[ \t]*+(?=\r?$)"
@@ -83,7 +84,7 @@ _TERMINATOR = re.compile(
     rb"|(?P<marks>[^\s\w'\"()\[\],.=-]{1,8})",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
-_BATCH_END = b";\f"  # in a reading
+_BATCH_END = b";\f"  # in rewritten source
 _CREATE = re.compile(rb"^[ \t]*(?=create\s)", re.IGNORECASE | re.MULTILINE)
 _SQL_NAME = rb"(?:[\w$#@]+|\"[^\"\n]*\"|`[^`\n]*`|\[[^\]\n]*\])"
 _SQL_HEAD = re.compile(
@@ -93,81 +94,81 @@ _SQL_HEAD = re.compile(
     re.IGNORECASE,
 )
 _SQL_BODY = re.compile(rb"\b(?:as|is|begin)\b", re.IGNORECASE)
-# What a name is followed by in place of what the grammar cannot read, and what ends that.
+# Placeholder text after a name and before the end, which replaces code that the grammar cannot parse.
 _ROUTINE, _VIEW, _TABLE = (b" AS SELECT ", b" routine_body"), (b" AS SELECT ", b" 1"), (b"(i int", b")")
 _QUOTES = bytes(0x22 if byte in b"[]" else byte for byte in range(256))
 
 
 @dataclass(slots=True)
 class _Conditional:
-    """A conditional in the making: its directives, and what does not stand in its first branch."""
+    """An open preprocessor conditional: its directives and the start of its later branches."""
 
     directives: list[tuple[int, int]]
-    other_branches: int | None = None  # where they start
+    other_branches: int | None = None  # start byte of the second branch
 
 
-def without_placeless(source: bytes) -> bytes:
-    """C or C++ without macros that stand where the language has a place for none, whatever they are."""
-    found, last = bytearray(source), 0
-    for start in sorted({*_placeless_starts(source)}):
-        if start >= last and (match := _PLACELESS.match(source, start)):
-            _blank(found, *match.span(match.lastgroup or 0))
+def blank_misplaced_macros(source: bytes) -> bytes:
+    """Blank C or C++ macros in positions where the language allows no name."""
+    rewritten, last = bytearray(source), 0
+    for start in sorted({*_misplaced_starts(source)}):
+        if start >= last and (match := _MISPLACED.match(source, start)):
+            _blank(rewritten, *match.span(match.lastgroup or 0))
             last = match.end()
-    return bytes(found)
+    return bytes(rewritten)
 
 
-def _placeless_starts(source: bytes) -> Iterator[int]:
-    """Where what stands without a place may begin, and a few places besides."""
-    for name in _PLACELESS_NAME.finditer(source):
+def _misplaced_starts(source: bytes) -> Iterator[int]:
+    """Yield the offsets where a misplaced macro may start, including some false positives."""
+    for name in _MISPLACED_NAME.finditer(source):
         end = name.start()
         if source[end - 1 : end] in b"\n":
             yield end
         while source[end - 1 : end].isspace():
             end -= 1
-        if end and source[end - 1] in _BEFORE_PLACELESS:
-            yield end - next((len(word) for word in _PLACELESS_WORDS if source.endswith(word, 0, end)), 1)
+        if end and source[end - 1] in _BEFORE_MISPLACED:
+            yield end - next((len(word) for word in _MISPLACED_WORDS if source.endswith(word, 0, end)), 1)
     if b"onnull" in source or b"ullable" in source:
         for before in _BEFORE_NULLABILITY.finditer(source):
             yield before.end()
 
 
-def without_leading(source: bytes) -> bytes:
-    """PHP without the backslash before a group of names that are used, which means the same and the grammar lacks."""
+def blank_leading_backslashes(source: bytes) -> bytes:
+    """Blank the optional leading backslash of PHP group `use` declarations, which the grammar does not support."""
     return _LEADING.sub(rb"\1 ", source)
 
 
-def without_macros(source: bytes, broken: Spans) -> bytes:
-    """C or C++ without macros that stand where the grammar has no place for a name.
+def blank_macros(source: bytes, broken: Spans) -> bytes:
+    """Blank C or C++ macros in positions where the grammar expects no name.
 
-    One before a declaration is read as an attribute, so that it still belongs to it.
+    A macro before a declaration is replaced with an attribute, so it remains part of the declaration.
     """
-    found = bytearray(source)
+    rewritten = bytearray(source)
     for match in _MACRO.finditer(source):
         if match.lastgroup is None:
             continue
         start, end = match.span(match.lastgroup)
         if match.lastgroup in {"last", "line"} and not _is_near(start, end, broken):
             continue
-        _blank(found, start, end)
+        _blank(rewritten, start, end)
         if match.lastgroup == "attribute":
-            stand_in = _stand_in(source, start, end)
-            found[start : start + len(stand_in)] = stand_in
-    return bytes(found)
+            attribute = _attribute_placeholder(source, start, end)
+            rewritten[start : start + len(attribute)] = attribute
+    return bytes(rewritten)
 
 
-def _stand_in(source: bytes, start: int, end: int) -> bytes:
-    """What keeps the place of a macro that begins its line, so that the declaration still begins there."""
+def _attribute_placeholder(source: bytes, start: int, end: int) -> bytes:
+    """Return the replacement for a macro at the start of a line, so that the declaration still starts there."""
     indent = source[source.rfind(b"\n", max(0, start - _NEAR), start) + 1 : start]
     if indent.strip():
         return b""
     if _TO_DECLARATION.match(source, end):
-        return b"" if indent else b"export"[: end - start]  # it stands only at the top
+        return b"" if indent else b"export"[: end - start]  # valid only at the top level
     return b"[[" + b"a" * (end - start - len(b"[[]]")) + b"]]"
 
 
-def without_arguments(source: bytes, broken: Spans) -> bytes:
-    """C or C++ without the arguments of macros in broken code: types and statements may stand among them."""
-    found = bytearray(source)
+def blank_macro_arguments(source: bytes, broken: Spans) -> bytes:
+    """Blank the arguments of C or C++ macros in broken code, since they may contain types and statements."""
+    rewritten = bytearray(source)
     depth, start = 0, 0
     for match in _MACRO_CALL.finditer(source):
         if depth == 0 and match["macro"] and _is_near(*match.span(), broken):
@@ -175,19 +176,19 @@ def without_arguments(source: bytes, broken: Spans) -> bytes:
         elif depth:
             depth += (match["macro"] is not None or match[0] == b"(") - (match[0] == b")")
             if depth == 0:
-                _blank(found, start, match.start())
-    return bytes(found)
+                _blank(rewritten, start, match.start())
+    return bytes(rewritten)
 
 
-def without_branches(source: bytes, broken: Spans) -> bytes:
-    """C, C++ or C# with the first branch alone of conditionals that begin, go on or end in broken code."""
-    found = bytearray(source)
+def keep_first_branches(source: bytes, broken: Spans) -> bytes:
+    """Keep only the first branch of C, C++ or C# conditionals with a directive in broken code."""
+    rewritten = bytearray(source)
     for conditional in _conditionals(source):
         if any(_is_near(start, end, broken) for start, end in conditional.directives):
             last = conditional.directives[-1][1]
             for start, end in [*conditional.directives, (conditional.other_branches or last, last)]:
-                _blank(found, start, end)
-    return bytes(found)
+                _blank(rewritten, start, end)
+    return bytes(rewritten)
 
 
 def _conditionals(source: bytes) -> Iterator[_Conditional]:
@@ -204,27 +205,27 @@ def _conditionals(source: bytes) -> Iterator[_Conditional]:
             opened[-1].other_branches = match.start()
 
 
-def with_semicolons(source: bytes, broken: Spans) -> bytes:
-    """TypeScript with the semicolon before a call signature on a line of its own, which the grammar asks for."""
-    found = bytearray(source)
+def insert_semicolons(source: bytes, broken: Spans) -> bytes:
+    """Insert the semicolon that the TypeScript grammar requires before a call signature on its own line."""
+    rewritten = bytearray(source)
     for match in _SIGNATURE.finditer(source):
         if _is_near(*match.span(), broken):
-            found[match.start()] = ord(";")
-    return bytes(found)
+            rewritten[match.start()] = ord(";")
+    return bytes(rewritten)
 
 
-def without_escapes(source: bytes, broken: Spans) -> bytes:
-    """Bash without escaped dollars, which the grammar takes for plain ones in places, and zsh's `$+name`."""
-    found = bytearray(source)
+def replace_dollars(source: bytes, broken: Spans) -> bytes:
+    """Replace escaped dollars in Bash, which the grammar sometimes treats as unescaped, and `$+name` of zsh."""
+    rewritten = bytearray(source)
     for match in _NOT_BASH.finditer(source):
         if _is_near(*match.span(), broken):
-            found[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
-    return bytes(found)
+            rewritten[match.start() : match.end()] = b"$_" if match[0] == b"$+" else b"_" * len(match[0])
+    return bytes(rewritten)
 
 
-def without_statements(source: bytes, broken: Spans) -> bytes:
-    """SQL without the bodies of functions and without statements that neither create nor query, in broken code."""
-    found = bytearray(source)
+def blank_statements(source: bytes, broken: Spans) -> bytes:
+    """Blank SQL function bodies and statements that neither create nor query, in broken code."""
+    rewritten = bytearray(source)
     start, quote, body = 0, b"", 0
     for match in _SQL.finditer(source):
         if match["dollars"] and not quote:
@@ -232,50 +233,50 @@ def without_statements(source: bytes, broken: Spans) -> bytes:
         elif quote:
             if match[0] == quote:
                 if _is_near(body, match.start(), broken, 0) and match.start() - body >= len(_BODY):
-                    _blank(found, body, match.start())
-                    found[body : body + len(_BODY)] = _BODY
+                    _blank(rewritten, body, match.start())
+                    rewritten[body : body + len(_BODY)] = _BODY
                 quote = b""
         elif match[0] == b";":
-            if not _KEPT_SQL.match(found, start) and _is_near(start, match.start(), broken, 0):
-                _blank(found, start, match.end())
+            if not _KEPT_SQL.match(rewritten, start) and _is_near(start, match.start(), broken, 0):
+                _blank(rewritten, start, match.end())
             start = match.end()
-    return bytes(found)
+    return bytes(rewritten)
 
 
-def with_terminators(source: bytes, _: Spans) -> bytes:
-    """SQL with semicolons where T-SQL has GO, Oracle a slash and MySQL the delimiter that is set."""
-    found, delimiter = bytearray(source), b""
+def unify_terminators(source: bytes, _: Spans) -> bytes:
+    """Replace GO of T-SQL, the slash of Oracle and the current delimiter of MySQL with semicolons."""
+    rewritten, delimiter = bytearray(source), b""
     for match in _TERMINATOR.finditer(source):
         kind = match.lastgroup
         if kind == "delimiter":
             delimiter = match["delimiter"] if match["delimiter"] != b";" else b""
-            _blank(found, *match.span())
+            _blank(rewritten, *match.span())
         elif kind == "line" or (kind == "marks" and match["marks"] == delimiter):
             start, end = match.span(kind)
-            _blank(found, start, end)
-            is_marked = found[start + 1 : start + 2].isspace()
-            found[start : start + 1 + is_marked] = _BATCH_END if is_marked else b";"
-    return bytes(found)
+            _blank(rewritten, start, end)
+            is_marked = rewritten[start + 1 : start + 2].isspace()
+            rewritten[start : start + 1 + is_marked] = _BATCH_END if is_marked else b";"
+    return bytes(rewritten)
 
 
-def with_stand_ins(source: bytes, broken: Spans) -> bytes:
-    """SQL in batches with the names alone of broken tables, views and routines, and without other broken code."""
-    if _BATCH_END not in source:  # semicolons alone may mend nothing, as in a single routine of Oracle
-        source = with_terminators(source, broken)
+def keep_names(source: bytes, broken: Spans) -> bytes:
+    """Reduce broken tables, views and routines in SQL batches to their names, and blank other broken code."""
+    if _BATCH_END not in source:  # semicolons alone may not help, for example in a file with a single Oracle routine
+        source = unify_terminators(source, broken)
     if _BATCH_END not in source:
         return source
-    found, start = bytearray(source), 0
+    rewritten, start = bytearray(source), 0
     while start < len(source):
         end = source.find(_BATCH_END, start) % (len(source) + 1)
         for piece in _pieces(source, start, end):
             if _is_near(*piece, broken, 0):
-                _stand_in_for(found, source, *piece)
+                _keep_name(rewritten, source, *piece)
         start = end + len(_BATCH_END)
-    return bytes(found)
+    return bytes(rewritten)
 
 
 def _pieces(source: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a batch that begin with CREATE; a routine takes the rest."""
+    """Yield the parts of a batch that start with CREATE; a routine extends to the end of the batch."""
     starts = [start, *(match.start() for match in _CREATE.finditer(source, start, end) if match.start() > start)]
     for begin, until in zip(starts, [*starts[1:], end], strict=True):
         head = _SQL_HEAD.match(source, begin, end)
@@ -285,12 +286,12 @@ def _pieces(source: bytes, start: int, end: int) -> Iterator[tuple[int, int]]:
             return
 
 
-def _stand_in_for(found: bytearray, source: bytes, start: int, end: int) -> None:
-    """Leave the name of what a piece of SQL creates, and blank all else."""
+def _keep_name(rewritten: bytearray, source: bytes, start: int, end: int) -> None:
+    """Keep the name of the object that a piece of SQL creates, and blank everything else."""
     head = _SQL_HEAD.match(source, start, end)
     if head is None:
         if not _KEPT_SQL.match(source, start, end):
-            _blank(found, start, end)
+            _blank(rewritten, start, end)
         return
     kind = head["kind"].lower()
     before, after = {b"table": _TABLE, b"view": _VIEW}.get(kind, _ROUTINE)
@@ -300,15 +301,15 @@ def _stand_in_for(found: bytearray, source: bytes, start: int, end: int) -> None
         return
     body = _SQL_BODY.search(source, head.end(), room) if kind != b"table" else None
     at = body.start() - 1 if body else head.end()
-    _blank(found, *head.span("gap"))
+    _blank(rewritten, *head.span("gap"))
     if kind != b"table":
-        found[head.start("kind") : head.end("kind")] = b"VIEW".ljust(len(kind))
-    found[head.start("name") : head.end()] = head["name"].translate(_QUOTES)
-    _blank(found, head.end(), end)
-    found[at : at + len(before)] = before
-    found[last - len(after) : last] = after
+        rewritten[head.start("kind") : head.end("kind")] = b"VIEW".ljust(len(kind))
+    rewritten[head.start("name") : head.end()] = head["name"].translate(_QUOTES)
+    _blank(rewritten, head.end(), end)
+    rewritten[at : at + len(before)] = before
+    rewritten[last - len(after) : last] = after
     if last < end:
-        found[last] = ord(";")
+        rewritten[last] = ord(";")
 
 
 def _blank(source: bytearray, start: int, end: int) -> None:
@@ -320,19 +321,19 @@ def _is_near(start: int, end: int, broken: Spans, near: int = _NEAR) -> bool:
     return at > 0 and broken[at - 1][1] >= start - near
 
 
-FIRST_READINGS: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
-    {"c": without_placeless, "cpp": without_placeless, "php": without_leading}
+INITIAL_REWRITES: Mapping[str, Callable[[bytes], bytes]] = MappingProxyType(
+    {"c": blank_misplaced_macros, "cpp": blank_misplaced_macros, "php": blank_leading_backslashes}
 )
-"""Of each language, that to begin with."""
+"""The rewrite applied to all code of a language before it is parsed."""
 
-READINGS: Mapping[str, tuple[Reading, ...]] = MappingProxyType(
+REWRITES: Mapping[str, tuple[Rewrite, ...]] = MappingProxyType(
     {
-        "bash": (without_escapes,),
-        "c": (without_macros, without_branches, without_arguments),
-        "cpp": (without_macros, without_branches, without_arguments),
-        "csharp": (without_branches,),
-        "sql": (with_terminators, with_stand_ins, without_statements),
-        "typescript": (with_semicolons,),
+        "bash": (replace_dollars,),
+        "c": (blank_macros, keep_first_branches, blank_macro_arguments),
+        "cpp": (blank_macros, keep_first_branches, blank_macro_arguments),
+        "csharp": (keep_first_branches,),
+        "sql": (unify_terminators, keep_names, blank_statements),
+        "typescript": (insert_semicolons,),
     }
 )
-"""Of each language, those to try one upon the other."""
+"""The rewrites to try for broken code in a language, each on top of the successful ones before it."""

@@ -1,4 +1,4 @@
-"""The symbols that a source file defines, and the short texts that they carry."""
+"""Symbols defined in source files, and their signatures and docstrings."""
 
 import re
 from dataclasses import dataclass
@@ -6,23 +6,22 @@ from inspect import cleandoc
 
 _DOCSTRING_LIMIT = 2000
 _LINE_LIMIT = 300
-# Of texts with single spaces: commas before closing brackets, and spaces inside of brackets.
+# In text with collapsed white space: trailing commas, and spaces inside brackets.
 _BRACKETS = ((", )", " )"), (", ]", " ]"), (", }", " }"), ("( ", "("), ("[ ", "["), (" )", ")"), (" ]", "]"))
 _BLOCK_COMMENT = re.compile(r"(?:/\*+!?|--\[=*\[|\{-+[ \t]*[|^]?)(.*?)(?:\**/|\]=*\]|-+\})\s*", re.DOTALL)
 _OPENING = re.compile(r"/\*+!?")
 _STAR = re.compile(r"^[ \t]*\*[ \t]?", re.MULTILINE)
-_LINE_MARK = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
-_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # for a tool: //go:build
+_LINE_MARKER = re.compile(r"^[ \t]*(?://[/!]?|#+!?|--+(?:[ \t]*[|^](?=\s))?) ?", re.MULTILINE)
+_DIRECTIVE = re.compile(r"//[a-z]+:\S*")  # tool directives such as //go:build
 _XML_TAG = re.compile(r"</?(?:summary|remarks|para)>")
 _QUOTES = re.compile(r"[a-zA-Z]*(\"\"\"|'''|\"|')(.*)\1", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """One definition: a function, method, class, type or the like.
+    """A definition: a function, method, class, type or similar.
 
-    The span covers the whole definition with its decorators and leading comment; bytes are offsets into UTF-8,
-    lines are 1-based and inclusive.
+    The span includes decorators and the leading comment. Bytes are offsets into UTF-8; lines are 1-based and inclusive.
     """
 
     name: str
@@ -40,7 +39,7 @@ class Symbol:
     docstring: str | None = None
 
 
-# Every kind that a query file names.
+# Every kind used in the query files.
 SYMBOL_KINDS = (
     *("class", "constant", "enum", "function", "impl", "interface", "macro", "method", "module", "property"),
     *("struct", "trait", "type", "union"),
@@ -48,7 +47,7 @@ SYMBOL_KINDS = (
 
 
 def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
-    """Collapse white space, and cut what is longer than `limit` characters."""
+    """Collapse white space and truncate to `limit` characters."""
     text = " ".join(source[: 8 * limit].decode("utf-8", "ignore").split())
     if " " in text:
         for written, plain in _BRACKETS:
@@ -57,36 +56,36 @@ def one_line(source: bytes, limit: int = _LINE_LIMIT) -> str:
 
 
 def comment_text(comments: list[bytes]) -> str | None:
-    """The prose of the comments above a definition, without comment marks; None when there is none."""
-    prose = "\n".join(_without_marks(comment[: 4 * _DOCSTRING_LIMIT].decode("utf-8", "ignore")) for comment in comments)
-    return _limited(_dedented(_XML_TAG.sub("", prose)))
+    """Return the text of the comments above a definition, without comment markers; None if it is empty."""
+    decoded = [comment[: 4 * _DOCSTRING_LIMIT].decode("utf-8", "ignore") for comment in comments]
+    return _limited(_dedented(_XML_TAG.sub("", "\n".join(_without_markers(comment) for comment in decoded))))
 
 
 def docstring_text(literal: bytes) -> str | None:
-    """The text of a string literal that documents a definition; None when it is empty."""
+    """Return the text of a docstring literal; None if it is empty."""
     text = literal.decode("utf-8", "replace")
     quoted = _QUOTES.fullmatch(text)
     return _limited(_dedented(quoted[2] if quoted else text))
 
 
-def _without_marks(comment: str) -> str:
-    body = _body_of_block(comment)
+def _without_markers(comment: str) -> str:
+    body = _block_body(comment)
     if body is not None:
         return _dedented(_STAR.sub("", body))
-    return "" if _DIRECTIVE.match(comment) else _LINE_MARK.sub("", comment).rstrip()
+    return "" if _DIRECTIVE.match(comment) else _LINE_MARKER.sub("", comment).rstrip()
 
 
-def _body_of_block(comment: str) -> str | None:
-    """What is written in a comment of several lines; None for other comments."""
+def _block_body(comment: str) -> str | None:
+    """Return the text of a block comment; None for other comments."""
     opening, closed = _OPENING.match(comment), comment.rstrip()
-    if opening and closed.endswith("*/"):  # most by far: the expression below looks for the end at each character
+    if opening and closed.endswith("*/"):  # fast path: the regex below tries to match the end at every character
         return closed[opening.end() : -1].rstrip("*")
     block = _BLOCK_COMMENT.fullmatch(comment)
     return block[1] if block else None
 
 
 def _dedented(text: str) -> str:
-    """The same without the indentation of its lines, for each Python: 3.13 counts a carriage return as a word."""
+    """Remove common indentation, independent of the Python version: 3.13 treats a carriage return as text."""
     return cleandoc(text.replace("\r\n", "\n"))
 
 

@@ -1,1 +1,1 @@
-"""What everything stands on: settings, files, tables, locks, errors. It knows no other room."""
+"""Foundations: settings, files, tables, locks and errors. Imports no other package of docindex."""

@@ -1,4 +1,4 @@
-"""Who may read what lies below `DOCINDEX_HOME`: the texts of all sources, whatever the modes of their own files."""
+"""Permissions of `DOCINDEX_HOME`, which holds the texts of all sources regardless of their own file modes."""
 
 import os
 import stat
@@ -10,21 +10,22 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.settings import Settings, check_home
 
 _BITS = 0o777
-_OTHERS, _OTHERS_AND_GROUP = 0o027, 0o077  # masks of what is taken from a mode; a group reads, and writes nothing
+_OTHERS, _OTHERS_AND_GROUP = 0o027, 0o077  # umasks; with the first, the group can read but not write
 
 
 @contextmanager
 def writing(settings: Settings) -> Iterator[Layout]:
-    """Prepare the home, and let what this process makes in the block be read by those alone who may read the home.
+    """Prepare the home, and give files created in the block its permissions.
 
-    They are its user and, with `access.group`, its group. A home that says otherwise is changed with all that is in it.
+    Its user and, with `access.group`, its group can read them. If the home has other permissions, they are changed for
+    the home and everything in it.
     """
     check_home(settings)
     layout = Layout(settings.home)
     layout.prepare()
     mask = _OTHERS if settings.access.group else _OTHERS_AND_GROUP
     if layout.home.stat().st_mode & _BITS != _BITS & ~mask:
-        # Some file systems know no permissions; and another user's home stays what it is.
+        # Some file systems have no permissions, and another user's home keeps its own.
         with suppress(PermissionError):
             _change(layout.home, mask)
     before = os.umask(mask)
@@ -35,7 +36,7 @@ def writing(settings: Settings) -> Iterator[Layout]:
 
 
 def _change(home: Path, mask: int) -> None:
-    """Give all below the home the permissions of a mask, the home last: by it is seen that all is done."""
+    """Apply a umask to everything in the home, and to the home last, which marks the change as complete."""
     for parent, _, names in os.walk(home, topdown=False):
         for path in (*(Path(parent, name) for name in names), Path(parent)):
             mode = path.lstat().st_mode
@@ -44,6 +45,6 @@ def _change(home: Path, mask: int) -> None:
 
 
 def _changed(mode: int, mask: int) -> int:
-    """A mode whose group may do what its user may, as far as the mask lets it; new files stay its folder's group's."""
+    """Return a mode that gives the group the user's permissions, limited by the mask, and keeps the setgid bit."""
     user = mode & stat.S_IRWXU
     return mode & stat.S_ISGID | (user | user >> 3) & ~mask

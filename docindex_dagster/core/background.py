@@ -1,4 +1,4 @@
-"""Calls in other threads, in the context of their caller."""
+"""Calls in background threads, in their caller's context."""
 
 from collections.abc import Callable, Coroutine, Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -19,10 +19,10 @@ _LOOP_LOCK = Lock()
 
 
 def beside(call: Callable[[], _T]) -> Callable[[], _T]:
-    """Begin a call in another thread, and return a function that waits for its result, or raises its error.
+    """Start a call in another thread, and return a function that waits for its result or raises its error.
 
-    It pays where the call releases Python's lock, as Tantivy and numpy do. Where no thread is free by the time that the
-    result is needed, the call is made in the caller's thread.
+    This pays off for calls that release the GIL, as Tantivy and numpy do. If no thread is free by the time the result
+    is needed, the caller's thread makes the call.
     """
     context = copy_context()
     future = _threads().submit(context.run, call)
@@ -34,11 +34,11 @@ def beside(call: Callable[[], _T]) -> Callable[[], _T]:
 
 
 def in_two_threads(calls: Sequence[Callable[[], None]]) -> None:
-    """Make all calls, in this thread and another one; each takes the next call that is left."""
-    left = iter(calls)
+    """Make all calls in this thread and another one, which share a queue."""
+    queue = iter(calls)
 
     def work() -> None:
-        for call in left:
+        for call in queue:
             call()
 
     other = beside(work) if len(calls) > 1 else work
@@ -52,22 +52,22 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def within(seconds: float, call: Callable[[], _T]) -> _T:
-    """Return the result of a call if it takes no longer; one that does goes on in a thread that is left behind.
+    """Return the result of a call, with a deadline. A call that exceeds it continues in a background thread.
 
-    The time-outs of HTTP libraries apply to each step: a server that sends a byte now and then never meets one.
+    The timeouts of HTTP libraries apply to each step, so a server that sends a byte now and then never hits one.
 
     Raises:
-        TimeoutError: it took longer.
-        Exception: what the call raises.
+        TimeoutError: The call took longer.
+        Exception: The call raised it.
     """
-    return _started(call).result(timeout=seconds)
+    return _start(call).result(timeout=seconds)
 
 
 def run_coroutine(coroutine: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of a coroutine, run by an event loop in another thread that all callers share.
+    """Return the result of a coroutine, run by an event loop in a thread that all callers share.
 
     Raises:
-        Exception: what the coroutine raises.
+        Exception: The coroutine raised it.
     """
     from asyncio import run_coroutine_threadsafe
 
@@ -86,43 +86,44 @@ def _event_loop() -> "AbstractEventLoop":
 
 
 class Attempts(Generic[_Key, _T]):
-    """Calls that may take longer than their caller waits; of each name at most one is under way."""
+    """Calls that may outlast their caller's timeout, with at most one in flight per name."""
 
     def __init__(self) -> None:
-        """None is under way."""
-        self._under_way: dict[_Key, Future[_T]] = {}
+        """Start with no calls in flight."""
+        self._in_flight: dict[_Key, Future[_T]] = {}
 
     def result(self, name: _Key, call: Callable[[], _T], seconds: float) -> _T:
-        """Return the result of a call, or of the earlier one of this name that took longer.
+        """Return the result of a call, or of an earlier call of this name that timed out.
 
         Raises:
-            TimeoutError: it goes on; only the first caller waits for it.
-            Exception: what the call raises.
+            TimeoutError: The call is still running. Only the first caller waits for it.
+            Exception: The call raised it.
         """
-        before = self._under_way.pop(name, None)
-        future = before or _started(call)
-        wait([future], timeout=0 if before else seconds)
+        earlier = self._in_flight.pop(name, None)
+        future = earlier or _start(call)
+        wait([future], timeout=0 if earlier else seconds)
         if not future.done():
-            self._under_way[name] = future
-            raise TimeoutError(f"no answer within {seconds:g} s; it is waited for in the background")
+            self._in_flight[name] = future
+            raise TimeoutError(f"no answer within {seconds:g} s; still waiting in the background")
         return future.result()
 
 
-def _started(call: Callable[[], _T]) -> "Future[_T]":
-    """Start a call in a daemon thread, which the end of the process does not wait for."""
+def _start(call: Callable[[], _T]) -> "Future[_T]":
+    """Start a call in a daemon thread, which does not delay the exit of the process."""
     future: Future[_T] = Future()
     Thread(target=_call, args=(call, future), daemon=True).start()
     return future
 
 
 class BackgroundThread:
-    """A thread that makes calls in their order. Its block waits for them; after an error, for the one under way.
+    """A thread that makes calls in order, used as a context manager.
 
-    An interrupt waits for nothing: the thread is a daemon.
+    At its end, the block waits for all calls; after an error, only for the current one. An interrupt waits for none,
+    since the thread is a daemon.
     """
 
     def __init__(self, name: str) -> None:
-        """The thread starts with its first call."""
+        """Create the thread, which starts with its first call."""
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._futures: list[Future[Any]] = []
         self._thread = Thread(target=self._work, name=f"docindex-{name}", daemon=True)
@@ -143,7 +144,7 @@ class BackgroundThread:
             self._thread.join()
 
     def submit(self, call: Callable[[], _T]) -> "Future[_T]":
-        """Make a call after those before it."""
+        """Queue a call."""
         future: Future[_T] = Future()
         context = copy_context()
         self._futures.append(future)
@@ -153,10 +154,10 @@ class BackgroundThread:
         return future
 
     def wait(self) -> None:
-        """Wait for all calls so far.
+        """Wait for all calls submitted before.
 
         Raises:
-            Exception: what the first of them raised that failed.
+            Exception: The error of the first failed call.
         """
         for future in list(self._futures):
             future.result()
@@ -170,5 +171,5 @@ def _call(call: Callable[[], _T], future: "Future[_T]") -> None:
     if future.set_running_or_notify_cancel():
         try:
             future.set_result(call())
-        except BaseException as error:  # noqa: BLE001 the caller that waits for the result gets it
+        except BaseException as error:  # noqa: BLE001 passed on to the caller that waits for the result
             future.set_exception(error)

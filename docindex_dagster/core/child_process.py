@@ -1,6 +1,6 @@
-"""Work in a process of its own, for a core that this process leaves idle. Its events are announced here.
+"""Work in a child process, which uses an otherwise idle core. Its events are emitted in this process.
 
-Parsing has processes that stay and may crash; they are not here.
+The long-lived worker processes for parsing, which may crash, live elsewhere.
 """
 
 import multiprocessing
@@ -23,19 +23,19 @@ _starting = Lock()
 
 
 def result_of(work: Callable[[], Result]) -> Result:
-    """What the work gives in a process of its own. It and its result are pickled.
+    """Return the result of `work`, run in a child process. Both `work` and its result must be picklable.
 
-    Not for the main thread: a signal that interrupts this thread would not end the process.
+    Do not call this from the main thread: a signal that interrupts it would not end the child process.
 
     Raises:
-        ChildProcessError: the process ended without a result, be it killed or by an error of the work.
+        ChildProcessError: The child process ended without a result, because it was killed or the work failed.
     """
-    context = multiprocessing.get_context("spawn")  # not forked: this process may have threads of lancedb
+    context = multiprocessing.get_context("spawn")  # not fork: this process may have LanceDB threads
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs,), daemon=True)
     with out_of_reach():
         process.start()
-    theirs.close()  # so that the end of the process ends the pipe
+    theirs.close()  # so that the pipe closes when the child process ends
     try:
         with ours:
             _send(ours, work)
@@ -44,23 +44,25 @@ def result_of(work: Callable[[], Result]) -> Result:
         (result,) = received
     except (EOFError, ConnectionError) as error:
         process.join()
-        raise ChildProcessError(f"a process ended with exit code {process.exitcode} and without a result") from error
+        raise ChildProcessError(
+            f"a child process ended with exit code {process.exitcode} and without a result"
+        ) from error
     finally:
         process.kill()
         process.join()
-    return result  # type: ignore[no-any-return]  # what comes out of a pipe has no type
+    return result  # type: ignore[no-any-return]  # data from a pipe is untyped
 
 
 @contextmanager
 def out_of_reach() -> Iterator[None]:
-    """Start processes that Ctrl-C in the terminal does not reach, and that import nothing from their working folder.
+    """Shield processes started in the block from Ctrl-C, and from modules in the working directory.
 
-    They end with this one. The folder is often a source, which may have a `struct.py` of its own.
-    `os.environ` stays as it is: a thread that reads it meanwhile would fail at a name that is gone again.
+    They end with this process. The working directory is often a source, which may contain its own `struct.py`.
+    `os.environ` stays unchanged, since a thread that reads it concurrently could fail on a name that disappears.
     """
     with _starting:
         os.putenv(_SAFE_PATH, "1")
-        resource_tracker.ensure_running()  # it unblocks the signal
+        resource_tracker.ensure_running()  # starting it later would unblock the signal
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             yield
@@ -73,7 +75,7 @@ def out_of_reach() -> Iterator[None]:
 
 
 def _send(pipe: Connection, content: object) -> None:
-    """Send an object. The memory of tables in it goes as it is: a pickle that holds it would be a second copy."""
+    """Send an object. Buffers of tables are sent directly, since pickling them would copy them."""
     buffers: list[pickle.PickleBuffer] = []
     pickled = pickle.dumps(content, protocol=5, buffer_callback=buffers.append)
     pipe.send((pickled, len(buffers)))
@@ -92,7 +94,7 @@ def _work(pipe: Connection) -> None:
     work = _receive(pipe)
     with events.listening(lambda event: _send(pipe, event)):
         result = work()
-    give_back()  # before the other process takes as much for the result
+    give_back()  # before the parent process allocates memory for the result
     _send(pipe, (result,))
 
 

@@ -1,7 +1,7 @@
-"""Every error that docindex raises on purpose.
+"""Every error that docindex raises deliberately.
 
-Each message says what happened, where, and what to do, in one or two lines, so that the command line can print it as
-it is. Anything else that escapes is a bug and shows a traceback.
+Each message says in one or two lines what happened, where, and what to do, so the command line prints it unchanged.
+Any other exception that escapes is a bug and shows a traceback.
 """
 
 import os
@@ -15,64 +15,64 @@ _DEBUG = "DOCINDEX_DEBUG"
 
 
 def is_debugging() -> bool:
-    """Whether stack traces are wanted."""
+    """Return whether to show stack traces."""
     return os.environ.get(_DEBUG) == "1"
 
 
 def start_debugging() -> None:
-    """Ask for stack traces, in this process and in those that it starts."""
+    """Enable stack traces in this process and its child processes."""
     os.environ[_DEBUG] = "1"
 
 
 class DocindexError(Exception):
-    """Base of all errors that a user can act on."""
+    """Base class of all errors that a user can act on."""
 
 
 class SettingsError(DocindexError):
-    """`docindex.toml` or a `DOCINDEX_*` variable holds something that cannot be used."""
+    """`docindex.toml` or a `DOCINDEX_*` variable contains an invalid value."""
 
 
 class OwnershipError(SettingsError):
-    """A project, home or cache belongs to another user, or other users may write it."""
+    """A project, home or cache belongs to another user, or other users can write to it."""
 
 
 class SourceError(DocindexError):
-    """A source is unknown, missing on disk, or cannot be read as what it claims to be."""
+    """A source is unknown, missing on disk, or cannot be read as its declared kind."""
 
 
 class DeclaredError(SourceError):
-    """A source is declared already."""
+    """A source is already declared."""
 
 
 class NoRootError(SourceError):
-    """A folder is not the root of a git work tree, or its `.git` cannot be read as one."""
+    """A folder is not the root of a git working tree, or its `.git` is invalid."""
 
 
 class NotThereError(SourceError):
-    """A repository answers, but the branch, tag or commit that is followed is not there."""
+    """A repository responds, but the followed branch, tag or commit does not exist in it."""
 
 
 class NoAnswerError(SourceError):
-    """Git was ended since it, or the disk or server that it waited for, did not answer in time."""
+    """Docindex stopped git because it, or the disk or server it was waiting for, timed out."""
 
 
 class EmbeddingError(DocindexError):
-    """An embedding provider failed or returned vectors that cannot be used."""
+    """An embedding provider failed or returned unusable vectors."""
 
 
 class PluginError(DocindexError):
-    """A stage that a package offers cannot be loaded, or does not fit between the others."""
+    """A stage from a plugin package cannot be loaded, or does not fit into the pipeline."""
 
 
 class ConceptError(DocindexError):
-    """An extractor of concepts is not there, cannot be loaded, or returned what are no concepts."""
+    """A concept extractor is missing, cannot be loaded, or returned an invalid result."""
 
 
 class PartialEmbeddingError(EmbeddingError):
-    """A provider failed after it had embedded some texts of a call.
+    """An embedding provider failed after it had embedded some of the texts of a call.
 
-    `vectors`, shape (texts, dimension), has rows of NaN where there are none. With `go_on`, the fault
-    lies with the texts that have none, and others can be embedded.
+    `vectors` has the shape (texts, dimension), with rows of NaN for the missing ones. If `go_on` is set, those texts
+    caused the failure, and the caller can go on to embed others.
     """
 
     def __init__(self, message: str, vectors: "NDArray[np.float32]", *, go_on: bool) -> None:
@@ -82,13 +82,13 @@ class PartialEmbeddingError(EmbeddingError):
 
 
 class StoreError(DocindexError):
-    """A store is missing, damaged, or written by another version."""
+    """A store is missing, damaged, or was written by another version."""
 
 
 class DamagedStoreError(StoreError):
-    """Files of a store are missing or cannot be read; building the stores anew mends it.
+    """Files of a store are missing or unreadable; rebuilding the stores repairs them.
 
-    `problem` is the message without its advice, for who is at work on it already.
+    `problem` is the message without its advice, for callers that are already rebuilding.
     """
 
     def __init__(self, problem: str, advice: str = "") -> None:
@@ -97,37 +97,37 @@ class DamagedStoreError(StoreError):
 
 
 class LostTableError(StoreError):
-    """A table that an earlier stage made is missing or damaged."""
+    """A table from an earlier stage is missing or damaged."""
 
 
 class ErasureError(StoreError):
-    """A file still holds text that was erased, or cannot be searched for it."""
+    """A file still contains erased text, or cannot be searched for it."""
 
 
 class AccessError(DocindexError):
-    """The index may be well, but this process may not use it: files are denied to its user, or another holds a lock.
+    """This process cannot use the index: it lacks permissions, or another process holds a lock.
 
-    It is no `StoreError`: nothing would be mended by building the stores anew.
+    The index itself may be intact, so this is not a `StoreError`: rebuilding the stores would not help.
     """
 
 
 class LinkError(AccessError):
-    """A home contains a symbolic link, which docindex does not follow."""
+    """A home contains a symlink, which docindex does not follow."""
 
 
 class LockError(DocindexError):
-    """The locks between machines cannot be used."""
+    """The locks between machines are unavailable."""
 
 
 class LostLockError(LockError):
-    """A process does not hold a lock any more: it, or what keeps the lock, was away for too long.
+    """A process lost its lock because it, or the server that stores the lock, was unresponsive for too long.
 
-    Nothing that it did since is visible; a new run does it.
+    None of its work since then is visible; a new run repeats it.
     """
 
 
 class ChunkerError(DocindexError):
-    """A chunker that the settings name is not there, cannot be loaded, or returned what does not fit its file."""
+    """A configured chunker is missing, cannot be loaded, or returned chunks that do not match the file."""
 
 
 class WorkerError(DocindexError):
@@ -135,13 +135,13 @@ class WorkerError(DocindexError):
 
 
 class FullDiskError(DocindexError):
-    """There is no space left for what is to be written; what was published stays."""
+    """The disk is full; everything already published stays."""
 
 
 class VerificationError(DocindexError):
-    """Rows break a rule of the index and were not written.
+    """Rows violate a rule of the index and were not written.
 
-    `failures` maps the name of each broken check to a sentence with the first offenders.
+    `failures` maps the name of each failed check to a sentence that lists the first invalid rows.
     """
 
     def __init__(self, stage: str, failures: dict[str, str]) -> None:
@@ -151,47 +151,47 @@ class VerificationError(DocindexError):
 
 
 class AgentError(DocindexError):
-    """The file of an agent cannot be read or edited; nothing was written to it."""
+    """The config file of an agent cannot be read or edited; it is unchanged."""
 
 
 class WatchError(DocindexError):
-    """The system reports no changes of files."""
+    """The system cannot report file changes."""
 
 
 class AlertError(DocindexError):
-    """The report of a failure could not be sent."""
+    """A failure alert could not be sent."""
 
 
 class QueryError(DocindexError):
-    """A search cannot be run as asked."""
+    """A search request is invalid."""
 
 
 class QuestionError(DocindexError):
-    """A file of questions is wrong, or there is no question to evaluate a search by."""
+    """A question file is invalid, or contains no questions to evaluate search with."""
 
 
 class CollectingOffError(DocindexError):
-    """Somewhere a question is to be noted, where the settings do not collect any."""
+    """A question cannot be recorded because the settings disable collection."""
 
 
 class ScipError(DocindexError):
-    """A file of SCIP is damaged, or does not fit the source for which it is imported."""
+    """A SCIP file is damaged, or does not match the source that it is imported for."""
 
 
 class LLMError(DocindexError):
-    """A language model cannot be loaded or reached, or answers what cannot be used. It never stops a run."""
+    """A language model cannot be loaded or reached, or returned an unusable answer. Never stops a run."""
 
 
 class LLMKeyError(LLMError):
-    """A language model wants a key or a login, or does not accept the one that it was given."""
+    """A language model requires a key or login, or rejected the one it received."""
 
 
 class LLMUnreachableError(LLMError):
-    """Nobody answers where a language model should."""
+    """A language model's endpoint is unreachable."""
 
 
 class LLMFailedError(LLMError):
-    """The server of a language model fails for now; `retry_after_s` is how long it asks to wait, if it does."""
+    """A language model's server failed temporarily; `retry_after_s` is the wait it requested, if any."""
 
     def __init__(self, message: str, retry_after_s: float | None = None) -> None:
         self.retry_after_s = retry_after_s
@@ -199,43 +199,43 @@ class LLMFailedError(LLMError):
 
 
 class LLMLimitError(LLMFailedError):
-    """A language model is asked too often, or the account is used up."""
+    """A rate limit or quota of a language model was exceeded."""
 
 
 class LLMTimeoutError(LLMError):
-    """A language model did not answer in time."""
+    """A request to a language model timed out."""
 
 
 class LLMBrokenError(LLMError):
-    """The answer of a language model broke off."""
+    """The answer of a language model was cut off."""
 
 
 class LLMNonsenseError(LLMError):
-    """What is asked as a language model answers what is none of its answers."""
+    """An endpoint responded with something other than a language model's answer."""
 
 
 class LLMBudgetError(LLMError):
-    """What a question may cost, in tokens or money, is used up."""
+    """A question's budget, in tokens or money, is exhausted."""
 
 
 class RerankError(DocindexError):
-    """A reranker cannot be loaded or reached, or answers what cannot be used."""
+    """A reranker cannot be loaded or reached, or returned an unusable answer."""
 
 
 class JobError(DocindexError):
-    """A job cannot be made, found or ended as asked."""
+    """A job cannot be created, found or cancelled."""
 
 
 class UnknownJobError(JobError):
-    """There is no job with this id, or no longer."""
+    """No job has this ID, or it has been deleted."""
 
 
 class EndedJobError(JobError):
-    """A job has ended already."""
+    """A job has already ended."""
 
 
 class FullQueueError(JobError):
-    """As many jobs wait as may; it is worth trying again after `retry_after_s` seconds."""
+    """The job queue is full; retry after `retry_after_s` seconds."""
 
     def __init__(self, message: str, retry_after_s: int) -> None:
         self.retry_after_s = retry_after_s
@@ -243,19 +243,19 @@ class FullQueueError(JobError):
 
 
 class UsedKeyError(JobError):
-    """The key of a request was used for another one."""
+    """The idempotency key of a request was already used for a different request."""
 
 
 class JobsOffError(JobError):
-    """The server takes no jobs."""
+    """The server does not accept jobs."""
 
 
 class DomainError(DocindexError):
-    """What is given as the key of a domain is none."""
+    """The key of a domain is invalid."""
 
 
 class MessageError(DocindexError):
-    """A message cannot be taken as it is: its session is no name, or its text is too long."""
+    """A message is rejected because its session name is invalid or its text is too long."""
 
 
 class LongMessageError(MessageError):
@@ -263,7 +263,7 @@ class LongMessageError(MessageError):
 
 
 class RateError(DocindexError):
-    """More messages come than may; it is worth trying again after `retry_after_s` seconds."""
+    """Messages exceed the rate limit; retry after `retry_after_s` seconds."""
 
     def __init__(self, message: str, retry_after_s: float) -> None:
         self.retry_after_s = retry_after_s
@@ -271,30 +271,30 @@ class RateError(DocindexError):
 
 
 class QuotaError(DocindexError):
-    """A domain is as large as it may be."""
+    """A domain has reached its maximum size."""
 
 
 class LogError(DocindexError):
-    """The log of a domain cannot be written or read; nothing that was to be written is acknowledged."""
+    """The log of a domain cannot be written or read; no pending write is acknowledged."""
 
 
 class ObjectStoreError(DocindexError):
-    """The object store does not answer, refuses, or holds what cannot be read; what was published stays."""
+    """The object store does not respond, rejects a request, or holds unreadable data. Published data stays."""
 
 
 class DamagedObjectError(ObjectStoreError):
-    """An object is missing, or its bytes are not what they were; to ask for it again is of no use."""
+    """An object is missing or its content has changed; retrying does not help."""
 
 
 class ConflictError(ObjectStoreError):
-    """Another process replaced meanwhile what this one was about to replace, so its work is given up."""
+    """Another process replaced the same object first, so this one discards its work."""
 
 
 class DocindexWarning(UserWarning):
-    """Something made an answer worse, and did not stop it: the Python API's warnings."""
+    """Warning of the Python API: an answer is complete but degraded."""
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of a library says, without the pages that some add."""
+    """Return the first line of a library's error message, since some span pages."""
     lines = str(error).strip().splitlines()
     return lines[0][:300] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""What happens while indexing, announced in one place, so that progress bars, logs and metrics can listen."""
+"""Events of indexing, which progress bars, logs and metrics can listen to."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """So many of so many units of a stage are done; `total` is None while it is unknown."""
+    """Progress of a stage, counted in units; `total` is None while it is unknown."""
 
     source: str
     stage: str
@@ -20,7 +20,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A source cannot go on before another process has finished."""
+    """A source waits for another process to finish."""
 
     source: str
     reason: str
@@ -28,7 +28,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that did not stop a run and that the user should know."""
+    """A problem that did not stop a run but that the user should know about."""
 
     source: str
     text: str
@@ -36,7 +36,7 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class StageBegan:
-    """A stage of indexing a source begins."""
+    """A stage of indexing a source has started."""
 
     source: str
     stage: str
@@ -44,7 +44,7 @@ class StageBegan:
 
 @dataclass(frozen=True, slots=True)
 class StageEnded:
-    """A stage of indexing a source is done, after so many seconds."""
+    """A stage of indexing a source has finished, after `seconds`."""
 
     source: str
     stage: str
@@ -53,7 +53,7 @@ class StageEnded:
 
 @dataclass(frozen=True, slots=True)
 class Searchable:
-    """Text and vectors of a source are published, so many seconds after its run began; its graph is not yet."""
+    """Text and vectors of a source are published, `seconds` after its run started; its graph follows later."""
 
     source: str
     seconds: float
@@ -62,8 +62,8 @@ class Searchable:
 Event = Progress | Waiting | Notice | StageBegan | StageEnded | Searchable
 Listener = Callable[[Event], None]
 Report = Callable[[int, int], None]
-"""Takes how many are done, and of how many."""
-_PAUSE_S = 0.1  # between two reports of one stage
+"""Callback that takes the number of units done and the total."""
+_PAUSE_S = 0.1  # between two reports of a stage
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("docindex_listeners", default=())
 
 
@@ -79,7 +79,7 @@ def listening(listener: Listener) -> Iterator[None]:
 
 @contextmanager
 def stage(source: str, name: str) -> Iterator[None]:
-    """Announce that the block begins, and how long it took, if it ends well."""
+    """Emit `StageBegan` before the block, and `StageEnded` after it if it succeeds."""
     emit(StageBegan(source, name))
     started = time.perf_counter()
     yield
@@ -93,7 +93,7 @@ def emit(event: Event) -> None:
 
 
 def reporter(source: str, stage: str, unit: str) -> Report:
-    """A function that announces progress: the first, the last, and what comes between them a few times a second."""
+    """Return a callback that emits the first and last progress event, and at most ten per second in between."""
     due = 0.0
 
     def report(done: int, total: int) -> None:
@@ -107,4 +107,4 @@ def reporter(source: str, stage: str, unit: str) -> Report:
 
 
 def ignore(_done: int, _total: int) -> None:
-    """Announce nothing."""
+    """Do nothing: a `Report` that emits no events."""

@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old content or the new, and a power cut keeps one of them."""
+"""Atomic, durable file writes: readers, and a power failure, see either the old content or the new."""
 
 import errno
 import os
@@ -15,34 +15,39 @@ from pathlib import Path
 from docindex_dagster.core.confinement import open_file
 from docindex_dagster.core.errors import FullDiskError
 
-# How errors of Rust are printed, for users and for programmers.
-_NUMBER_IN_WORDS = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
-# Other libraries give the system's words, but not its number; SQLite has words of its own.
-_SIGNS_OF_FULL_DISK = ("No space left on device", "database or disk is full")
-# SQLite's for any failure of the disk, and Tantivy's once a thread of its own has met one.
-_SIGNS_OF_ANY_FAILURE = ("disk I/O error", "unable to open database file", "io::Error most likely", "fill whole buffer")
+# Rust prints OS errors like this, in Display and in Debug format.
+_ERROR_NUMBER = re.compile(r"(?:\bos error |\bOs \{ code: )(?P<number>\d+)")
+# Other libraries report the system's message without its number; SQLite has its own message.
+_FULL_DISK_MESSAGES = ("No space left on device", "database or disk is full")
+# SQLite's messages for any disk failure, and Tantivy's after one of its threads has hit one.
+_DISK_FAILURE_MESSAGES = (
+    "disk I/O error",
+    "unable to open database file",
+    "io::Error most likely",
+    "fill whole buffer",
+)
 _TEMPORARY = re.compile(r"\..+\.(?P<process>\d+)\.tmp")
-_WORTH_THREADS, _MOST_THREADS = 4, 4  # of files that are synced
+_MIN_FILES_FOR_THREADS, _MAX_THREADS = 4, 4  # for syncing files
 _TRIES, _BETWEEN_TRIES_S = 10, 0.02
-_NO_SPACE, _NO_FILES = 1 << 20, 64  # bytes and inodes: with less, a failure that says nothing else is a lack of them
+_MIN_FREE_BYTES, _MIN_FREE_INODES = 1 << 20, 64  # below these, an unspecific disk failure is taken as a full disk
 
 
 @contextmanager
 def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object] | None = None) -> Iterator[Path]:
-    """Yield an empty file beside `path`; when the block ends well, sync it and put it in the place of `path`.
+    """Yield an empty temporary file next to `path`; if the block succeeds, sync it and replace `path` with it.
 
-    A file that is replaced keeps its permissions, and its owner and group as far as this user may give files to them.
-    Until then only this user may read the new one.
+    A replaced file keeps its permissions, and its owner and group if this user may set them. Until then, only this
+    user can read the new file.
 
     Args:
-        path: of the file.
-        mode: the permissions that it gets where there was none, but for those that the process's mask takes away.
-        put: moves the new file, its first argument, to `path`. What it leaves of the new file is removed.
+        path: The file to write.
+        mode: The permissions of a new file, limited by the process's umask.
+        put: Moves the temporary file (first argument) to `path`. If it leaves the temporary file, that is removed.
 
     Raises:
-        FullDiskError: there is no space left.
+        FullDiskError: The disk is full.
     """
-    # A name that cannot be foreseen: in a folder that another user fills, a link could stand there.
+    # The name is unpredictable, so that another user who can write to the folder cannot place a symlink there.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.{os.getpid()}.tmp")
     try:
         with reporting_full_disk(path.parent):
@@ -60,16 +65,16 @@ def replacing(path: Path, mode: int = 0o666, put: Callable[[Path, Path], object]
 
 
 def append(path: Path, data: bytes, mode: int) -> None:
-    """Write all of `data` at the end of a file or, where that fails, nothing of it.
+    """Append all of `data` to a file or, on failure, none of it.
 
     Args:
-        path: of the file, whose lock the caller holds.
-        data: what to write.
-        mode: that a new file gets.
+        path: The file; the caller holds its lock.
+        data: The bytes to append.
+        mode: The permissions of a new file.
 
     Raises:
-        OSError: nothing was written.
-        LinkError: the file is a symbolic link.
+        OSError: Nothing was written.
+        LinkError: The file is a symlink.
     """
     descriptor = open_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, mode)
     with os.fdopen(descriptor, "ab", buffering=0) as file:
@@ -83,12 +88,12 @@ def append(path: Path, data: bytes, mode: int) -> None:
 
 
 def _create(path: Path, mode: int) -> None:
-    """Make an empty file, where nothing is, not even a link that leads nowhere."""
+    """Create an empty file; fail if anything exists there, even a broken symlink."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode))
 
 
 def _copy_access(path: Path, temporary: Path) -> None:
-    """Give a file the owner, group and permissions of another; only root may choose any owner."""
+    """Copy owner, group and permissions of `path`; a change that this user may not make is skipped."""
     before = path.stat()
     for owner, group in ((-1, before.st_gid), (before.st_uid, -1)):
         with suppress(PermissionError):
@@ -97,9 +102,9 @@ def _copy_access(path: Path, temporary: Path) -> None:
 
 
 def stamp(path: Path) -> tuple[int, ...] | None:
-    """What changes with each write or replacement of a file: inode, bytes, and two times in nanoseconds.
+    """Return a value that changes whenever a file is written or replaced: inode, size, mtime and ctime in nanoseconds.
 
-    None where there is no file, or it may not be read.
+    None if the file does not exist or is not accessible.
     """
     try:
         found = path.stat()
@@ -109,7 +114,7 @@ def stamp(path: Path) -> tuple[int, ...] | None:
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove the temporary files for `path` of processes that were killed."""
+    """Remove temporary files for `path` that killed processes left behind."""
     for file in path.parent.glob(f".{escape(path.name)}.*.tmp"):
         process = writer(file)
         if process is not None and not is_running(process):
@@ -117,81 +122,81 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def writer(file: Path) -> int | None:
-    """The number of the process for which `replacing` made a temporary file; None for any other file."""
+    """Return the ID of the process that created a temporary file with `replacing`; None for any other file."""
     match = _TEMPORARY.fullmatch(file.name)
     return int(match["process"]) if match else None
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process with this number."""
+    """Return whether a process with this ID exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is another user's
+    except PermissionError:  # it belongs to another user
         pass
     return True
 
 
 @contextmanager
 def reporting_full_disk(folder: Path) -> Iterator[None]:
-    """Turn what the system and libraries raise when there is no space to write below `folder` into one error.
+    """Translate the errors that the system and libraries raise for a full disk below `folder`.
 
     Raises:
-        FullDiskError: in their stead.
+        FullDiskError: The disk is full.
     """
     try:
         yield
-    except BaseException as error:  # a panic of a library in Rust is no Exception
+    except BaseException as error:  # a Rust panic is not an Exception
         if isinstance(error, FullDiskError) or not _is_full_disk(error, folder):
             raise
-        remedy = _lack(folder) or "free some space"
+        remedy = _remedy(folder) or "free some space"
         raise FullDiskError(
-            f"the disk that holds {folder} is full: {remedy} and try again; what was searchable still is"
+            f"the disk that holds {folder} is full: {remedy} and try again; the existing index stays searchable"
         ) from error
 
 
 def _is_full_disk(error: BaseException, folder: Path) -> bool:
     if error_number(error) in {errno.ENOSPC, errno.EDQUOT}:
         return True
-    words = str(error)
-    if any(sign in words for sign in _SIGNS_OF_FULL_DISK):
+    message = str(error)
+    if any(full_disk in message for full_disk in _FULL_DISK_MESSAGES):
         return True
-    is_any_failure = any(sign in words for sign in _SIGNS_OF_ANY_FAILURE)
-    return is_any_failure and bool(_lack(folder))
+    is_disk_failure = any(failure in message for failure in _DISK_FAILURE_MESSAGES)
+    return is_disk_failure and bool(_remedy(folder))
 
 
-def _lack(folder: Path) -> str:
-    """What to do against what the disk that holds a folder has too little of; empty where it has enough."""
+def _remedy(folder: Path) -> str:
+    """Return what to do about a disk that has run out of inodes or space; empty if it has enough."""
     if not folder.is_dir():
         return ""
     disk = os.statvfs(folder)
-    if disk.f_files and disk.f_favail < _NO_FILES:  # some file systems set no limit
-        return "it can hold no more files, so remove some"
-    return "free some space" if disk.f_bavail * disk.f_frsize < _NO_SPACE else ""
+    if disk.f_files and disk.f_favail < _MIN_FREE_INODES:  # f_files is 0 on file systems without a limit
+        return "it has no free inodes, so delete some files"
+    return "free some space" if disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES else ""
 
 
 def error_number(error: BaseException) -> int | None:
-    """The system's number of an error, which libraries in Rust give in words alone; None where it has none."""
+    """Return the errno of an error, parsed from the message for Rust libraries; None if it has none."""
     number = getattr(error, "errno", None)
     if number is not None:
         return int(number)
-    match = _NUMBER_IN_WORDS.search(str(error))
+    match = _ERROR_NUMBER.search(str(error))
     return int(match["number"]) if match else None
 
 
 def folder_bytes(folder: Path) -> int:
-    """The size of all files below a folder; one that goes away meanwhile does not count."""
+    """Return the total size of all files below a folder, except files that disappear meanwhile."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             with suppress(FileNotFoundError):
-                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 a path object a file is slow
+                total += os.lstat(os.path.join(parent, name)).st_size  # noqa: PTH118 a Path object per file is slow
     return total
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder, also while threads of a library still write into it: tried for 0.2 s, then it stays."""
+    """Remove a folder, even while threads of a library still write to it: give up after 0.2 s."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
@@ -200,25 +205,25 @@ def remove_tree(folder: Path) -> None:
 
 
 def sync_new(files: Iterable[Path], top: Path) -> None:
-    """Put new files on the disk, and the folders from `top` down in which their names stand."""
+    """Sync new files and their parent folders, up to and including `top`."""
     written = set(files)
     folders = {folder for file in written for folder in file.parents if folder.is_relative_to(top)}
     sync([*written, *folders])
 
 
 def sync(paths: Iterable[Path]) -> None:
-    """Ask the kernel to put files and folders on the disk.
+    """Sync files and folders to disk (`fsync`).
 
-    Several are asked for together: a file system writes its journal once for all that wait for it.
+    Several are synced concurrently, since the file system then commits its journal once for all of them.
     """
-    asked = list(paths)
-    if len(asked) < _WORTH_THREADS:
-        for path in asked:
+    targets = list(paths)
+    if len(targets) < _MIN_FILES_FOR_THREADS:
+        for path in targets:
             _sync(path)
         return
-    with ThreadPoolExecutor(min(len(asked), _MOST_THREADS)) as threads:
-        for _ in threads.map(_sync, asked):
-            pass  # what one raised is raised here
+    with ThreadPoolExecutor(min(len(targets), _MAX_THREADS)) as threads:
+        for _ in threads.map(_sync, targets):
+            pass  # re-raise the error of a thread
 
 
 def _sync(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""When Python looks for unused objects that hold one another, and when memory that is free goes back to the system."""
+"""Control of Python's cyclic garbage collector, and the release of free memory to the system."""
 
 import ctypes
 import gc
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def gc_disabled() -> Iterator[None]:
-    """For work that makes many objects which live until its end: looking through them takes a third of its time."""
+    """Disable the garbage collector for work that creates many long-lived objects, a third of whose time it takes."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -21,9 +21,9 @@ def gc_disabled() -> Iterator[None]:
 
 @contextmanager
 def loading(module: str) -> Iterator[None]:
-    """For imports of a large module: what they make stays, so that Python need not look through it, now or later.
+    """Exempt the objects of a large module from garbage collection while it is imported and afterwards.
 
-    Where it is loaded already, nothing is different.
+    Does nothing if the module is already loaded.
     """
     if module in sys.modules:
         yield
@@ -34,9 +34,9 @@ def loading(module: str) -> Iterator[None]:
 
 
 def give_back() -> None:
-    """Return free memory to the system, for other processes: Arrow's allocator and the C library hold on to it.
+    """Return free memory to the system, since Arrow's allocator and the C library hold on to it.
 
-    Takes some milliseconds. Where the C library is not GNU's, it returns Arrow's alone.
+    Takes a few milliseconds. Without glibc, only Arrow's memory is returned.
     """
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:

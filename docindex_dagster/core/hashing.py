@@ -1,4 +1,4 @@
-"""The one hash of the project: 128 bits of BLAKE2b, written as 32 hexadecimal characters."""
+"""The hash function used throughout the project: 128-bit BLAKE2b as 32 hexadecimal characters."""
 
 import hashlib
 
@@ -9,6 +9,6 @@ def digest(data: bytes | memoryview) -> str:
 
 
 def digest_parts(*parts: str) -> str:
-    """Hash several strings such that no other split of the same characters gives the same hash."""
+    """Hash several strings so that a different split of the same characters gives a different hash."""
     joined = "".join([f"{len(part)}:{part}" for part in parts])
     return digest(joined.encode("utf-8", "surrogateescape"))

@@ -1,6 +1,6 @@
-"""How docindex was installed: the command that adds an extra, and the folder of the documentation.
+"""Installation of docindex: its method, the command that adds an extra, and the documentation folder.
 
-A wheel ships the pages of the documentation inside the package; a clone has them in `docs`.
+A wheel ships the documentation pages inside the package; a clone has them in `docs`.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 DISTRIBUTION = "docindex-dagster"
-"""Its name on the package index, where `docindex` is another project."""
+"""Name on PyPI, where `docindex` is a different project."""
 
 Way = Literal["uv tool", "uvx", "pip"]
 
@@ -26,17 +26,17 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def needs_extra(what: str, extra: str) -> str:
-    """A message for what lacks an optional dependency: how to install it."""
-    name, place = (".", " in the clone of docindex") if is_clone() else (DISTRIBUTION, "")
-    wanted = f"'{name}[{extra}]'"
-    return f"{what} needs an extra: {_COMMANDS[way()].format(wanted)}{place}"
+    """Return an error message that tells how to install the extra that `what` needs."""
+    name, location = (".", " in the clone of docindex") if is_clone() else (DISTRIBUTION, "")
+    requirement = f"'{name}[{extra}]'"
+    return f"{what} needs an extra: {_COMMANDS[way()].format(requirement)}{location}"
 
 
 def way(prefix: Path | None = None) -> Way:
-    """How this program is installed.
+    """Return how docindex is installed.
 
     Args:
-        prefix: of the environment, by default that of this process.
+        prefix: The prefix of the environment; by default, that of this process.
     """
     prefix = Path(sys.prefix) if prefix is None else prefix
     if prefix.name == DISTRIBUTION and (prefix / "uv-receipt.toml").is_file():
@@ -45,9 +45,9 @@ def way(prefix: Path | None = None) -> Way:
 
 
 def is_of_uvx(prefix: Path) -> bool:
-    """Whether an environment is one that `uvx` made in uv's cache, from which `uv cache clean` removes it.
+    """Return whether `uvx` created an environment in uv's cache, where `uv cache clean` removes it.
 
-    `uv run` of a script makes one as well, called like the script: that is none.
+    `uv run` also creates one for a script, named after the script; it does not count.
     """
     if not _IN_CACHE.search(prefix.as_posix()):
         return False
@@ -58,33 +58,33 @@ def is_of_uvx(prefix: Path) -> bool:
 
 
 def is_clone() -> bool:
-    """Whether it was installed from a folder, as pip notes (PEP 610), or is run from one without being installed."""
+    """Return whether docindex was installed from a folder (PEP 610), or runs from one without being installed."""
     try:
-        noted = distribution(DISTRIBUTION).read_text("direct_url.json")
+        text = distribution(DISTRIBUTION).read_text("direct_url.json")
     except PackageNotFoundError:
         return True
     except UnicodeDecodeError:
         return False
     try:
-        origin = json.loads(noted or "{}")
-    except ValueError:  # written in half: an installation was broken off, and says nothing of a folder
+        origin = json.loads(text or "{}")
+    except ValueError:  # truncated by an interrupted installation
         return False
     return isinstance(origin, dict) and "dir_info" in origin
 
 
 def pages_folder() -> Path | None:
-    """Return the folder of the pages; None if docindex was installed without them."""
-    return next((place for place in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if place.is_dir()), None)
+    """Return the documentation folder; None if docindex was installed without it."""
+    return next((folder for folder in (_PACKAGE / "docs", _PACKAGE.parent / "docs") if folder.is_dir()), None)
 
 
 def pages() -> dict[str, Path]:
-    """Return the files of the pages by name, sorted."""
-    place = pages_folder()
-    return {file.stem: file for file in sorted(place.rglob("*.md"))} if place is not None else {}
+    """Return the documentation pages by name, sorted by path."""
+    folder = pages_folder()
+    return {file.stem: file for file in sorted(folder.rglob("*.md"))} if folder is not None else {}
 
 
 def titles() -> dict[str, str]:
-    """Return the titles of the pages by name."""
+    """Return the titles of the documentation pages by name."""
     return {name: _title(file.read_text(encoding="utf-8"), name) for name, file in pages().items()}
 
 

@@ -1,4 +1,4 @@
-"""Ctrl-C that a user in between keeps to themselves: Dagster forgets one that comes when no step is under way."""
+"""Detection of swallowed interrupts: Dagster drops a Ctrl-C that arrives while no step is running."""
 
 import os
 import signal
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 _ENDING = {signal.SIGINT, signal.SIGTERM}
-_MOST_PENDING = 4096  # signals, a byte each
+_MAX_PENDING = 4096  # signals, one byte each
 
 
 @contextmanager
 def noted() -> Iterator[Callable[[], None]]:
-    """Yield a function that raises KeyboardInterrupt if a signal asked this process to end since the block began.
+    """Yield a function that raises KeyboardInterrupt if SIGINT or SIGTERM arrived since the block started.
 
-    Python notes each signal in a pipe, however it is handled and whatever becomes of the exception. In a thread other
-    than the main one, which gets no signals, the function does nothing.
+    Python writes each signal to a pipe, regardless of its handler and even if the exception is swallowed. Outside the
+    main thread, which alone receives signals, the function does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
@@ -27,10 +27,10 @@ def noted() -> Iterator[Callable[[], None]]:
 
     def check() -> None:
         try:
-            came = os.read(reader, _MOST_PENDING)
-        except BlockingIOError:  # none
+            received = os.read(reader, _MAX_PENDING)
+        except BlockingIOError:  # no signals
             return
-        if _ENDING.intersection(came):
+        if _ENDING.intersection(received):
             raise KeyboardInterrupt
 
     try:

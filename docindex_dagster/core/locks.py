@@ -1,6 +1,6 @@
-"""Locks between processes. They are the kernel's (`flock`), so that a process that dies leaves none behind.
+"""Locks between processes. They use `flock`, so the kernel releases the locks of a process that dies.
 
-A run notes its progress in the locks that it holds, so that no dead process seems to be running.
+A run records its progress in the locks that it holds, so a dead process never appears to be running.
 """
 
 import json
@@ -20,64 +20,64 @@ from docindex_dagster.core.platforms import refusal
 try:
     import fcntl
 except ModuleNotFoundError as error:
-    raise ImportError(refusal() or "docindex needs the locks of a POSIX system") from error
+    raise ImportError(refusal() or "docindex requires POSIX file locks (fcntl)") from error
 
-# Waiting polls: a signal that comes just before a blocking `flock` would be answered only once the lock is free.
+# Waiting polls, because a signal that arrives just before a blocking `flock` would be handled only once it returns.
 _POLL_S = 0.05
-_SHORT_POLL_S = 0.001  # of a lock that is held for the time of a write
-_MOST_BYTES = 4000
+_SHORT_POLL_S = 0.001  # for locks that are held only during a write
+_MAX_BYTES = 4000
 _PAUSE_S = 0.5  # between two notes
-_LINES = 4  # of a lock's file: owner, process, since when it is held, what its owner is doing
+_LINES = 4  # of a lock file: owner, process ID, start time, current activity
 
 Note = Callable[[str], None]
-"""Writes into a lock's file what its owner is doing, in a line."""
+"""Callback that writes the owner's current activity to the lock file, as one line."""
 
 
 class Held(Protocol):
-    """A lock while it is held. Called with a line, it lets others see what its owner is doing."""
+    """A lock that this process holds. Call it with a line of text to show others its owner's current activity."""
 
     def __call__(self, text: str, /) -> None:
-        """Note what its owner is doing."""
+        """Record the owner's current activity."""
 
     def check(self) -> None:
-        """Make sure that it is held still: to be called before anything is made visible to others.
+        """Check that the lock is still held. Call this before making anything visible to others.
 
         Raises:
-            LostLockError: it is not.
+            LostLockError: The lock was lost.
         """
 
 
 class Locks(Protocol):
-    """Locks between machines, by name; `objects/postgres_locks.py` has them."""
+    """Named locks between machines, implemented in `objects/postgres_locks.py`."""
 
     def exclusive(self, name: str, owner: str, on_wait: Callable[[str], None]) -> AbstractContextManager[Held]:
-        """Hold a lock; when another holds it, call `on_wait` with its `owner` text once, and wait.
+        """Hold a lock. If another owner holds it, call `on_wait` once with that `owner` text, then wait.
 
         Raises:
-            LockError: what keeps the locks cannot be reached.
+            LockError: The lock server is unreachable.
         """
         ...
 
     def is_held(self, name: str) -> bool:
-        """Whether a lock is held by one who was heard of lately.
+        """Return whether a lock has an owner that sent a heartbeat recently.
 
         Raises:
-            LockError: what keeps the locks cannot be reached.
+            LockError: The lock server is unreachable.
         """
         ...
 
     def end_silent(self) -> None:
-        """Let the locks go of all who were not heard of lately.
+        """Release the locks of all owners that have not sent a heartbeat recently.
 
         Raises:
-            LockError: what keeps the locks cannot be reached.
+            LockError: The lock server is unreachable.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a run does now; `done` and `total` are None where it counts nothing."""
+    """The current step of a run; `done` and `total` are None if it has no count."""
 
     stage: str
     done: int | None = None
@@ -85,14 +85,14 @@ class Step:
     unit: str = ""
 
     def __str__(self) -> str:
-        """In words."""
+        """Return the step as text."""
         stage = self.stage.replace("_", " ")
         return stage if not self.total else f"{stage}, {self.done:,} of {self.total:,} {self.unit}"
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that holds a lock, by what it wrote into its file."""
+    """A process that holds a lock, as described in the lock file."""
 
     owner: str
     pid: int
@@ -102,9 +102,9 @@ class Holder:
 
 @contextmanager
 def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[Note]:
-    """Hold the lock at `path`; when another holds it, call `on_wait` with its `owner` text once, and wait.
+    """Hold the lock at `path`. If another process holds it, call `on_wait` once with its `owner` text, then wait.
 
-    The file stays: removing it would let two processes lock two files of one name.
+    The lock file is never removed: otherwise two processes could lock two different files with the same name.
     """
     with _opened(path) as descriptor:
         if not _take(descriptor, owner):
@@ -118,14 +118,14 @@ def exclusive(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterato
 
 @contextmanager
 def exclusive_if_free(path: Path, owner: str) -> Iterator[bool]:
-    """Hold the lock at `path` unless another holds it, and say whether this one does, without waiting."""
+    """Try to hold the lock at `path` without waiting, and yield whether that succeeded."""
     with _opened(path) as descriptor:
         yield _take(descriptor, owner)
 
 
 @contextmanager
 def shared(path: Path) -> Iterator[None]:
-    """Hold the lock at `path` together with others that share it; wait while one holds it `alone`, or is about to."""
+    """Hold a shared lock at `path`; wait while another process holds it `alone`, or waits to do so."""
     with _opened(path) as descriptor:
         with _opened(_gate(path)) as gate:
             _wait_for(gate, fcntl.LOCK_SH)
@@ -135,10 +135,10 @@ def shared(path: Path) -> Iterator[None]:
 
 @contextmanager
 def alone(path: Path, owner: str, on_wait: Callable[[str], None]) -> Iterator[None]:
-    """Hold the lock at `path` while none shares it; `on_wait` as for `exclusive`.
+    """Hold the lock at `path` while nobody shares it; `on_wait` works as in `exclusive`.
 
-    Whoever shares it passes a gate first, which is closed meanwhile: else, where many share it in turns, it would never
-    be free.
+    Processes that share the lock first pass a gate, which this closes. Otherwise overlapping shared holders could
+    starve it.
     """
     with exclusive(_gate(path), owner, on_wait), _opened(path) as descriptor:
         _wait_for(descriptor, fcntl.LOCK_EX)
@@ -155,24 +155,24 @@ def _wait_for(descriptor: int, kind: int) -> None:
 
 
 def hold_for_life(path: Path, owner: str) -> str | None:
-    """Hold the lock until this process ends, whichever program it is by then (`exec`); its children do not hold it.
+    """Hold the lock until this process ends, even across `exec`; child processes do not inherit it.
 
     Returns:
-        None; where another holds it, its `owner` text.
+        None, or the `owner` text of the process that already holds the lock.
     """
     with _opened(path) as descriptor:
         if not _take(descriptor, owner):
             return _first_line(descriptor)
-        os.set_inheritable(os.dup(descriptor), True)  # noqa: FBT003 it has no name
+        os.set_inheritable(os.dup(descriptor), True)  # noqa: FBT003 positional only
     return None
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """A descriptor of the lock's file; with it, the lock goes.
+    """Open the lock file and yield its descriptor; closing it releases the lock.
 
     Raises:
-        LinkError: the file is a symbolic link.
+        LinkError: The file is a symlink.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
@@ -183,7 +183,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def holder(path: Path) -> Holder | None:
-    """The process that holds a lock; None where none does, or it cannot be seen. Nothing is written."""
+    """Return the process that holds a lock; None if nobody does, or the file is unreadable. Writes nothing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -193,7 +193,7 @@ def holder(path: Path) -> Holder | None:
     except BlockingIOError:
         owner, pid, since, note, *_ = (_text(descriptor) + "\n" * _LINES).split("\n")
         return Holder(owner, int(pid) if pid.isdecimal() else 0, since, _step_of(note))
-    except OSError:  # a file system that locks only what may be written
+    except OSError:  # the file system locks only writable files
         return None
     else:
         return None
@@ -202,7 +202,7 @@ def holder(path: Path) -> Holder | None:
 
 
 def was_held_by_the_dead(path: Path) -> bool:
-    """Whether the last that held a lock by `exclusive` was killed, or failed, as it held it. Nothing is written."""
+    """Return whether the last `exclusive` holder of a lock died or failed while it held it. Writes nothing."""
     try:
         return path.stat().st_size > 0 and holder(path) is None
     except OSError:
@@ -211,7 +211,7 @@ def was_held_by_the_dead(path: Path) -> bool:
 
 @contextmanager
 def step_noted(note: Note, stage: str) -> Iterator[None]:
-    """Note in a lock that the block does a stage, and how far it is."""
+    """Record in a lock that the block runs a stage, and its progress."""
     due = 0.0
 
     def listen(event: events.Event) -> None:
@@ -228,13 +228,13 @@ def step_noted(note: Note, stage: str) -> Iterator[None]:
 def _step_of(note: str) -> Step | None:
     try:
         return Step(**json.loads(note))
-    except (ValueError, TypeError):  # none yet, or one that is being written
+    except (ValueError, TypeError):  # empty, or partially written
         return None
 
 
 def _take(descriptor: int, owner: str) -> bool:
     if not _lock(descriptor):
-        time.sleep(_POLL_S)  # for who holds it, or for `holder`, which has it for a moment as it looks
+        time.sleep(_POLL_S)  # `holder` locks the file briefly while it reads
         if not _lock(descriptor):
             return False
     _write(descriptor, f"{owner}\n{os.getpid()}\n{datetime.now(UTC).isoformat(timespec='seconds')}")
@@ -250,14 +250,14 @@ def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 
 def _write(descriptor: int, text: str) -> None:
-    data = text.encode("utf-8", "replace")[:_MOST_BYTES]
-    with suppress(OSError):  # it is only shown to others: a full disk is no reason not to hold the lock
+    data = text.encode("utf-8", "replace")[:_MAX_BYTES]
+    with suppress(OSError):  # the text is informational, so a full disk must not prevent holding the lock
         os.pwrite(descriptor, data, 0)
         os.ftruncate(descriptor, len(data))
 
 
 def _text(descriptor: int) -> str:
-    return os.pread(descriptor, _MOST_BYTES, 0).decode("utf-8", "replace")
+    return os.pread(descriptor, _MAX_BYTES, 0).decode("utf-8", "replace")
 
 
 def _first_line(descriptor: int) -> str:

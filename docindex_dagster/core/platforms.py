@@ -1,4 +1,4 @@
-"""The systems that docindex runs on: what is refused on others in a line, and what one of them lacks."""
+"""Platform support: a clear error on unsupported systems, and workarounds for differences."""
 
 import os
 import sys
@@ -7,20 +7,19 @@ _WINDOWS = frozenset({"win32", "cygwin"})
 
 
 def refusal() -> str | None:
-    """Why docindex does not run on this system; None where it does.
+    """Return why docindex does not run on this system; None if it does.
 
-    Locks between processes are `flock`'s, and files are read beneath a folder by its descriptor: Windows has neither.
-    Stores have UTF-8 alone.
+    Windows lacks `flock`, and opening files relative to a folder's descriptor. Stores support only UTF-8.
     """
     if sys.platform in _WINDOWS:
-        return "docindex does not run on Windows yet: use it in WSL, the Linux of Windows (`wsl --install`)"
+        return "docindex does not run natively on Windows yet; use it in WSL (`wsl --install`)"
     if (encoding := sys.getfilesystemencoding()) != "utf-8":
-        return f"names of files are in {encoding} here, and docindex takes UTF-8: set PYTHONUTF8=1, or LANG=C.UTF-8"
+        return f"docindex requires UTF-8 file names, but the locale uses {encoding}; set PYTHONUTF8=1 or LANG=C.UTF-8"
     return None
 
 
 def processors() -> int:
-    """How many processors this process may use; where the system does not say that (macOS), how many there are."""
+    """Return how many CPUs this process may use; all CPUs if the system does not report that (macOS)."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

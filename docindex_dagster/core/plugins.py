@@ -1,6 +1,7 @@
-"""What settings choose by a name: things of ours, and those that installed packages offer as entry points.
+"""Components that settings select by name: built-in ones, and entry points of installed packages.
 
-Each room that has such things lists its own; `docs/plugins.md` says what a package has to do.
+Each package of docindex that has such components lists its built-in ones. `docs/plugins.md` explains how to write a
+plugin.
 """
 
 from collections.abc import Mapping
@@ -22,19 +23,19 @@ STAGES = "docindex.stages"
 
 
 def offered(group: str) -> list[str]:
-    """The names under which installed packages offer something, sorted."""
+    """Return the names of a group's entry points in installed packages, sorted."""
     return sorted(entry_points(group=group).names)
 
 
 @dataclass(frozen=True, slots=True)
 class Plugins(Generic[T]):
-    """Things of one kind, by name.
+    """The components of one kind, by name.
 
     Attributes:
-        what: such a thing, as messages call it.
-        group: the entry-point group of further ones.
-        ours: which no package can replace; what is loaded late, as an entry point names it: `MODULE:NAME`.
-        error: raised where one cannot be used.
+        what: The singular of the kind, for messages.
+        group: The entry-point group of plugins.
+        ours: The built-in components, which no package can override; lazily loaded ones as `MODULE:NAME`.
+        error: The error to raise if a component is unusable.
     """
 
     what: str
@@ -43,34 +44,34 @@ class Plugins(Generic[T]):
     error: type[DocindexError]
 
     def names(self) -> list[str]:
-        """All names, ours first."""
+        """Return all names, built-in ones first."""
         return [*self.ours, *(name for name in offered(self.group) if name not in self.ours)]
 
     def load(self, name: str) -> T:
-        """The thing of a name.
+        """Load the component with this name.
 
         Raises:
-            DocindexError: of the kind `error`: there is none, or its package cannot be imported.
+            DocindexError: `error`: the component does not exist, or its package cannot be imported.
         """
         if name in self.ours:
-            own = self.ours[name]
-            return cast("T", EntryPoint(name, own, self.group).load()) if isinstance(own, str) else own
+            builtin = self.ours[name]
+            return cast("T", EntryPoint(name, builtin, self.group).load()) if isinstance(builtin, str) else builtin
         try:
             return cast("T", self._entry_point(name).load())
         except (ImportError, AttributeError) as error:
-            raise self.error(f"the {self.what} {name!r} cannot be loaded: {error}") from error
+            raise self.error(f"cannot load the {self.what} {name!r}: {error}") from error
 
     def check(self, name: str) -> None:
-        """Look whether there is one, without importing its package.
+        """Check that a component exists, without importing its package.
 
         Raises:
-            DocindexError: of the kind `error`: there is none.
+            DocindexError: `error`: the component does not exist.
         """
         if name not in self.ours:
             self._entry_point(name)
 
     def distribution(self, name: str) -> str:
-        """The package that offers one, with its version; empty for one of ours, `missing` where there is none."""
+        """Return a component's package and version; empty if it is built in, `missing` if it does not exist."""
         if name in self.ours:
             return ""
         found = _entry_point(self.group, name)
@@ -83,13 +84,13 @@ class Plugins(Generic[T]):
         if found is None:
             names = ", ".join(self.names())
             raise self.error(
-                f"there is no {self.what} {name!r}: no package offers it under {self.group}; there are {names}"
+                f"{self.what} {name!r} not found: no installed package provides it in {self.group}; available: {names}"
             )
         return found
 
 
 @cache
 def _entry_point(group: str, name: str) -> EntryPoint | None:
-    """Kept, since all installed packages are looked through: a chunker is looked up for each file."""
+    """Return an entry point; cached, since the lookup scans all installed packages and chunkers are needed per file."""
     found = entry_points(group=group)
     return found[name] if name in found.names else None

@@ -1,6 +1,6 @@
-"""Privileges that the files of a project ask for: to reach outside the checkout, to run something, or to send texts.
+"""Privileges that a project's files request: to reach outside the checkout, run something, or send texts.
 
-`core/settings.py` marks each setting that does so with `Privileged`; all others always hold.
+`core/settings.py` marks each setting that needs one with `Privileged`; all other settings always apply.
 """
 
 import json
@@ -20,19 +20,19 @@ from docindex_dagster.core.urls import local_path
 
 INSTANCE_FILE = "dagster.yaml"
 ENVIRONMENT_FILE = ".env"
-# The placeholder of a folder of folders: path = "raw/docs/{library}" makes each child a library.
+# Placeholder for each subfolder: path = "raw/docs/{library}" declares every child as a library.
 LIBRARY_PLACEHOLDER = "{library}"
-_LONGEST_FILE = 1 << 20  # bytes
-# What decides, apart from its place, which texts of a source are read.
-_SELECTING = ("kind", "include", "exclude", "recursive", "include_code", "untracked")
+_MAX_FILE_BYTES = 1 << 20
+# Keys that, in addition to the location, determine which texts of a source are read.
+_SELECTION_KEYS = ("kind", "include", "exclude", "recursive", "include_code", "untracked")
 
 
 @dataclass(frozen=True, slots=True)
 class Privileged:
-    """Marks a setting that holds only if the user trusts the project, unless its value is harmless.
+    """Marker for a setting that applies only if the user trusts the project, unless its value is harmless.
 
     Attributes:
-        unless: The values that are harmless.
+        unless: The harmless values.
         most: The largest harmless number.
     """
 
@@ -40,9 +40,9 @@ class Privileged:
     most: int | None = None
 
     def applies_to(self, value: Any) -> bool:
-        """Whether a value, as the file has it, needs trust; of a table, whether one of its values does."""
+        """Return whether a value from the file needs trust; a table does if one of its values does."""
         if isinstance(value, dict) and self.unless:
-            return any(self.applies_to(one) for one in value.values())
+            return any(self.applies_to(item) for item in value.values())
         if self.most is not None and type(value) is int:
             return value > self.most
         return not any(type(value) is type(harmless) and value == harmless for harmless in self.unless)
@@ -63,68 +63,72 @@ def privileged_paths(model: type[BaseModel], values: Mapping[str, Any]) -> Itera
 
 
 def privileges_of(model: type[BaseModel], root: Path, values: Mapping[str, Any]) -> list[Privilege]:
-    """List what the settings and the `dagster.yaml` of a project ask for.
+    """List the privileges that the settings and the `dagster.yaml` of a project request.
 
     Args:
-        model: The class of the settings.
-        root: The folder of the project.
+        model: The settings class.
+        root: The project's folder.
         values: The content of its `docindex.toml`.
 
     Raises:
         SettingsError: `dagster.yaml` is too large.
     """
     sources = [privilege for table in tables_of(values) if (privilege := source_privilege(root, table)) is not None]
-    asked = {".".join(path): _at(values, path) for path in privileged_paths(model, values)}
-    # They are trusted together: an endpoint that is trusted for one model is not for another.
-    together = json.dumps(asked, sort_keys=True, default=str)
-    settings = [Privilege.of(name, json.dumps(value, default=str), together) for name, value in asked.items()]
+    requested = {".".join(path): _at(values, path) for path in privileged_paths(model, values)}
+    # Settings are trusted in combination: an endpoint that is trusted for one model is not trusted for another.
+    combination = json.dumps(requested, sort_keys=True, default=str)
+    settings = [Privilege.of(name, json.dumps(value, default=str), combination) for name, value in requested.items()]
     return [*sources, *settings, *_file_privileges(root, INSTANCE_FILE)]
 
 
 def source_privilege(root: Path, table: Mapping[str, Any]) -> Privilege | None:
-    """Return what a `[[source]]` table needs trust for: a URL, a folder outside the checkout, or a clone.
+    """Return the privilege that a `[[source]]` table needs for a URL, a folder outside the checkout, or a clone.
 
-    None if it needs none. A clone of a local repository runs the user's git filters, and may fetch submodules.
+    None if it needs no privilege. A clone of a local repository runs the user's git filters, and may fetch submodules.
     """
-    place = table.get("url", table.get("path"))
-    if not isinstance(place, str):
+    location = table.get("url", table.get("path"))
+    if not isinstance(location, str):
         return None
-    local = local_path(place) if "url" in table else place
+    local = local_path(location) if "url" in table else location
     outside = [] if local is None else _outside(root, local)
     cloned = {name: table[name] for name in ("branch", "branches", "submodules") if table.get(name)}
     if not (outside or cloned or "url" in table):
         return None
     details = [*(f"reads {folder}" for folder in outside), *(f"{name} {value}" for name, value in cloned.items())]
-    selecting = {name: table[name] for name in _SELECTING if name in table}
-    identity = [json.dumps(selecting, sort_keys=True, default=str)] if selecting else []
-    return Privilege.of("source", f"{place} ({', '.join(details)})" if details else place, *identity, folders=outside)
+    selection = {name: table[name] for name in _SELECTION_KEYS if name in table}
+    identity = [json.dumps(selection, sort_keys=True, default=str)] if selection else []
+    value = f"{location} ({', '.join(details)})" if details else location
+    return Privilege.of("source", value, *identity, folders=outside)
 
 
 def granted_folders(
     root: Path, values: Mapping[str, Any], granted: Collection[Privilege]
 ) -> frozenset[tuple[str, str]]:
-    """Return the places of the sources that may lead out of the project, each with a folder that the user granted."""
+    """Return pairs of a source's location and a folder outside the project that the user granted to it."""
     tables = tables_of(values) if any(privilege.name == "source" for privilege in granted) else []
     found = ((str(table.get("url", table.get("path"))), source_privilege(root, table)) for table in tables)
     return frozenset(
-        (place, folder) for place, asked in found if asked and asked in granted for folder in asked.folders
+        (location, folder)
+        for location, privilege in found
+        if privilege and privilege in granted
+        for folder in privilege.folders
     )
 
 
 def tables_of(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The `[[source]]` tables of a `docindex.toml`."""
+    """Return the `[[source]]` tables of a `docindex.toml`."""
     declared = values.get("source")
     return [table for table in declared if isinstance(table, dict)] if isinstance(declared, list) else []
 
 
 def trusted_file(root: Path, name: str) -> bytes | None:
-    """Return the content of a file of a project, such as `dagster.yaml`; None if there is none, or it is not trusted.
+    """Return the content of a project file such as `dagster.yaml`; None if it is missing or untrusted.
 
-    Trust is looked up for exactly these bytes: a pull may replace the file while docindex runs.
+    Trust is checked for exactly these bytes, since a pull may replace the file while docindex runs.
 
     Raises:
-        OwnershipError: As `trust_in`.
-        SettingsError: The file is too large.
+        OwnershipError: Another user controls this user's configuration or cache folder.
+        SettingsError: The file is too large, or the trust store is damaged.
     """
     data = read_limited(root / name)
     is_trusted = data is not None and trust_in(root).grants(_file_privilege(name, data))
@@ -132,10 +136,10 @@ def trusted_file(root: Path, name: str) -> bytes | None:
 
 
 def environment_privileges(root: Path) -> list[Privilege]:
-    """What the `.env` of a project asks for: variables of the processes that `docindex ui` starts.
+    """List the privileges that a project's `.env` requests: variables for the processes that `docindex ui` starts.
 
     Raises:
-        SettingsError: It is too large.
+        SettingsError: The file is too large.
     """
     return _file_privileges(root, ENVIRONMENT_FILE)
 
@@ -143,7 +147,7 @@ def environment_privileges(root: Path) -> list[Privilege]:
 def without(
     model: type[BaseModel], root: Path, values: Mapping[str, Any], ignored: Collection[Privilege]
 ) -> dict[str, Any]:
-    """Return the content of a `docindex.toml` without what needs one of some privileges."""
+    """Return the content of a `docindex.toml` without the values that need one of the `ignored` privileges."""
     kept = dict(values)
     if not ignored:
         return kept
@@ -161,46 +165,46 @@ def without(
 
 
 def leads_out(root: Path, path: str) -> bool:
-    """Whether a source reads more than the project and the folder it names, such as what links in that folder lead to.
+    """Return whether a source reads outside the project and its own folder, for example through symlinks.
 
-    Whoever names the folder may not know of this.
+    The user who declares the folder may not be aware of this.
     """
-    places, others = _places(root, path)
-    own = (root.resolve(), *places[:1]) if not _folder(root, path).is_relative_to(root) else (root.resolve(),)
-    return bool(others) or any(_is_outside(place, own) for place in places)
+    folders, references = _folders_read(root, path)
+    own = (root.resolve(), *folders[:1]) if not _folder(root, path).is_relative_to(root) else (root.resolve(),)
+    return bool(references) or any(_is_outside(folder, own) for folder in folders)
 
 
 def _outside(root: Path, path: str) -> list[str]:
-    """The folders, links resolved, that a source would read outside the checkout, or that hold the user's home."""
+    """Return the folders that a source would read outside the checkout, or that contain the user's home, resolved."""
     home, real_root = Path.home().resolve(), root.resolve()
-    places, others = _places(root, path)
-    outside = {place for place in places if _is_outside(place, (real_root,)) or home.is_relative_to(place)}
-    return sorted(map(str, outside | {*others}))
+    folders, references = _folders_read(root, path)
+    outside = {folder for folder in folders if _is_outside(folder, (real_root,)) or home.is_relative_to(folder)}
+    return sorted(map(str, outside | {*references}))
 
 
-def _is_outside(place: Path, folders: Collection[Path]) -> bool:
-    return not any(place.is_relative_to(folder) for folder in folders)
+def _is_outside(path: Path, folders: Collection[Path]) -> bool:
+    return not any(path.is_relative_to(folder) for folder in folders)
 
 
-def _places(root: Path, path: str) -> tuple[list[Path], list[Path]]:
-    """List what a source reads, links resolved, its folder first, and what its repository borrows, by path.
+def _folders_read(root: Path, path: str) -> tuple[list[Path], list[Path]]:
+    """Return the folders that a source reads, its own first, and its repository's external references, all resolved.
 
-    Nothing if its path is invalid.
+    Empty if the path is invalid.
     """
     try:
         folder = _folder(root, path)
         folder.is_dir()
-    except (RuntimeError, ValueError):  # there is no such home folder
+    except (RuntimeError, ValueError):  # unknown home folder
         return [], []
     if "\0" in path:
         return [], []
     is_parent = Path(path).name == LIBRARY_PLACEHOLDER  # the project itself may have this name
-    places = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
+    folders = [folder.parent, *_folders_in(folder.parent)] if is_parent else [folder]
     try:
-        others = borrowed(folder)
-    except SourceError:  # where its links lead is not known
-        others = [folder / ".git"]
-    return [Path(os.path.realpath(place)) for place in places], [Path(os.path.realpath(other)) for other in others]
+        references = borrowed(folder)
+    except SourceError:  # the targets of its symlinks are unknown
+        references = [folder / ".git"]
+    return [Path(os.path.realpath(item)) for item in folders], [Path(os.path.realpath(item)) for item in references]
 
 
 def _folder(root: Path, path: str) -> Path:
@@ -224,17 +228,17 @@ def _file_privilege(name: str, data: bytes) -> Privilege:
 
 
 def read_limited(file: Path) -> bytes | None:
-    """Return the content of a file of a project; None if there is none.
+    """Return the content of a project file; None if it does not exist.
 
     Raises:
-        SettingsError: It is too large.
+        SettingsError: The file is too large.
     """
     if not file.is_file():
         return None
     with file.open("rb") as content:
-        data = content.read(_LONGEST_FILE + 1)
-    if len(data) > _LONGEST_FILE:
-        raise SettingsError(f"{file} is too large: docindex reads {_LONGEST_FILE:,} bytes at most")
+        data = content.read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        raise SettingsError(f"{file} is too large: the limit is {_MAX_FILE_BYTES:,} bytes")
     return data
 
 

@@ -1,9 +1,9 @@
-"""Residue: bytes of erased texts that are still in a file, whether or not a reader shows them.
+"""Residue: bytes of erased texts that remain in a file, whether or not a reader shows them.
 
-Texts are searched for by their windows, which are all runs of 12 bytes. A file holds residue where five windows follow
-each other, so 16 bytes: one alone may be the end of a text that stays and the byte behind it. Files are read byte by
-byte, and the values of Parquet files, which are compressed, are decoded. What LanceDB and Tantivy compress is found
-where they store it as literals.
+The search uses windows, which are all runs of 12 bytes in a text. Five consecutive windows in a file, so 16 bytes, are
+residue; a single one may be the end of a remaining text plus the byte after it. Files are scanned as raw bytes. The
+values of Parquet files, which are compressed, are also decoded. Data that LanceDB and Tantivy compress is found where
+they store it as literals.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,22 +20,22 @@ from numpy.typing import NDArray
 from docindex_dagster.core.errors import ErasureError
 from docindex_dagster.core.files import replacing
 
-RESIDUE = 16  # bytes in a row that are found
+RESIDUE = 16  # consecutive bytes that count as residue
 _WINDOW = 12  # bytes
-BREAK = b"\xff"  # between values that are not adjacent: no text holds it
-_MOST = 1 << 21  # windows of a set
-_PIECE = 1 << 20  # bytes of a file that are hashed at once, which takes 20 times the memory
+BREAK = b"\xff"  # separates values that are not adjacent; never occurs in UTF-8 text
+_MAX_WINDOWS = 1 << 21  # in a set
+_BLOCK = 1 << 20  # bytes of a file that are hashed at a time, which takes 20 times the memory
 _WORD = 8
 _FACTORS = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F))
-_SPARSE = 3  # bits: of eight slots and more, a window takes one
-_IN_A_ROW = RESIDUE - _WINDOW + 1
-_OWNER_ALONE = 0o600
+_SPARSE = 3  # bits: at least eight slots per window
+_CONSECUTIVE = RESIDUE - _WINDOW + 1
+_OWNER_ONLY = 0o600
 
 Hashes = NDArray[np.uint64]
 
 
 class Windows:
-    """A set of windows, as hashes of 64 bits. It takes two million, and leaves out those that are added later."""
+    """A set of windows, as 64-bit hashes. Once it holds two million, it ignores further ones."""
 
     def __init__(self, hashes: Hashes | None = None) -> None:
         self._hashes = np.empty(0, np.uint64) if hashes is None else np.unique(hashes)
@@ -53,9 +53,9 @@ class Windows:
 
     def add(self, data: bytes) -> None:
         """Add the windows of a text."""
-        if self._added_size > _MOST:
+        if self._added_size > _MAX_WINDOWS:
             _ = self.hashes
-        if len(self._hashes) < _MOST:
+        if len(self._hashes) < _MAX_WINDOWS:
             for hashes in _hashes(data):
                 self._added.append(hashes)
                 self._added_size += len(hashes)
@@ -68,10 +68,10 @@ class Windows:
                 self._hashes = np.setdiff1d(self._hashes, found)
 
     def occur_in(self, data: bytes) -> bool:
-        """Return whether data holds residue: `RESIDUE` bytes in a row that consist of the windows."""
+        """Return whether data contains residue: `RESIDUE` consecutive bytes covered by the windows."""
         for hashes in _hashes(data):
             found = self._are_found(hashes)
-            if found.any() and np.lib.stride_tricks.sliding_window_view(found, _IN_A_ROW).all(axis=1).any():
+            if found.any() and np.lib.stride_tricks.sliding_window_view(found, _CONSECUTIVE).all(axis=1).any():
                 return True
         return False
 
@@ -79,39 +79,39 @@ class Windows:
         """Return which of the hashes are in the set."""
         found = np.zeros(len(hashes), np.bool_)
         if len(self.hashes):
-            if not len(self._slots):  # a lookup here rules out nearly all hashes, and takes a tenth of a search
+            if not len(self._slots):  # a slot lookup rules out nearly all hashes in a tenth of the time of a search
                 self._slots = np.zeros(1 << len(self._hashes).bit_length() + _SPARSE, np.bool_)
-                self._slots[_places(self._hashes, self._slots)] = True
-            likely = np.flatnonzero(self._slots[_places(hashes, self._slots)])
-            places = np.searchsorted(self._hashes[:-1], hashes[likely])
-            found[likely] = self._hashes[places] == hashes[likely]
+                self._slots[_slot_indices(self._hashes, self._slots)] = True
+            likely = np.flatnonzero(self._slots[_slot_indices(hashes, self._slots)])
+            positions = np.searchsorted(self._hashes[:-1], hashes[likely])
+            found[likely] = self._hashes[positions] == hashes[likely]
         return found
 
 
-def _places(hashes: Hashes, slots: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the slot of each hash, by its first bits."""
+def _slot_indices(hashes: Hashes, slots: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the slot of each hash, which its leading bits select."""
     return (hashes >> np.uint64(65 - len(slots).bit_length())).view(np.int64)
 
 
 def _hashes(data: bytes) -> Iterator[Hashes]:
-    """Yield a hash of each window of data, in pieces that each hold all windows of `RESIDUE` bytes in a row."""
-    for start in range(0, len(data) - RESIDUE + 1, _PIECE):
-        piece = data[start : start + _PIECE + RESIDUE - 1]
-        words = np.empty(len(piece) - _WORD + 1, np.uint64)  # one that begins at each byte
+    """Yield the hashes of all windows of data, block by block. Blocks overlap, so no residue is split between them."""
+    for start in range(0, len(data) - RESIDUE + 1, _BLOCK):
+        block = data[start : start + _BLOCK + RESIDUE - 1]
+        words = np.empty(len(block) - _WORD + 1, np.uint64)  # one starting at each byte
         for offset in range(_WORD):
-            begun = words[offset::_WORD]
-            begun[:] = np.frombuffer(piece, "<u8", len(begun), offset)
+            aligned = words[offset::_WORD]
+            aligned[:] = np.frombuffer(block, "<u8", len(aligned), offset)
         rest = _WINDOW - _WORD  # the second word overlaps the first
         yield words[:-rest] * _FACTORS[0] + words[rest:] * _FACTORS[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What no file may hold after an erasure.
+    """The data that no file may contain after an erasure.
 
     Attributes:
-        ids: of chunks and messages that are gone. No file may hold them, not even as a value.
-        texts: the windows that occur only in texts that are gone.
+        ids: The windows of the IDs of erased chunks and messages. No file may contain them, not even as a value.
+        texts: The windows that occur only in erased texts.
     """
 
     ids: Windows = field(default_factory=Windows)
@@ -119,7 +119,7 @@ class Erased:
 
     @classmethod
     def load(cls, file: Path) -> "Erased":
-        """Read what an unfinished erasure saved; empty where there is none, or the file is damaged."""
+        """Load the state of an unfinished erasure; empty if the file is missing or damaged."""
         try:
             with file.open("rb") as opened, np.load(opened, allow_pickle=False) as arrays:
                 return cls(Windows(arrays["ids"]), Windows(arrays["texts"]))
@@ -127,8 +127,8 @@ class Erased:
             return cls()
 
     def save(self, file: Path) -> None:
-        """Save it for the next erasure, should this one be stopped. The file is as confidential as the texts."""
-        with replacing(file, _OWNER_ALONE) as temporary, temporary.open("wb") as out:
+        """Save the state, in case this erasure is interrupted. The file is as confidential as the texts."""
+        with replacing(file, _OWNER_ONLY) as temporary, temporary.open("wb") as out:
             np.savez(out, ids=self.ids.hashes, texts=self.texts.hashes)
 
     @property
@@ -137,16 +137,16 @@ class Erased:
         return not (len(self.ids.hashes) or len(self.texts.hashes))
 
     def search(self, files: Iterable[Path]) -> tuple[int, int]:
-        """Read files to the end, and return how many there are, and their bytes. Files that disappear do not count.
+        """Search files completely, and return their number and total bytes, not counting files that disappear.
 
         Raises:
-            ErasureError: a file holds an id or a text that was erased, or cannot be read.
+            ErasureError: A file contains an erased ID or text, or cannot be read.
         """
-        wanted = Windows(np.concatenate([self.ids.hashes, self.texts.hashes]))
+        windows = Windows(np.concatenate([self.ids.hashes, self.texts.hashes]))
         number, size = 0, 0
         for file in files:
             try:
-                size += sum(_search(file, wanted))
+                size += sum(_search(file, windows))
                 number += 1
             except FileNotFoundError:
                 continue
@@ -155,26 +155,28 @@ class Erased:
         return number, size
 
 
-def _search(file: Path, wanted: Windows) -> Iterator[int]:
-    """Yield the size of each piece of a file, once nothing was found in it."""
+def _search(file: Path, windows: Windows) -> Iterator[int]:
+    """Yield the size of each block of a file after checking it."""
     with file.open("rb") as opened:
-        end = b""
-        while piece := opened.read(_PIECE):
-            _check(file, end + piece, wanted)
-            end = (end + piece)[1 - RESIDUE :]
-            yield len(piece)
+        tail = b""
+        while block := opened.read(_BLOCK):
+            _check(file, tail + block, windows)
+            tail = (tail + block)[1 - RESIDUE :]
+            yield len(block)
     if file.suffix == ".parquet":
         for batch in _batches(file):
-            _check(file, BREAK.join(strings(batch)), wanted)
+            _check(file, BREAK.join(strings(batch)), windows)
 
 
-def _check(file: Path, data: bytes, wanted: Windows) -> None:
-    if wanted.occur_in(data):
-        raise ErasureError(f"{file} still holds erased text; delete it if docindex did not write it, then erase again")
+def _check(file: Path, data: bytes, windows: Windows) -> None:
+    if windows.occur_in(data):
+        raise ErasureError(
+            f"{file} still contains erased text; delete it if docindex did not write it, then erase again"
+        )
 
 
 def batches_of(file: Path) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file, as far as it is there and can be read."""
+    """Yield the rows of a Parquet file; stop early if it is missing or damaged."""
     with suppress(FileNotFoundError, pa.ArrowException):
         yield from _batches(file)
 
@@ -185,7 +187,7 @@ def _batches(file: Path) -> Iterator[pa.RecordBatch]:
 
 
 def strings(batch: pa.RecordBatch | pa.Table) -> Iterator[bytes]:
-    """Yield the strings of all columns, also of nested ones, column by column."""
+    """Yield the strings of all columns, including nested ones, column by column."""
     for column in batch.columns:
         for array in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             yield from _strings(array)

@@ -1,6 +1,6 @@
-"""Trying again what may succeed the next time: how often, and after how long a wait.
+"""Retries of operations that may fail temporarily.
 
-The loop is tenacity's. Who calls knows which errors may pass, and what a server asked for.
+Built on tenacity. The caller decides which errors are transient, and what wait a server requested.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How patient to be.
+    """Retry policy with exponential backoff.
 
-    Waits double from the first one on. Each is by chance up to half shorter, so that clients that failed together do
-    not try again together.
+    Waits double from one attempt to the next. Each is randomly shortened by up to half, so that clients that failed
+    together do not retry together.
 
     Attributes:
-        retries: attempts after the first.
-        first_wait_s: before the second attempt, in seconds.
-        longest_wait_s: of the waits that no server asked for.
-        longest_asked_s: who asks to wait longer than this is asked no more.
+        retries: The number of attempts after the first.
+        first_wait_s: The wait before the second attempt, in seconds.
+        longest_wait_s: The longest backoff, in seconds; waits that a server requests may be longer.
+        longest_asked_s: The longest server-requested wait, in seconds. If a server requests more, the call fails.
     """
 
     retries: int
@@ -45,16 +45,16 @@ class Retry:
         asked_s: Callable[[BaseException], float | None],
         sleep: Callable[[float], None] = time.sleep,
     ) -> T:
-        """What an attempt returns, the first that succeeds.
+        """Return the result of the first successful attempt.
 
         Args:
-            attempt: does it.
-            is_passing: whether another attempt may succeed after such an error.
-            asked_s: how long the server asked to wait, in seconds; None where it did not.
-            sleep: waits for so many seconds.
+            attempt: Performs the operation.
+            is_passing: Returns whether an error is transient.
+            asked_s: Returns the wait that the server requested, in seconds; None if it requested none.
+            sleep: Waits for a number of seconds.
 
         Raises:
-            Exception: what the last attempt raised.
+            Exception: The error of the last attempt.
         """
         from tenacity import Retrying
 
@@ -67,10 +67,10 @@ class Retry:
         asked_s: Callable[[BaseException], float | None],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> T:
-        """As `call`, of what is awaited. A cancellation ends it at once, in an attempt or in a wait.
+        """Async version of `call`. A cancellation takes effect immediately, during an attempt or a wait.
 
         Raises:
-            Exception: what the last attempt raised.
+            Exception: The error of the last attempt.
         """
         from tenacity import AsyncRetrying
 
@@ -79,18 +79,18 @@ class Retry:
     def _policy(
         self, is_passing: Callable[[BaseException], bool], asked_s: Callable[[BaseException], float | None]
     ) -> dict[str, Any]:
-        """When to try again, and how long to wait before, as tenacity takes it."""
+        """Return the arguments for tenacity."""
         from tenacity import retry_if_exception, stop_after_attempt
 
         def is_worth_it(error: BaseException) -> bool:
-            # Who interrupts or cancels it wants no other attempt.
+            # Interrupts and cancellations are not retried.
             is_error = isinstance(error, Exception)
             return is_error and is_passing(error) and (asked_s(error) or 0.0) <= self.longest_asked_s
 
         def wait_s(state: "RetryCallState") -> float:
             error = state.outcome.exception() if state.outcome else None
-            asked = None if error is None else asked_s(error)
-            return self._backoff_s(state.attempt_number) if asked is None else asked
+            requested = None if error is None else asked_s(error)
+            return self._backoff_s(state.attempt_number) if requested is None else requested
 
         return {
             "retry": retry_if_exception(is_worth_it),
@@ -101,20 +101,20 @@ class Retry:
 
     def _backoff_s(self, attempt: int) -> float:
         longest = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
-        return random.uniform(longest / 2, longest)  # noqa: S311 no secret
+        return random.uniform(longest / 2, longest)  # noqa: S311 not cryptographic
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """How many seconds a server asks to wait, by `Retry-After` (RFC 9110: a number or a date), or `Retry-After-Ms`.
+    """Return the wait in seconds from `Retry-After` (RFC 9110: a number or a date) or `Retry-After-Ms`.
 
-    None where it does not, or says something else.
+    None if neither header is present and valid.
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
         with suppress(ValueError):
             seconds = float(headers.get(name, "")) * unit
-            return seconds if seconds >= 0 else None  # nan is not
+            return seconds if seconds >= 0 else None  # also rejects NaN
     try:
         until = parsedate_to_datetime(headers.get("retry-after", ""))
         return max(0.0, (until - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError, OverflowError):  # none, or no date
+    except (ValueError, TypeError, OverflowError):  # missing, or not a date
         return None

@@ -1,7 +1,7 @@
-"""The Arrow schemas of the intermediate tables, which are the contract between the stages.
+"""Arrow schemas of the intermediate tables, the contract between the stages.
 
-Rows are sorted: files by path, chunks by (path, chunk_index), so that equal content gives equal tables. What
-the columns hold is described in `DESCRIPTIONS`.
+Rows are sorted (files by path, chunks by path and chunk_index), so equal content gives equal tables. `DESCRIPTIONS`
+documents the columns.
 """
 
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 _STRINGS = pa.list_(pa.string())
-_MOMENT = pa.timestamp("ms", tz="UTC")  # Parquet has no whole seconds
+_TIMESTAMP = pa.timestamp("ms", tz="UTC")  # Parquet does not support seconds
 
-# How files without a known language are called where languages are named; their rows have none.
+# Displayed as the language of files without a known one; in their rows, it is null.
 NO_LANGUAGE = "text"
 
-# A commit becomes a chunk of this source_type; its path begins so, where no file can lie, since `.git` is not entered.
+# A commit becomes a chunk with this source_type. The path prefix clashes with no file, since `.git` is never entered.
 COMMIT = "commit"
 COMMIT_PATH = ".git/commit/"
-# So does the path of a message of a domain, in which no file lies.
+# The path prefix of a domain's messages; domains contain no files.
 MESSAGE_PATH = ".said/"
 
-# One secret in a file: where, and by which rule.
+# One secret in a file: its position, and the rule that found it.
 MASKED = pa.struct(
     [
         pa.field("rule", pa.string()),
@@ -53,12 +53,12 @@ DISCOVERED_FILES = pa.schema(
 
 CHANGED_FILE = pa.struct(
     [
-        pa.field("status", pa.string()),  # A | M | D | R (only its place) | T (another kind of file)
+        pa.field("status", pa.string()),  # A | M | D | R (path only) | T (file type)
         pa.field("path", pa.string()),
         pa.field("renamed_from", pa.string()),
-        pa.field("insertions", pa.int32()),  # lines; null where they were not counted, as in binary files
+        pa.field("insertions", pa.int32()),  # lines; null if not counted, as for binary files
         pa.field("deletions", pa.int32()),
-        pa.field("functions", _STRINGS),  # the lines by which git names the places that changed
+        pa.field("functions", _STRINGS),  # the function names in git's hunk headers
     ]
 )
 
@@ -71,8 +71,8 @@ COMMITS = pa.schema(
         pa.field("parents", _STRINGS, nullable=False),
         pa.field("author", pa.string(), nullable=False),
         pa.field("author_email", pa.string(), nullable=False),
-        pa.field("authored_at", _MOMENT),
-        pa.field("committed_at", _MOMENT),
+        pa.field("authored_at", _TIMESTAMP),
+        pa.field("committed_at", _TIMESTAMP),
         pa.field("subject", pa.string(), nullable=False),
         pa.field("message", pa.string(), nullable=False),
         pa.field("files", pa.list_(CHANGED_FILE), nullable=False),
@@ -82,7 +82,7 @@ COMMITS = pa.schema(
     ]
 )
 
-# One definition: `chunks.symbols` lists those that begin in the chunk.
+# One definition; `chunks.symbols` lists the definitions that start in the chunk.
 SYMBOL = pa.struct(
     [
         pa.field("name", pa.string()),
@@ -156,14 +156,14 @@ NODES = pa.schema(
         pa.field("source", pa.string(), nullable=False),
         pa.field("path", pa.string()),
         pa.field("chunk_id", pa.string()),
-        # Of files: hashes of their chunks and references, keys under which others find something in it, what they
-        # find, and where it was looked itself.
+        # For files: a hash of their chunks and references, the keys under which other files find something in them,
+        # the fingerprints of the results, and the keys that they look up themselves.
         pa.field("made_from", pa.string()),
         pa.field("offers", _KEYS),
         pa.field("fingerprints", _KEYS),
         pa.field("depends", _KEYS),
-        pa.field("problem", pa.string()),  # of a file: why only its definitions are there
-        pa.field("unread", pa.string()),  # of a file of code: why its calls are not known
+        pa.field("problem", pa.string()),  # for a file: why it has only its definitions
+        pa.field("unread", pa.string()),  # for a code file: why its calls are unknown
     ]
 )
 
@@ -185,7 +185,7 @@ TRIPLES = pa.schema(
 
 
 def embeddings_schema(dimension: int) -> pa.Schema:
-    """The schema of an `embeddings` table whose vectors have `dimension` float16 values."""
+    """Return the schema of an `embeddings` table whose vectors have `dimension` float16 values."""
     return pa.schema(
         [
             pa.field("chunk_id", pa.string(), nullable=False),
@@ -196,89 +196,89 @@ def embeddings_schema(dimension: int) -> pa.Schema:
     )
 
 
-# Of every column that Dagster shows, by its name.
+# Descriptions of all columns that Dagster shows.
 DESCRIPTIONS: Mapping[str, str] = {
-    # Where a row comes from.
+    # Origin of a row.
     "source": "key of the source: library/NAME, git/NAME or git/NAME@BRANCH",
     "source_kind": "library or git",
-    "source_type": "doc, code, test or config; commit for a chunk that is one",
-    "path": "relative to the source, with slashes; odd bytes are percent-escaped",
-    "language": "of the file; null where none is known",
-    "human_language": "in which a document is written, as ISO 639-1; null for code and where that is not sure",
-    "content_hash": "of the file's bytes (of a commit, of its text); null where they were not read",
-    "row_hash": "over every other column, so that a store sees which rows changed",
-    "commit": "the row's own commit, or the last one that changed the file; null outside git",
-    "is_uncommitted": "whether the file differs from its commit",
+    "source_type": "doc, code, test or config; commit for a chunk of a commit",
+    "path": "path relative to the source, with forward slashes; invalid bytes are percent-encoded",
+    "language": "language of the file; null if unknown",
+    "human_language": "natural language of a document, as ISO 639-1; null for code or if uncertain",
+    "content_hash": "hash of the file's bytes, or of a commit's text; null if not read",
+    "row_hash": "hash of all other columns, which shows stores which rows changed",
+    "commit": "the commit itself, or the last commit that changed the file; null outside git",
+    "is_uncommitted": "whether the file differs from its last commit",
     # Files.
-    "size": "bytes",
-    "mtime_ns": "time of the last change, in nanoseconds since 1970",
-    "git_blob": "git's id of the content; null outside git",
-    "loader": "what turns the file into text",
-    "encoding": "as which the bytes were read",
-    "is_lossy": "whether bytes that the encoding does not have were replaced",
-    "masked": "the secrets in it that no chunk holds; null where they were not looked for",
-    "skipped_reason": "why the file is not indexed, as `rule: detail`; null where it is",
+    "size": "size in bytes",
+    "mtime_ns": "modification time, in nanoseconds since 1970",
+    "git_blob": "git's blob ID of the content; null outside git",
+    "loader": "the loader that converts the file to text",
+    "encoding": "the encoding used to decode the file",
+    "is_lossy": "whether undecodable bytes were replaced",
+    "masked": "secrets in the file that are left out of chunks; null if it was not scanned for them",
+    "skipped_reason": "why the file is not indexed, as `rule: detail`; null if it is indexed",
     # Commits.
-    "parents": "the commits that it builds on",
-    "author": "name",
-    "author_email": "address",
-    "authored_at": "when it was written, UTC; null where that is no date",
-    "committed_at": "when it was put into the repository, UTC; null where that is no date",
-    "subject": "the first line of a commit's message; of an edge, the node that it leaves",
-    "message": "all of it; a very long one is cut",
-    "files": "the first files that it changed, and how; none of a merge",
-    "file_count": "how many files it changed",
-    "insertions": "lines; null where they were not counted, as of merges and very large commits",
-    "deletions": "lines; null where they were not counted, as of merges and very large commits",
+    "parents": "parent commits",
+    "author": "author's name",
+    "author_email": "author's email address",
+    "authored_at": "author date, UTC; null if invalid",
+    "committed_at": "commit date, UTC; null if invalid",
+    "subject": "first line of the commit message; for an edge, its source node",
+    "message": "full commit message; truncated if very long",
+    "files": "the first changed files, with their changes; empty for merges",
+    "file_count": "number of changed files",
+    "insertions": "inserted lines; null if not counted, as for merges and very large commits",
+    "deletions": "deleted lines; null if not counted, as for merges and very large commits",
     # Chunks.
-    "chunk_id": "a hash of source, path and chunk_index; of an edge, the chunk that proves it",
-    "chunk_index": "its position in the file, from 0",
-    "total_chunks": "how many chunks the file has",
-    "text": "what is shown and searched",
-    "embed_text_hash": "of the text that is embedded; equal texts share a vector",
-    "chunk_type": "what it is: function, method, class, section, message and so on",
-    "start_line": "its first line, from 1",
-    "end_line": "its last line, inclusive",
-    "start_byte": "in the decoded text as UTF-8; null where the document was transformed",
-    "end_byte": "in the decoded text as UTF-8, exclusive; null where the document was transformed",
+    "chunk_id": "hash of source, path and chunk_index; for an edge, the chunk that proves it",
+    "chunk_index": "position in the file, 0-based",
+    "total_chunks": "number of chunks in the file",
+    "text": "the text that is displayed and searched",
+    "embed_text_hash": "hash of the embedded text; equal texts share a vector",
+    "chunk_type": "function, method, class, section, message and so on",
+    "start_line": "first line, 1-based",
+    "end_line": "last line, inclusive",
+    "start_byte": "start offset in the decoded text as UTF-8; null if the document was transformed",
+    "end_byte": "end offset in the decoded text as UTF-8, exclusive; null if the document was transformed",
     "char_count": "length of the text in characters",
     "token_count": "length of the text in tokens",
-    "symbol_name": "of the definition that the chunk holds",
-    "symbol_kind": "of the definition that the chunk holds",
-    "qualified_name": "the symbol's name, after those of the scopes around it",
-    "parent": "the symbol's scope",
+    "symbol_name": "name of the chunk's definition",
+    "symbol_kind": "kind of the chunk's definition",
+    "qualified_name": "the symbol's name, qualified by its enclosing scopes",
+    "parent": "the symbol's enclosing scope",
     "signature": "the symbol's declaration",
-    "parameters": "of the symbol",
-    "return_type": "of the symbol",
-    "decorators": "of the symbol",
-    "docstring": "of the symbol",
-    "symbols": "the definitions that begin in the chunk",
-    "imports": "of the whole file",
-    "exports": "of the whole file",
-    "calls": "the names that the chunk calls, as dotted paths where they are written as such",
-    "pointers": "links and anchors of a document that its text does not show, for the graph: one a line",
-    "heading_path": "the headings above the chunk, the outermost first",
-    "section": "the document's title, or its file's name; the subject of a commit",
-    "subsection": "the heading of the second or third level above the chunk",
-    "has_code": "whether it holds code",
-    "is_partial": "whether it is a part of a section or definition that was too long",
-    "part_number": "which part; null for a whole",
-    "parent_chunk": "id of the chunk that it is a part or member of",
-    "fallback": "why a code file was cut as text; null where it was parsed",
-    "summary": "what a language model wrote of it, in a sentence or two; null where summaries are off or none is there",
+    "parameters": "the symbol's parameters",
+    "return_type": "the symbol's return type",
+    "decorators": "the symbol's decorators",
+    "docstring": "the symbol's docstring",
+    "symbols": "definitions that start in the chunk",
+    "imports": "imports of the file",
+    "exports": "exported symbols of the file",
+    "calls": "names that the chunk calls, as dotted paths if written that way",
+    "pointers": "links and anchors of a document that its text does not show, one per line; used for the graph",
+    "heading_path": "headings above the chunk, outermost first",
+    "section": "title of the document, or its file name; for a commit, its subject",
+    "subsection": "second- or third-level heading above the chunk",
+    "has_code": "whether the chunk contains code",
+    "is_partial": "whether the chunk is part of a section or definition that was split",
+    "part_number": "number of the part; null if not split",
+    "parent_chunk": "ID of the chunk that this chunk is a part or member of",
+    "fallback": "why a code file was chunked as plain text; null if it was parsed",
+    "summary": "LLM-written summary in one or two sentences; null if summaries are disabled or missing",
     # References.
-    "content": "what the file says, as JSON: definitions, imports, calls, assignments and so on",
+    "content": "facts extracted from the file, as JSON: definitions, imports, calls, assignments and so on",
     # Vectors.
-    "model": "which made the vector",
-    "vector": "of unit length, so that a dot product is the cosine",
+    "model": "embedding model of the vector",
+    "vector": "embedding of unit length, so a dot product is the cosine similarity",
     # Edges of the graph.
-    "subject_type": "of the node that the edge leaves: file, section, module or the kind of a symbol",
-    "predicate": "what the edge says: defines, contains, imports and so on",
-    "object": "the node that the edge reaches",
-    "object_type": "of the node that the edge reaches",
-    "line": "where the source says so",
-    "problem": "why a file has no edges but those to its definitions, or no structure; null where it has all",
-    "unread": "why nothing is known of the calls in a file of code; null where they were read",
-    "confidence": "1 where nothing was guessed",
-    "resolution": "how the edge was found",
+    "subject_type": "type of the edge's source node: file, section, module or a symbol kind",
+    "predicate": "relation of the edge: defines, contains, imports and so on",
+    "object": "target node of the edge",
+    "object_type": "type of the edge's target node",
+    "line": "line that proves the edge",
+    "problem": "why a file has only edges to its definitions, or no structure; null if complete",
+    "unread": "why the calls in a code file are unknown; null if they were extracted",
+    "confidence": "confidence of the edge; 1 if nothing was inferred",
+    "resolution": "how the edge was resolved",
 }

@@ -1,6 +1,7 @@
-"""One typed `Settings`: `docindex.toml`, found upwards from the working directory, under `DOCINDEX_*` variables.
+"""Typed settings from `docindex.toml` and `DOCINDEX_*` environment variables, which take precedence.
 
-`DOCINDEX_SECTION__NAME` sets any value (`DOCINDEX_SEARCH__TOP_K=20`), `DOCINDEX_HOME` says where the index lives.
+The file is searched for upwards from the working directory. `DOCINDEX_SECTION__NAME` sets any value
+(`DOCINDEX_SEARCH__TOP_K=20`), and `DOCINDEX_HOME` sets the location of the index.
 """
 
 import os
@@ -49,60 +50,60 @@ from docindex_dagster.core.urls import check_url, scrub
 CONFIG_NAME = "docindex.toml"
 HOME_NAME = ".docindex"
 _SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-# What git refuses in the name of a branch or tag.
-_NO_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
-# They come from the environment alone.
+# Branch and tag names that git rejects.
+_INVALID_REVISION = re.compile(r"^[-/.]|[\x00-\x20\x7f~^:?*\[\\]|\.\.|//|@\{|/\.|\.lock(/|$)|[/.]$|^@?$")
+# Settings that only environment variables may set.
 _SECRETS = (
     ("alerts", "webhook"),
     *((section, "api_key") for section in ("embedding", "llm", "rerank")),
     ("serve", "token"),
 )
-# What docindex has to choose from; packages offer more.
+# Built-in choices; plugins add more.
 _EMBEDDERS = ("static", "openai", "minilm", "sentence-transformers")
 _LLMS = ("none", "openai", "anthropic", "ollama", "codex")
 _EXTRACTORS = ("patterns", "spacy", "llm", "none")
 _RERANKERS = ("none", "mmr", "cross-encoder", "remote")
-# Those of them that neither send texts nor load a model that the file names.
+# The built-in choices that neither send texts nor load a model named in the file.
 _LOCAL_EMBEDDERS = ("static",)
 _LOCAL_EXTRACTORS = ("patterns", "spacy", "none")
 _LOCAL_RERANKERS = ("none", "mmr")
 _CHUNKERS = ("code", "markdown", "mdx", "rst", "html", "text", "notebook", "asciidoc", "pdf", "lines", "messages")
-_SHORTEST_TOKEN = 16
-_BUCKETS = ("s3", "gs", "az")  # schemes of object stores that put on a condition
-_MOST_PARSED = 8  # settings that are remembered, of one project or another
+_MIN_TOKEN_CHARS = 16
+_BUCKETS = ("s3", "gs", "az")  # schemes of object stores with conditional writes
+_MAX_CACHED = 8  # parsed files, of any project
 _CRON = re.compile(r"^\s*\S+(\s+\S+){4}\s*$")
 
 
 def is_parent_of_libraries(path: str) -> bool:
-    """Whether a path declares each child of a folder as a library."""
-    return LIBRARY_PLACEHOLDER in path and Path(path).name == LIBRARY_PLACEHOLDER  # the first is quick, and mostly no
+    """Return whether a path declares each child of a folder as a library."""
+    return LIBRARY_PLACEHOLDER in path and Path(path).name == LIBRARY_PLACEHOLDER  # the fast check usually fails
 
 
 def _path(value: str) -> str:
     if "\0" in value:
-        raise ValueError("holds a NUL character")
+        raise ValueError("contains a NUL character")
     try:
         Path(value).expanduser()
     except RuntimeError as error:
-        raise ValueError(f"names a home folder that there is not: {value}") from error
+        raise ValueError(f"home folder not found: {value}") from error
     return value
 
 
 def _url(value: str) -> str:
-    # The URL is not repeated: it may hold what is secret.
+    # Errors do not repeat the URL, since it may contain a secret.
     return check_url(value)
 
 
 def _revision(value: str) -> str:
-    if _NO_REVISION.search(value) or not value.isprintable():
-        raise ValueError("must be the name of a branch or tag, or the id of a commit")
+    if _INVALID_REVISION.search(value) or not value.isprintable():
+        raise ValueError("must be a branch or tag name, or a commit ID")
     return value
 
 
 def _name(value: str) -> str:
     name, at, label = value.partition("@")
     if not _SOURCE_NAME.fullmatch(name):
-        raise ValueError("must be letters, digits, '.', '_' and '-', and begin with a letter or digit")
+        raise ValueError("must consist of letters, digits, '.', '_' and '-', and start with a letter or digit")
     if at:
         _revision(label)
     return value
@@ -110,7 +111,7 @@ def _name(value: str) -> str:
 
 def _cron(value: object) -> object:
     if isinstance(value, str) and not _CRON.match(value):
-        raise ValueError("must be a cron expression of five fields, such as '0 3 * * *'")
+        raise ValueError("must be a cron expression with five fields, such as '0 3 * * *'")
     return value
 
 
@@ -118,7 +119,7 @@ def _timezone(value: str) -> str:
     try:
         ZoneInfo(value)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ValueError("must be a time zone of the IANA database, such as 'Europe/Berlin'") from error
+        raise ValueError("must be an IANA time zone, such as 'Europe/Berlin'") from error
     return value
 
 
@@ -128,16 +129,16 @@ def _http(value: str) -> str:
     except ValueError:
         has_host = False
     if not has_host or not value.startswith(("https://", "http://")):
-        raise ValueError("must be an http or https URL")
+        raise ValueError("must be an HTTP or HTTPS URL")
     return value
 
 
 def _endpoint(value: str) -> str:
     parts = urlsplit(_http(value))
     if "@" in parts.netloc:
-        raise ValueError("holds a user name or password, which would be logged; set DOCINDEX_EMBEDDING__API_KEY")
+        raise ValueError("contains a user name or password, which would be logged; set DOCINDEX_EMBEDDING__API_KEY")
     if parts.query or parts.fragment:
-        raise ValueError("must end with a path, as 'http://127.0.0.1:11434/v1'")
+        raise ValueError("must end with a path, as in 'http://127.0.0.1:11434/v1'")
     return value
 
 
@@ -146,7 +147,7 @@ class _Section(BaseModel):
 
 
 class SourceSettings(_Section):
-    """One `[[source]]` table."""
+    """A `[[source]]` table."""
 
     kind: Literal["library", "git"]
     path: Annotated[str, AfterValidator(_path)] | None = None
@@ -164,11 +165,11 @@ class SourceSettings(_Section):
 
     @property
     def declares_children(self) -> bool:
-        """Whether each child of a folder is a library."""
+        """Return whether the table declares each child of a folder as a library."""
         return self.path is not None and is_parent_of_libraries(self.path)
 
     @model_validator(mode="after")
-    def _one_place(self) -> Self:
+    def _require_one_location(self) -> Self:
         if (self.path is None) is (self.url is None):
             both = "" if self.path is None else ", not both"
             raise ValueError(f"must have {'path' if self.kind == 'library' else 'path or url'}{both}")
@@ -176,23 +177,23 @@ class SourceSettings(_Section):
 
     @model_validator(mode="after")
     def _git_keys_only_in_git(self) -> Self:
-        given = [key for key in ("url", "branch", "branches", "submodules") if getattr(self, key)]
-        if self.kind == "library" and given:
-            raise ValueError(f"{given[0]} needs kind = 'git'")
+        git_keys = [key for key in ("url", "branch", "branches", "submodules") if getattr(self, key)]
+        if self.kind == "library" and git_keys:
+            raise ValueError(f"{git_keys[0]} requires kind = 'git'")
         if self.kind == "library" and "@" in (self.name or ""):
-            raise ValueError("'@' in name needs kind = 'git': it stands between a repository and its branch")
+            raise ValueError("'@' in name requires kind = 'git': it separates a repository from its branch")
         return self
 
     @model_validator(mode="after")
     def _labels_name_one_work_tree(self) -> Self:
         if "@" in (self.name or "") and (self.url or self.branch or self.branches):
-            raise ValueError("NAME@LABEL in name is for a further work tree, by path alone; use branches for branches")
+            raise ValueError("NAME@LABEL in name is for an additional worktree with only a path; use branches instead")
         return self
 
     @model_validator(mode="after")
     def _each_branch_once(self) -> Self:
         if len({self.branch, *self.branches}) <= len(self.branches):
-            raise ValueError("branches must name each branch once, and not the one that branch names")
+            raise ValueError("branches must name each branch once, and must not repeat the value of branch")
         return self
 
     @model_validator(mode="after")
@@ -201,28 +202,28 @@ class SourceSettings(_Section):
             return self
         if self.kind != "library" or self.name is not None:
             raise ValueError(
-                f"{LIBRARY_PLACEHOLDER} in path needs kind = 'library' and no name: each child gives its own"
+                f"{LIBRARY_PLACEHOLDER} in path requires kind = 'library' and no name, since each child has its own"
             )
         if not self.declares_children:
-            raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last part of path")
+            raise ValueError(f"{LIBRARY_PLACEHOLDER} must be the last component of path")
         return self
 
 
 class DiscoverySettings(_Section):
-    """Which files are taken at all."""
+    """Limits on the files that are indexed."""
 
-    max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)  # one of 16 MiB takes 0.6 to 1.6 GB
+    max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)  # a 16 MiB file takes 0.6 to 1.6 GB of memory
     secrets: Annotated[Literal["skip", "index"], Privileged(unless=["skip"])] = "skip"
 
 
 def _file_glob(value: str) -> str:
     if not value.strip() or value.startswith(("!", "#")) or value.endswith("/") or "\n" in value:
-        raise ValueError("must be a glob for files, as '*.feature' or 'notes/**'")
+        raise ValueError("must be a file glob, such as '*.feature' or 'notes/**'")
     return value
 
 
 class ChunkingSettings(_Section):
-    """Sizes of chunks: documents in tokens, code in characters that are not white space."""
+    """Chunk sizes: tokens for documents, non-whitespace characters for code."""
 
     target_tokens: int = Field(default=512, ge=16)
     overlap_tokens: int = Field(default=50, ge=0)
@@ -230,213 +231,217 @@ class ChunkingSettings(_Section):
     min_tokens: int = Field(default=128, ge=0)
     code_chars: int = Field(default=1500, ge=100)
     parse_timeout_s: float = Field(default=10, gt=0)
-    workers: int = Field(default=0, ge=0, le=64)  # 0: one a core, at most four
-    # By globs; the last that matches decides.
+    workers: int = Field(default=0, ge=0, le=64)  # 0: one per core, at most four
+    # Keyed by glob; the last match wins.
     chunkers: Annotated[dict[Annotated[str, AfterValidator(_file_glob)], str], Privileged(unless=_CHUNKERS)] = {}
 
     @model_validator(mode="after")
     def _sizes_are_ordered(self) -> Self:
         if not self.min_tokens < self.target_tokens <= self.max_tokens:
-            raise ValueError("must hold: min_tokens < target_tokens <= max_tokens")
+            raise ValueError("must satisfy min_tokens < target_tokens <= max_tokens")
         if self.overlap_tokens * 2 > self.target_tokens:
             raise ValueError("overlap_tokens must be at most half of target_tokens")
         return self
 
 
-def _one_of(ours: tuple[str, ...], group: str) -> AfterValidator:
-    """A name of ours, or one that a package offers in an entry-point group."""
+def _one_of(builtin: tuple[str, ...], group: str) -> AfterValidator:
+    """Return a validator that accepts built-in names, and plugins of an entry-point group."""
 
     def check(value: str) -> str:
-        if value not in ours and value not in (others := plugins.offered(group)):
-            names = ", ".join(repr(name) for name in (*ours, *others))
-            raise ValueError(f"there is no {value!r}; must be one of {names}, or what a further package offers")
+        if value not in builtin and value not in (others := plugins.offered(group)):
+            names = ", ".join(repr(name) for name in (*builtin, *others))
+            raise ValueError(f"{value!r} not found; must be one of {names}, or provided by another package")
         return value
 
     return AfterValidator(check)
 
 
 class EmbeddingSettings(_Section):
-    """Which model turns text into vectors. What a provider has no use for, it does not look at."""
+    """Embedding model. Each provider ignores the settings that do not apply to it."""
 
     provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS), Privileged(unless=_LOCAL_EMBEDDERS)] = "static"
-    # A name that the provider knows, or the path of a folder, which begins with "/", "./", "../" or "~/".
+    # A name known to the provider, or the path of a folder, which starts with "/", "./", "../" or "~/".
     model: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
-    dimensions: int | None = Field(default=None, ge=2, le=65_536)  # values of a vector, where the model offers a choice
-    device: str | None = None  # sentence-transformers: as torch names it; default: the fastest
-    # openai: of another endpoint that speaks its API
+    dimensions: int | None = Field(default=None, ge=2, le=65_536)  # for models with a choice of vector sizes
+    device: str | None = None  # sentence-transformers: the torch device; default: the fastest
+    # openai: base URL of a compatible endpoint
     base_url: Annotated[Annotated[str, AfterValidator(_endpoint)] | None, Privileged()] = None
-    batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts that are embedded together
-    concurrency: int = Field(default=4, ge=1, le=64)  # openai: requests at once
-    timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: for one answer
-    retries: int = Field(default=6, ge=0, le=100)  # openai: of one request, with longer and longer waits between
+    batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts per batch
+    concurrency: int = Field(default=4, ge=1, le=64)  # openai: concurrent requests
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: per response
+    retries: int = Field(default=6, ge=0, le=100)  # openai: per request, with exponential backoff
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    price: float | None = Field(default=None, ge=0)  # of a million tokens, in dollars; known for OpenAI's models
-    # A secret, from the environment alone.
+    price: float | None = Field(default=None, ge=0)  # dollars per million tokens; known for OpenAI's models
+    # A secret; environment only.
     api_key: SecretStr | None = None
 
 
 class LLMSettings(_Section):
-    """Which language model is asked, where something asks one."""
+    """Language model for answers, summaries and concepts."""
 
     provider: Annotated[str, _one_of(_LLMS, plugins.LLMS), Privileged(unless=["none"])] = "none"
     model: Annotated[str | None, Field(min_length=1), Privileged()] = None
-    # Of another endpoint that speaks the provider's API.
+    # Base URL of a compatible endpoint.
     base_url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
-    timeout_s: float = Field(default=60, gt=0, le=3600)  # for one answer, and so for its first word
-    retries: int = Field(default=3, ge=0, le=100)  # of one request, with longer and longer waits between
-    concurrency: int = Field(default=4, ge=1, le=64)  # requests at once
-    context_tokens: int | None = Field(default=None, ge=1024)  # the model's window; ollama makes it as large
+    timeout_s: float = Field(default=60, gt=0, le=3600)  # for the complete response, and so for its first token
+    retries: int = Field(default=3, ge=0, le=100)  # per request, with exponential backoff
+    concurrency: int = Field(default=4, ge=1, le=64)  # concurrent requests
+    context_tokens: int | None = Field(default=None, ge=1024)  # context window; ollama is told to use it
     max_answer_tokens: int = Field(default=1500, ge=16)
-    # That a question may cost, with all that its answer looks up.
+    # Budget per question, including everything the answer looks up.
     question_tokens: Annotated[int, Privileged(most=200_000)] = Field(default=200_000, ge=0)
-    question_dollars: float | None = Field(default=None, ge=0)  # that it may cost, by the two prices
-    price_in: float | None = Field(default=None, ge=0)  # of a million tokens that are sent, in dollars
-    price_out: float | None = Field(default=None, ge=0)  # of a million tokens that are answered, in dollars
-    # A secret, from the environment alone.
+    question_dollars: float | None = Field(default=None, ge=0)  # budget per question, computed from the two prices
+    price_in: float | None = Field(default=None, ge=0)  # dollars per million input tokens
+    price_out: float | None = Field(default=None, ge=0)  # dollars per million output tokens
+    # A secret; environment only.
     api_key: SecretStr | None = None
 
     @model_validator(mode="after")
-    def _ours_need_a_model(self) -> Self:
+    def _require_a_model(self) -> Self:
         if self.provider in {"openai", "anthropic", "ollama"} and self.model is None:
-            raise ValueError(f"llm.model must name a model, as provider = {self.provider!r} offers many")
+            raise ValueError(f"llm.model is required for provider = {self.provider!r}")
         return self
 
     @model_validator(mode="after")
-    def _money_needs_prices(self) -> Self:
+    def _require_prices(self) -> Self:
         if self.question_dollars is not None and (self.price_in is None or self.price_out is None):
-            raise ValueError("llm.question_dollars needs llm.price_in and llm.price_out, in dollars a million tokens")
+            raise ValueError(
+                "llm.question_dollars requires llm.price_in and llm.price_out, in dollars per million tokens"
+            )
         return self
 
 
 class SummarySettings(_Section):
-    """Summaries of chunks, which the language model writes."""
+    """LLM-written summaries of chunks."""
 
     enabled: Annotated[bool, Privileged(unless=[False])] = False
-    max_tokens: int = Field(default=120, ge=16, le=1000)  # of a summary
-    # Of a run of a source, in and out.
+    max_tokens: int = Field(default=120, ge=16, le=1000)  # per summary
+    # Input and output tokens per run of a source.
     budget_tokens: Annotated[int, Privileged(most=1_000_000)] = Field(default=1_000_000, ge=0)
-    min_chars: int = Field(default=200, ge=0)  # a shorter chunk says itself what it is
+    min_chars: int = Field(default=200, ge=0)  # shorter chunks need no summary
     source_types: tuple[Literal["doc", "code", "test", "config"], ...] = ("doc", "code")
 
 
 class HistorySettings(_Section):
-    """How much of the history of a git source is searchable."""
+    """Searchable history of git sources."""
 
     commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
 
 
 class GraphSettings(_Section):
-    """What goes into the knowledge graph."""
+    """Content of the knowledge graph."""
 
     enabled: bool = True
-    code: bool = True  # what code defines, imports and calls
-    # Who finds them in documents.
+    code: bool = True  # definitions, imports and calls in code
+    # The extractor of concepts from documents.
     concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS), Privileged(unless=_LOCAL_EXTRACTORS)] = (
         "patterns"
     )
-    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # relations between concepts, and as many concepts
+    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # limit for relations, and for mentioned concepts
     file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
-    timeout_s: float = Field(default=600, gt=0, le=86_400)  # for those of all files of a source
+    timeout_s: float = Field(default=600, gt=0, le=86_400)  # for the edges of all files of a source
 
 
 class SearchSettings(_Section):
-    """Defaults of a search."""
+    """Search defaults."""
 
     top_k: int = Field(default=10, ge=1, le=1000)
-    candidates: int = Field(default=100, ge=1, le=10_000)  # taken from each retriever before fusion
+    candidates: int = Field(default=100, ge=1, le=10_000)  # from each retriever, before fusion
     default_source: str | None = None
-    look_s: float = Field(default=0.05, ge=0, le=60)  # for looking whether sources have changed since; 0: not
+    look_s: float = Field(default=0.05, ge=0, le=60)  # time limit to check whether sources have changed; 0: no check
 
 
 class RerankSettings(_Section):
-    """What looks at the best results once more."""
+    """Reranking of the best results."""
 
     provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS), Privileged(unless=_LOCAL_RERANKERS)] = "none"
-    candidates: int = Field(default=50, ge=2, le=1000)  # how many of the best it looks at
-    weight: float = Field(default=0.5, ge=0, le=1)  # of its opinion, beside the score of the search
-    relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: against variety; the lambda of the paper
-    model: Annotated[str | None, Privileged()] = None  # of cross-encoder and remote
-    # remote: where to post, with its path
+    candidates: int = Field(default=50, ge=2, le=1000)  # how many results to rerank
+    weight: float = Field(default=0.5, ge=0, le=1)  # of the model's score relative to the search score
+    relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: relevance versus diversity; lambda in the paper
+    model: Annotated[str | None, Privileged()] = None  # for cross-encoder and remote
+    # remote: the endpoint, including its path
     url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
-    timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the whole answer
-    # A secret, from the environment alone.
+    timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the complete response
+    # A secret; environment only.
     api_key: SecretStr | None = None
 
     @model_validator(mode="after")
-    def _remote_has_a_place(self) -> Self:
+    def _remote_requires_a_url(self) -> Self:
         if self.provider == "remote" and self.url is None:
-            raise ValueError("rerank.url must say where to post, as 'https://api.cohere.com/v2/rerank'")
+            raise ValueError(
+                "rerank.url is required for provider = 'remote', such as 'https://api.cohere.com/v2/rerank'"
+            )
         return self
 
 
 class EvaluationSettings(_Section):
-    """How each night finds out how good searches are, and whether questions are collected for it."""
+    """Nightly evaluation of search quality, and collection of questions for it."""
 
-    questions: int = Field(default=100, ge=0, le=10_000)  # of each source; 0: none, and no night evaluates
-    commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, of which the questions are made
-    # Questions of the user's, .csv or .jsonl, asked as well.
+    questions: int = Field(default=100, ge=0, le=10_000)  # per source; 0: no nightly evaluation
+    commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, used to generate questions
+    # Additional questions, as .csv or .jsonl.
     file: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
-    collect: bool = False  # whether the page, the API and agents may note which place answered a question
+    collect: bool = False  # let the web page, the API and agents record which location answered a question
 
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 class ScheduleSettings(_Section):
-    """When everything is indexed again, and how often remotes are asked for news."""
+    """Schedule of nightly runs, and the polling interval for remotes."""
 
     nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
     timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
-    verify: Weekday | Literal["never"] = "sunday"  # the night in which every file is read and every row compared
-    remote_interval_s: int = Field(default=300, ge=30)  # how often the remote of a followed repository is asked
-    max_age_hours: int = Field(default=26, ge=1)  # a source that was not looked at for longer is reported
+    verify: Weekday | Literal["never"] = "sunday"  # the night that reads every file and compares every row
+    remote_interval_s: int = Field(default=300, ge=30)  # polling interval for the remotes of followed repositories
+    max_age_hours: int = Field(default=26, ge=1)  # sources not checked for longer are reported
 
 
 class AccessSettings(_Section):
-    """Who may read what lies below `DOCINDEX_HOME`, beside its user."""
+    """Read access to `DOCINDEX_HOME`, in addition to its owner's."""
 
-    group: Annotated[bool, Privileged(unless=[False])] = False  # the home's group
+    group: Annotated[bool, Privileged(unless=[False])] = False  # for the group of the home
 
 
 def _token(value: SecretStr) -> SecretStr:
     text = value.get_secret_value()
-    if len(text) < _SHORTEST_TOKEN or not (text.isascii() and text.isprintable()) or " " in text:
-        raise ValueError(f"must be at least {_SHORTEST_TOKEN} characters of ASCII without spaces")
+    if len(text) < _MIN_TOKEN_CHARS or not (text.isascii() and text.isprintable()) or " " in text:
+        raise ValueError(f"must be at least {_MIN_TOKEN_CHARS} ASCII characters without spaces")
     return value
 
 
 class ServeSettings(_Section):
     """The HTTP server, `docindex serve`."""
 
-    # Further names by which clients may call it, as those of a reverse proxy.
+    # Additional host names that clients may use, such as that of a reverse proxy.
     hosts: Annotated[tuple[str, ...], Privileged()] = ()
-    concurrency: int = Field(default=64, ge=1, le=10_000)  # requests at once; more are asked to come again
-    max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # of a request
-    queue: int = Field(default=50, ge=1, le=10_000)  # jobs that wait
-    # Whether traces hold what users ask for, and the paths and queries of addresses.
+    concurrency: int = Field(default=64, ge=1, le=10_000)  # concurrent requests; others must retry later
+    max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # per request
+    queue: int = Field(default=50, ge=1, le=10_000)  # queued jobs
+    # Let traces include the text of queries, and the paths and query strings of URLs.
     trace_texts: Annotated[bool, Privileged(unless=[False])] = False
-    # A secret, from the environment alone.
+    # A secret; environment only.
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
 
 
 class MemorySettings(_Section):
-    """What agents may write into a domain, and how long it stays."""
+    """Limits and retention of the messages that agents write to domains."""
 
-    domain: str = Field(default="memory/main", min_length=1)  # that `docindex memory` means where none is named
-    message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)  # of a message's text in UTF-8
-    per_second: int = Field(default=20, ge=1, le=10_000)  # messages of a process
-    quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, with all that is made of it
-    retention_days: int | None = Field(default=None, ge=1)  # None: messages stay
-    fold_messages: int = Field(default=200, ge=1, le=100_000)  # that wait in the log until they are folded
-    fold_minutes: float = Field(default=10, gt=0, le=10_080)  # for which the oldest of them waits at most
-    chunker: str = Field(default="messages", min_length=1)  # who cuts messages
-    decay: float = Field(default=0, ge=0, le=0.1)  # the share of its score that an old message loses at most
-    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # who finds them in messages
+    domain: str = Field(default="memory/main", min_length=1)  # default of `docindex memory`
+    message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)  # size of a message's text in UTF-8
+    per_second: int = Field(default=20, ge=1, le=10_000)  # messages per process
+    quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, including all derived data
+    retention_days: int | None = Field(default=None, ge=1)  # None: keep messages forever
+    fold_messages: int = Field(default=200, ge=1, le=100_000)  # fold once so many wait in the log
+    fold_minutes: float = Field(default=10, gt=0, le=10_080)  # fold once the oldest has waited this long
+    chunker: str = Field(default="messages", min_length=1)  # for messages
+    decay: float = Field(default=0, ge=0, le=0.1)  # the largest share of its score that an old message loses
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # extractor for messages
 
 
 class RetentionSettings(_Section):
-    """How long Dagster's record of runs and events is kept; the newest of each partition always stays."""
+    """Retention of runs and events in Dagster's storage; the newest of each partition are always kept."""
 
     days: int = Field(default=30, ge=1)
 
@@ -447,14 +452,14 @@ def _secret_url(value: SecretStr) -> SecretStr:
 
 
 class AlertSettings(_Section):
-    """Where failures of runs are reported."""
+    """Alerts about failed runs."""
 
-    # A secret: who knows it can post. It comes from the environment alone.
+    # A secret, since anyone who knows the URL can post; environment only.
     webhook: Annotated[SecretStr, AfterValidator(_secret_url)] | None = None
 
 
 class _Environment(EnvSettingsSource):
-    """Variables for everything but the root, which decides what file is read and is known before."""
+    """Environment variables for all settings except the root, which is already known and determines the file."""
 
     def __call__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__call__().items() if name != "root"}
@@ -463,14 +468,14 @@ class _Environment(EnvSettingsSource):
 def _bucket(value: str) -> str:
     parts = urlsplit(value)
     if parts.scheme not in _BUCKETS or not parts.hostname:
-        raise ValueError(f"must be a bucket and a prefix, as 's3://BUCKET/PREFIX'; schemes: {', '.join(_BUCKETS)}")
+        raise ValueError(f"must have the form 's3://BUCKET/PREFIX'; supported schemes: {', '.join(_BUCKETS)}")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ValueError("must be a bucket and a prefix alone: keys come from the environment, as AWS_ACCESS_KEY_ID")
+        raise ValueError("must contain only a bucket and a prefix; set keys in variables such as AWS_ACCESS_KEY_ID")
     return value.rstrip("/")
 
 
 class StorageSettings(_Section):
-    """Where machines share tables and stores; without a URL there is one machine, and its disk holds everything."""
+    """Object store that machines share. Without a URL, there is only one machine, which stores everything locally."""
 
     url: Annotated[str, AfterValidator(_bucket)] | None = None
     # Earlier versions could split the index; files that set the number to 1 still load.
@@ -485,11 +490,11 @@ class Settings(BaseSettings):
         env_nested_delimiter="__",
         extra="forbid",
         frozen=True,
-        hide_input_in_errors=True,  # it may be a URL with a password in it, and tracebacks go to logs
+        hide_input_in_errors=True,  # the input may be a URL with a password, and tracebacks end up in logs
         nested_model_default_partial_update=True,
     )
 
-    root: Path  # the folder of docindex.toml; relative paths start here
+    root: Path  # the folder of docindex.toml; base of relative paths
     home: Path = Path(HOME_NAME)
     source: tuple[SourceSettings, ...] = ()
     discovery: DiscoverySettings = DiscoverySettings()
@@ -515,21 +520,21 @@ class Settings(BaseSettings):
 
     @field_validator("summaries")
     @classmethod
-    def _a_model_writes_summaries(cls, value: SummarySettings, info: ValidationInfo) -> SummarySettings:
+    def _summaries_require_an_llm(cls, value: SummarySettings, info: ValidationInfo) -> SummarySettings:
         llm = info.data.get("llm")
         if value.enabled and llm is not None and llm.provider == "none":
-            raise ValueError("enabled = true needs llm.provider and llm.model; see docs/summaries.md")
+            raise ValueError("enabled = true requires llm.provider and llm.model; see docs/summaries.md")
         if value.enabled and llm is not None and llm.provider == "codex":
-            raise ValueError("enabled = true needs another llm.provider: codex starts a program for each chunk")
+            raise ValueError("enabled = true does not support llm.provider = 'codex', which starts a process per chunk")
         return value
 
     @model_validator(mode="after")
-    def _home_is_absolute(self) -> Self:
+    def _make_home_absolute(self) -> Self:
         object.__setattr__(self, "home", (self.root / self.home.expanduser()).absolute())
         return self
 
     @model_validator(mode="after")
-    def _folder_of_the_model_is_absolute(self) -> Self:
+    def _make_model_folder_absolute(self) -> Self:
         model = self.embedding.model
         if model is not None and model.startswith(("/", "./", "../", "~/")):
             folder = os.path.normpath(self.root / Path(model).expanduser())
@@ -541,31 +546,31 @@ class Settings(BaseSettings):
         cls,
         settings_cls: type[BaseSettings],
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic gives it by name
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic passes it by name
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic passes it by name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 pydantic passes it by name
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The environment wins over the file, whose values arrive as initial ones."""
+        """Give the environment precedence over the file, whose values arrive as init arguments."""
         return _Environment(settings_cls), init_settings
 
     @property
     def config_file(self) -> Path:
-        """The file that holds these settings; it may not exist yet."""
+        """The path of `docindex.toml`; the file may not exist yet."""
         return self.root / CONFIG_NAME
 
     @property
     def ignored(self) -> tuple[Privilege, ...]:
-        """What the project asks for and does not get, since the user does not trust it."""
+        """The privileges that the project requests but the user has not granted."""
         return self._ignored
 
     def confines(self, place: str, real: Path) -> bool:
-        """Whether the source that a `[[source]]` table declares at a place may not be read from the folder `real`."""
+        """Return whether the source that a `[[source]]` table declares at `place` must not read the folder `real`."""
         is_granted = self._granted is None or (place, str(real)) in self._granted
         return not (is_granted or real.is_relative_to(self.root.resolve()))
 
 
 def untrusted(settings: Settings) -> str:
-    """Say what is ignored of a project, and how to trust it; empty if nothing is."""
+    """Return a message about the privileges that docindex ignores, and how to trust the project; empty if none."""
     if not settings.ignored:
         return ""
     names = ", ".join(
@@ -577,10 +582,10 @@ def untrusted(settings: Settings) -> str:
 
 
 def find_root(start: Path | None = None) -> Path:
-    """The nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
+    """Return the nearest folder from `start` upwards with a `docindex.toml`, else `start` itself.
 
-    The default start is the folder that `DOCINDEX_ROOT` names, else the working directory. Above it, the folders that
-    `DOCINDEX_CEILING_DIRECTORIES` names, and those around them, are not looked at.
+    `start` defaults to `DOCINDEX_ROOT`, else to the working directory. The search stops below the folders listed in
+    `DOCINDEX_CEILING_DIRECTORIES`, except that it always checks `start`.
     """
     start = (start or Path(os.environ.get("DOCINDEX_ROOT") or Path.cwd())).absolute()
     ceilings = {Path(name) for name in os.environ.get("DOCINDEX_CEILING_DIRECTORIES", "").split(os.pathsep)}
@@ -591,72 +596,73 @@ def find_root(start: Path | None = None) -> Path:
 def load_settings(root: Path | None = None) -> Settings:
     """Read the settings of the project at `root` (default: found from the working directory).
 
-    What needs the user's trust and does not have it is left out; `Settings.ignored` lists it.
+    Values that need trust which the user has not granted are left out; `Settings.ignored` lists them.
 
     Raises:
-        SettingsError: The file is not TOML, or a key or value is wrong; it names the file, the key and what is allowed.
-        OwnershipError: The project or its home belongs to another user, or other users may write it.
-        LinkError: The home is a symbolic link.
+        SettingsError: The file is invalid TOML, or a key or value is invalid. The message names the file, the key and
+            the allowed values.
+        OwnershipError: The project or its home belongs to another user, or other users can write to it.
+        LinkError: The home is a symlink.
     """
     root = find_root() if root is None else root.absolute()
     file = root / CONFIG_NAME
-    given = trust_in(root)
+    trusted = trust_in(root)
     try:
-        text = _text_of(root, given)
-        asked = () if given.is_full else privileges_of(Settings, root, _values(text))
-        ignored = tuple(privilege for privilege in asked if privilege.digest not in given.granted)
-        granted = None if given.is_full else granted_folders(root, _values(text), {*asked} - {*ignored})
-        settings = _parsed(root, text, frozenset(os.environ.items()), ignored, granted)
+        text = _read_config(root, trusted)
+        requested = () if trusted.is_full else privileges_of(Settings, root, _parse_toml(text))
+        ignored = tuple(privilege for privilege in requested if privilege.digest not in trusted.granted)
+        granted = None if trusted.is_full else granted_folders(root, _parse_toml(text), {*requested} - {*ignored})
+        settings = _parse_settings(root, text, frozenset(os.environ.items()), ignored, granted)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise SettingsError(f"{file} cannot be read: {error}") from error
-    return _at_home(settings, given)
+        raise SettingsError(f"cannot read {file}: {error}") from error
+    return _with_safe_home(settings, trusted)
 
 
-def _text_of(root: Path, given: Trust) -> str:
+def _read_config(root: Path, trusted: Trust) -> str:
     file = root / CONFIG_NAME
-    if file.is_symlink() and not (given.is_full or given.grants(link_privilege(file))):
+    if file.is_symlink() and not (trusted.is_full or trusted.grants(link_privilege(file))):
         trusting = command("docindex", "trust", root)
-        raise OwnershipError(f"{file} is a link to {file.resolve()}; if you made it, run {trusting}")
+        raise OwnershipError(f"{file} is a symbolic link to {file.resolve()}; if you created it, run {trusting}")
     if not file.is_file():
         return ""
-    if not given.is_full:
-        check_owner(root, given.owner)
-        check_owner(file, given.owner)
+    if not trusted.is_full:
+        check_owner(root, trusted.owner)
+        check_owner(file, trusted.owner)
     return (read_limited(file) or b"").decode()
 
 
-@lru_cache(_MOST_PARSED)
-def _values(text: str) -> dict[str, Any]:
-    """The content of a file, not to be changed."""
+@lru_cache(_MAX_CACHED)
+def _parse_toml(text: str) -> dict[str, Any]:
+    """Parse the text of a file; callers must not modify the result."""
     return tomllib.loads(text)
 
 
-@lru_cache(_MOST_PARSED)
-def _parsed(
+@lru_cache(_MAX_CACHED)
+def _parse_settings(
     root: Path,
     text: str,
-    environment: frozenset[tuple[str, str]],  # noqa: ARG001 it is read
+    environment: frozenset[tuple[str, str]],  # noqa: ARG001 part of the cache key
     ignored: tuple[Privilege, ...],
     granted: frozenset[tuple[str, str]] | None,
 ) -> Settings:
-    """The settings that the text of a file gives in this environment; each part of a run asks for them."""
-    settings = check_settings(root, without(Settings, root, _values(text), ignored))
+    """Build the settings from the text of a file and the environment; cached, since a run loads them repeatedly."""
+    settings = check_settings(root, without(Settings, root, _parse_toml(text), ignored))
     settings._ignored, settings._granted = ignored, granted  # noqa: SLF001 our own
     return settings
 
 
-def _at_home(settings: Settings, given: Trust) -> Settings:
-    """The settings with a home that docindex may open."""
+def _with_safe_home(settings: Settings, trusted: Trust) -> Settings:
+    """Return the settings with a home that docindex may open."""
     home, root, ignored = settings.home, settings.root, settings.ignored
-    if not given.is_full and is_inside(root, home):
-        check_owner(home, given.owner)
-        if home.is_symlink() and not given.grants(link := link_privilege(home)):
+    if not trusted.is_full and is_inside(root, home):
+        check_owner(home, trusted.owner)
+        if home.is_symlink() and not trusted.grants(link := link_privilege(home)):
             ignored = (*ignored, link)
         if ignored:
             cached = settings.model_copy(update={"home": untrusted_home(root)})
             cached._ignored = ignored  # noqa: SLF001 our own
             return cached
-    opened = own_home(root, home, given)
+    opened = own_home(root, home, trusted)
     return settings if opened == home else settings.model_copy(update={"home": opened})
 
 
@@ -664,18 +670,17 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
     """Return the folder of a project's index.
 
     If `home` is inside the project, the index is in a subfolder whose name only this user can derive. With full trust,
-    the index is in `home` itself, unless the subfolder exists: `--trust` for one command finds the same index.
+    the index is in `home` itself, unless the subfolder exists. So a command with `--trust` finds the same index.
 
     Args:
-        root: The folder of the project.
-        home: The folder that its settings name.
-        given: What the user has granted to the project.
+        root: The project's folder.
+        home: The home from the settings.
+        given: The trust that the user has granted to the project.
 
     Raises:
-        LinkError: The subfolder, or a folder between it and the project, is a symbolic link, which the user has not
-            agreed to.
-        OwnershipError: It belongs to another user, or other users may write it.
-        SettingsError: As `hidden_name`.
+        LinkError: The subfolder, or a folder between it and the project, is a symlink that the user has not approved.
+        OwnershipError: The folder belongs to another user, or other users can write to it.
+        SettingsError: The secret for the name cannot be stored, or the trust store is damaged.
     """
     if not is_inside(root, home):  # the user chose it
         if not given.is_full:
@@ -685,10 +690,10 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
     if given.owner not in {None, os.geteuid()} and (theirs := _home_of(given.owner, home)) is not None:
         return theirs
     name = trust.hidden_name(root, make=not given.is_full)
-    if name is None or home.name == name:  # the variables of a job name the folder itself
+    if name is None or home.name == name:  # a job's environment variables point to the subfolder itself
         _check_links(root, home)
         return home
-    if home.is_symlink():  # the user has agreed to it as it is; a pull may lead it elsewhere
+    if home.is_symlink():  # the user has approved its current target; a pull may change it
         home = home.resolve()
     hidden = home / name
     confinement.check_path(home, hidden)
@@ -699,73 +704,73 @@ def own_home(root: Path, home: Path, given: Trust) -> Path:
 
 
 def check_home(settings: Settings) -> None:
-    """Check the way from a project to its home again, before something is written: a pull may have made it a link.
+    """Check the path from a project to its home again before a write, since a pull may have added a symlink.
 
     Raises:
-        LinkError: It has, and the user has not agreed to it.
+        LinkError: The path contains a symlink that the user has not approved.
     """
     _check_links(settings.root, settings.home)
 
 
 def _check_links(root: Path, home: Path) -> None:
-    way = home.relative_to(root) if home.is_relative_to(root) else Path()
-    for link in (root / folder for folder in (way, *way.parents)):
+    relative = home.relative_to(root) if home.is_relative_to(root) else Path()
+    for link in (root / folder for folder in (relative, *relative.parents)):
         if link == root or not link.is_symlink():
             continue
-        given = trust_in(root)
-        if not (given.is_full or given.grants(link_privilege(link))):
+        trusted = trust_in(root)
+        if not (trusted.is_full or trusted.grants(link_privilege(link))):
             raise LinkError(
-                f"{link} is a link to {link.resolve()}: remove it, or set DOCINDEX_HOME to the path that you mean"
+                f"{link} is a symbolic link to {link.resolve()}; remove it, or set DOCINDEX_HOME to the intended path"
             )
 
 
 def is_inside(root: Path, home: Path) -> bool:
-    """Whether a home lies in a project, by its name or by where links lead, so that the project may bring it along."""
-    return any(Path(place(home)).is_relative_to(place(root)) for place in (os.path.normpath, os.path.realpath))
+    """Return whether a home is inside a project, before or after resolving symlinks, so a checkout can contain it."""
+    return any(Path(path(home)).is_relative_to(path(root)) for path in (os.path.normpath, os.path.realpath))
 
 
 def _home_of(owner: int | None, home: Path) -> Path | None:
-    """Return the home that another owner of a project has there: the newest one, since its name is that user's secret.
+    """Return the home of a project's other owner: the newest one, since its name depends on that user's secret.
 
-    None if there is none, or git tracks files in it, so that whoever pushes could change it.
+    None if there is none, or if git tracks files in it, because then anyone who can push could change it.
     """
     if not home.is_dir() or is_tracked(home):
         return None
     try:
         hidden = [folder for folder in confinement.entries(home, home) if confinement.HIDDEN.fullmatch(folder.name)]
         found = [(folder.lstat(), folder) for folder in hidden]
-    except OSError:  # whoever opens the home reports why
+    except OSError:  # the code that opens the home reports the error
         found = []
-    theirs = [(about.st_mtime_ns, folder) for about, folder in found if _is_folder_of(owner, about)]
+    theirs = [(status.st_mtime_ns, folder) for status, folder in found if _is_folder_of(owner, status)]
     if theirs:
         return max(theirs)[1]
     return home if home.stat().st_uid == owner else None
 
 
-def _is_folder_of(owner: int | None, about: os.stat_result) -> bool:
-    return stat.S_ISDIR(about.st_mode) and about.st_uid == owner
+def _is_folder_of(owner: int | None, status: os.stat_result) -> bool:
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == owner
 
 
 def link_privilege(link: Path) -> Privilege:
-    """The privilege of a home or a `docindex.toml` that is a link: docindex would write to the place it leads to."""
+    """Return the privilege for a home or `docindex.toml` that is a symlink: docindex would write to its target."""
     return Privilege.of(link.name, f"a link to {link.resolve()}")
 
 
 def untrusted_home(root: Path) -> Path:
-    """Where the index of a project lies while the user does not trust it."""
+    """Return the folder for the index of a project that the user does not trust."""
     return trust.cache() / "untrusted" / digest(os.fsencode(root))
 
 
 def check_settings(root: Path, values: dict[str, Any]) -> Settings:
-    """The settings that the values of a file at `root` give, with the environment over them.
+    """Return the settings from the values of a file at `root`, overridden by the environment.
 
     Raises:
-        SettingsError: as `load_settings`.
+        SettingsError: A key or value is invalid. The message names the file, the key and the allowed values.
     """
     file = root / CONFIG_NAME
-    # pydantic-settings takes some arguments that are no settings, such as `_cli_parse_args`.
+    # pydantic-settings accepts some arguments that are not settings, such as `_cli_parse_args`.
     if unknown := values.keys() - Settings.model_fields.keys():
-        raise SettingsError(f"{file}: {min(unknown)} is not a setting; see docs/configuration.md for those that are")
+        raise SettingsError(f"{file}: unknown setting {min(unknown)}; see docs/configuration.md")
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
@@ -778,20 +783,21 @@ def check_settings(root: Path, values: dict[str, Any]) -> Settings:
     except ValidationError as error:
         raise SettingsError("\n".join(_explain(file, values, item) for item in error.errors())) from error
     except EnvironmentSettingsError as error:
-        raise SettingsError(f"a DOCINDEX_ variable cannot be read: {first_line(error)}") from error
+        raise SettingsError(f"invalid DOCINDEX_* variable: {first_line(error)}") from error
 
 
 def _explain(file: Path, values: dict[str, Any], item: Any) -> str:
-    """One line for one wrong setting: where it stands, what was given, what is allowed."""
+    """Return one line for an invalid setting: its location, the problem, and the value."""
     location = [str(part) for part in item["loc"]]
     in_file = _is_in(values, item["loc"])
     variable = "DOCINDEX_" + "__".join(location).upper()
-    where = f"{file}: {'.'.join(location)}" if in_file or variable not in os.environ else variable
+    prefix = f"{file}: " if in_file or variable not in os.environ else ""
+    setting = ".".join(location) if prefix else variable
     if item["type"] == "extra_forbidden":
-        return f"{where} is not a setting; see docs/configuration.md for those that are"
-    given = "" if item["type"] in {"missing", "value_error"} else f" (given: {scrub(repr(item['input']))})"
+        return f"{prefix}unknown setting {setting}; see docs/configuration.md"
+    value = "" if item["type"] in {"missing", "value_error"} else f" (got {scrub(repr(item['input']))})"
     message = item["msg"].removeprefix("Value error, ")
-    return f"{where}: {message}{given}"
+    return f"{prefix}{setting}: {message}{value}"
 
 
 def _is_in(values: Any, location: tuple[int | str, ...]) -> bool:

@@ -1,9 +1,9 @@
-"""The intermediate tables: one Parquet file per asset and source, replaced as a whole.
+"""Intermediate tables: one Parquet file per asset and source, always replaced completely.
 
-A table's data version is a hash of its content; a file whose version stays the same is not written again. Tables of
-files are sorted by path, so that the rows of a few files can be replaced without reading the others.
+A table's data version is a hash of its content; a file whose version is unchanged is not rewritten. Tables of files
+are sorted by path, so the rows of a few files can be replaced without reading the others.
 
-Readers map Arrow IPC files into memory. These hold the values of their rows and no other data.
+Readers map Arrow IPC files into memory. These files contain the values of their rows and no other data.
 """
 
 import os
@@ -27,24 +27,24 @@ from docindex_dagster.core.hashing import digest, digest_parts
 _OURS = b"docindex."
 # The data version of a table.
 VERSION = b"docindex.data_version"
-# When the run began that made a table, nanoseconds since 1970: the one value that does not come from its content.
+# Start of the run that wrote the table, in nanoseconds since 1970: the only value not derived from its content.
 STARTED_NS = b"docindex.started_ns"
-_ROWS_WORTH_THREADS = 1000
-# Of a file's stamp: inode, bytes, and time of its content.
+_MIN_ROWS_FOR_THREADS = 1000
+# The leading values of a file's stamp: inode, size and mtime.
 _KEPT_BY_RENAMING = 3
-_MOST_RECENT_BYTES = 256 << 20  # all tables of a source of 20,000 chunks
-_MOST_RECENT = 64  # tables: an empty one of many columns takes memory, too
-# A table is read as a whole, for which neither dictionaries nor statistics are of use; they take a fifth of the time.
+_MAX_CACHED_BYTES = 256 << 20  # fits all tables of a source with 20,000 chunks
+_MAX_CACHED_TABLES = 64  # an empty table with many columns takes memory, too
+# Tables are always read completely, so dictionaries and statistics are useless; they take a fifth of the time.
 _PLAIN = {"use_dictionary": False, "write_statistics": False}
 _COMPRESSED = {"compression": "zstd", "compression_level": 1}
-_LARGE = 16 << 20  # bytes of a column
+_LARGE = 16 << 20  # bytes in a column
 
 
 def write_arrow(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> None:
-    """Write batches to a file, as compact copies.
+    """Write compact copies of batches to a file.
 
-    Arrow pads each buffer to 64 bytes with whatever follows the values in memory. For a slice of a table, that is the
-    text of other rows, which may have been erased. Behind a compact copy, Arrow writes zeros.
+    Arrow pads each buffer to 64 bytes with whatever follows the values in memory. For a slice of a table, that is text
+    of other rows, which may have been erased. A compact copy is padded with zeros.
     """
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as out:
         for batch in batches:
@@ -54,19 +54,21 @@ def write_arrow(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema
 def read_arrow(path: Path) -> pa.Table:
     """Map a file into memory.
 
-    Raises OSError or pa.ArrowException where it is missing or damaged.
+    Raises:
+        OSError: The file is missing or damaged.
+        pa.ArrowException: The file is damaged.
     """
     with pa.memory_map(str(path)) as file:
         return pa.ipc.open_file(file).read_all()
 
 
 def _compact(array: pa.Array) -> pa.Array:
-    """Return an array whose buffers hold its values alone. Vectors, which are large, are copied only if sliced."""
+    """Return an array whose buffers contain only its values. Vectors, which are large, are copied only if sliced."""
     return array if array.nbytes == array.get_total_buffer_size() else pa.concat_arrays([array])
 
 
 class _Recent:
-    """The tables that were used last, by their files, with stamps of these. Threads share them."""
+    """Thread-safe LRU cache of tables, keyed by file and validated by its stamp."""
 
     def __init__(self) -> None:
         self._tables: OrderedDict[Path, tuple[tuple[int, ...] | None, pa.Table, int]] = OrderedDict()
@@ -74,21 +76,21 @@ class _Recent:
         self._lock = Lock()
 
     def get(self, path: Path, stamp: tuple[int, ...] | None) -> pa.Table | None:
-        """The table of a file, as it was when it had this stamp."""
+        """Return the cached table of a file if its stamp matches."""
         with self._lock:
-            known, table, _ = self._tables.get(path, (None, None, 0))
-            if table is None or known != stamp:
+            cached, table, _ = self._tables.get(path, (None, None, 0))
+            if table is None or cached != stamp:
                 return None
             self._tables.move_to_end(path)
             return table
 
     def put(self, path: Path, stamp: tuple[int, ...] | None, table: pa.Table) -> None:
-        """Keep a table, and let go of those that were used longest ago where all are too large together."""
+        """Cache a table, and evict the least recently used ones if the cache is too large."""
         size = table.nbytes
         with self._lock:
             self._bytes += size - self._tables.pop(path, (None, None, 0))[2]
             self._tables[path] = stamp, table, size
-            while self._bytes > _MOST_RECENT_BYTES or len(self._tables) > _MOST_RECENT:
+            while self._bytes > _MAX_CACHED_BYTES or len(self._tables) > _MAX_CACHED_TABLES:
                 self._bytes -= self._tables.popitem(last=False)[1][2]
 
 
@@ -96,7 +98,7 @@ _recent = _Recent()
 
 
 def data_version(table: pa.Table) -> str:
-    """Hash the values of a table in row order; how they lie in memory, and metadata, play no part."""
+    """Hash the values of a table in row order, independently of their memory layout and of metadata."""
     return digest_parts(*(part for name in table.column_names for part in (name, _values_version(table[name]))))
 
 
@@ -109,13 +111,13 @@ def _values_version(column: pa.ChunkedArray) -> str:
 
 
 def _texts_version(column: pa.ChunkedArray) -> str:
-    """Hash texts by their lengths and bytes: an object a text takes ten times as long."""
-    lengths = np.asarray(pc.fill_null(pc.binary_length(column), -1), np.int32)  # no text is not an empty one
+    """Hash texts through their lengths and bytes; a Python object per text would take ten times as long."""
+    lengths = np.asarray(pc.fill_null(pc.binary_length(column), -1), np.int32)  # tells null from an empty text
     return digest(b"".join([lengths.tobytes(), *map(_bytes, pc.fill_null(column, "").chunks)]))
 
 
 def _bytes(texts: pa.StringArray) -> memoryview:
-    """The bytes of texts, one behind the other."""
+    """Return the concatenated bytes of texts."""
     _, ends, data = texts.buffers()
     if data is None or not len(texts):
         return memoryview(b"")
@@ -124,29 +126,29 @@ def _bytes(texts: pa.StringArray) -> memoryview:
 
 
 def column_version(table: pa.Table, column: str) -> str:
-    """Hash one string column in row order: the data version of a table whose rows carry hashes of their own."""
+    """Hash one string column in row order: the data version of a table whose rows contain their own hashes."""
     return digest_parts(*table[column].to_pylist())
 
 
 def stamp(table: pa.Table, version: str) -> pa.Table:
-    """The table with its data version in its schema's metadata."""
+    """Return the table with its data version in the schema metadata."""
     return table.replace_schema_metadata({**(table.schema.metadata or {}), VERSION: version.encode()})
 
 
 def stamped_version(metadata: dict[bytes, bytes] | None) -> str | None:
-    """The data version that `stamp` put there."""
+    """Return the data version that `stamp` stored."""
     version = (metadata or {}).get(VERSION)
     return version.decode() if version else None
 
 
 def read(source: Path | pa.NativeFile) -> pa.Table | None:
-    """Read a table, or return None where there is none or it is damaged: it is then made anew.
+    """Read a table, or return None if it is missing or damaged, in which case the caller rebuilds it.
 
-    The last ones that were read or written stay in memory, 64 of them or 256 MiB: a run reads each several times, and
-    the next run of the process goes on from them.
+    Recently read or written tables are cached, up to 64 of them or 256 MiB: a run reads each several times, and so does
+    the next run of the process.
 
     Raises:
-        PermissionError: the file may not be read.
+        PermissionError: The file is not readable.
     """
     if not isinstance(source, Path):
         return _read(source)
@@ -162,7 +164,7 @@ def read(source: Path | pa.NativeFile) -> pa.Table | None:
 def _read(source: Path | pa.NativeFile) -> pa.Table | None:
     try:
         with pq.ParquetFile(source) as file:
-            return file.read(use_threads=file.metadata.num_rows > _ROWS_WORTH_THREADS)
+            return file.read(use_threads=file.metadata.num_rows > _MIN_ROWS_FOR_THREADS)
     except PermissionError:
         raise
     except (OSError, pa.ArrowException):
@@ -170,26 +172,26 @@ def _read(source: Path | pa.NativeFile) -> pa.Table | None:
 
 
 def write(path: Path, table: pa.Table) -> bool:
-    """Write a stamped table unless the file holds the same version and metadata, whole; says whether it wrote."""
-    about = _about(table.schema.metadata)
-    if VERSION in about and about == _about(_metadata(path)) and read(path) is not None:
+    """Write a stamped table unless the file already has the same version and metadata; return whether it wrote."""
+    new_metadata = _content_metadata(table.schema.metadata)
+    if VERSION in new_metadata and new_metadata == _content_metadata(_metadata(path)) and read(path) is not None:
         return False
-    # Vectors do not compress; trying to takes as long again as all the rest.
+    # Vectors do not compress, and trying doubles the time.
     has_vectors = any(pa.types.is_fixed_size_list(field.type) for field in table.schema)
     compression = {"compression": "none"} if has_vectors else _COMPRESSED
     with replacing(path) as temporary:
         pq.write_table(table, temporary, **_PLAIN, **compression)
         written = files.stamp(temporary)
-    found = files.stamp(path)  # of another file, if another process has replaced it since
+    found = files.stamp(path)  # differs if another process has replaced the file since
     if written and found and written[:_KEPT_BY_RENAMING] == found[:_KEPT_BY_RENAMING]:
         _recent.put(path, found, table)
     return True
 
 
 def copy(source: Path, path: Path, version: str) -> bool:
-    """Let a file be a copy of that of a table of this version; False where that is another one, or none.
+    """Copy a table's file to `path`; return False if the source file is missing or has another version.
 
-    A copy takes a tenth of the time that it takes to write the rows. A file that is one already stays.
+    A copy takes a tenth of the time of writing the rows. If `path` already has this version, it stays unchanged.
     """
     if metadata_value(source, VERSION) != version:
         return False
@@ -200,9 +202,9 @@ def copy(source: Path, path: Path, version: str) -> bool:
 
 
 def write_part(folder: Path, table: pa.Table) -> None:
-    """Write a table into a folder under a name of its own, as an Arrow file, which takes a tenth of Parquet's time.
+    """Write a table to a folder under a unique name, as an Arrow file, which takes a tenth of the time of Parquet.
 
-    Several threads may do so at once. It outlives the process, but is not synced: a power cut may leave anything there.
+    Thread-safe. The file outlives the process but is not synced, so its content is undefined after a power failure.
     """
     path = folder / f"{uuid4().hex}.arrow"
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -216,7 +218,7 @@ def write_part(folder: Path, table: pa.Table) -> None:
 
 
 def read_part(path: Path) -> pa.Table | None:
-    """What `write_part` wrote; None where it is gone or damaged."""
+    """Read a table from `write_part`; return None if it is missing or damaged."""
     try:
         table = read_arrow(path)
         table.validate(full=True)
@@ -226,7 +228,7 @@ def read_part(path: Path) -> pa.Table | None:
 
 
 def row_count(path: Path) -> int:
-    """The rows of a table, by its footer; 0 where there is none or it is damaged."""
+    """Return the number of rows from a table's footer; 0 if the table is missing or damaged."""
     try:
         return int(pq.read_metadata(path).num_rows)
     except (OSError, pa.ArrowException):
@@ -234,7 +236,7 @@ def row_count(path: Path) -> int:
 
 
 def metadata_value(path: Path, key: bytes) -> str | None:
-    """One value of the metadata of a table's schema; None where there is no such table or value."""
+    """Return a value from a table's schema metadata; None if the table or value does not exist."""
     value = _metadata(path).get(key)
     return value.decode() if value else None
 
@@ -246,15 +248,15 @@ def _metadata(path: Path) -> dict[bytes, bytes]:
         return {}
 
 
-def _about(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
-    """What the metadata say of a table's content."""
+def _content_metadata(metadata: dict[bytes, bytes] | None) -> dict[bytes, bytes]:
+    """Return the metadata that depends on a table's content."""
     return {key: value for key, value in (metadata or {}).items() if key.startswith(_OURS) and key != STARTED_NS}
 
 
 def joined_by_path(parts: list[pa.Table]) -> pa.Table:
-    """One table of all, sorted by path, the rows of a file in the order in which they were found.
+    """Concatenate tables and sort the rows by path, stably.
 
-    The list is emptied, and each column is let go of when it is copied: large tables are not in memory twice.
+    Empties the list, and frees each column after copying it, so large tables are not in memory twice.
     """
     table = pa.concat_tables(parts)
     parts.clear()
@@ -270,21 +272,21 @@ def joined_by_path(parts: list[pa.Table]) -> pa.Table:
 
 
 def _order(paths: pa.ChunkedArray) -> pa.Array | None:
-    """The rows of paths, sorted by these; None where they are sorted."""
+    """Return the row order that sorts the paths; None if they are sorted."""
     encoded = paths.combine_chunks().dictionary_encode()
     ranks = np.empty(len(encoded.dictionary), np.int64)
     ranks[pc.sort_indices(encoded.dictionary).to_numpy()] = np.arange(len(ranks))
-    places = ranks[encoded.indices.to_numpy()]
-    return None if np.all(places[1:] >= places[:-1]) else pa.array(np.argsort(places, kind="stable"))
+    row_ranks = ranks[encoded.indices.to_numpy()]
+    return None if np.all(row_ranks[1:] >= row_ranks[:-1]) else pa.array(np.argsort(row_ranks, kind="stable"))
 
 
 def replaced(table: pa.Table, paths: Sequence[str], new: pa.Table) -> pa.Table:
-    """A table with new rows of some files, of which it has the old ones, or none.
+    """Return a table in which the rows of some files are replaced.
 
     Args:
-        table: sorted by path.
-        paths: of these files, sorted.
-        new: their new rows, sorted by path; none of files that are gone.
+        table: The table, sorted by path.
+        paths: The paths of the files, sorted.
+        new: The new rows of the files, sorted by path; without rows for deleted files.
     """
     parts: list[pa.Table] = []
     end = 0
@@ -301,6 +303,6 @@ def _rows_of(table: pa.Table, path: str) -> pa.Table:
 
 
 def _span(table: pa.Table, path: str, start: int) -> tuple[int, int]:
-    """Where the rows of a path begin and end, from some row on."""
+    """Return the start and end of a path's rows, searching from row `start`."""
     begin = bisect_left(table["path"], path, start, key=pa.StringScalar.as_py)
     return begin, bisect_right(table["path"], path, begin, key=pa.StringScalar.as_py)

@@ -1,6 +1,6 @@
-"""What answering goes through, step by step: a span for each, for those who record it.
+"""Tracing of requests: a span for each step, passed to recorders.
 
-Who answers requests says who records them, by `recording`; the steps themselves know of no library for it.
+The code that handles a request selects the recorders with `recording`; the steps do not depend on a tracing library.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,35 +13,35 @@ Attribute = str | int | float | bool
 
 
 class Span(Protocol):
-    """A step that is under way."""
+    """A step in progress."""
 
     def note(self, **attributes: Attribute) -> None:
-        """Say what is known of it now; nothing that users or indexed files wrote."""
+        """Add attributes, which must not contain text from users or indexed files."""
 
     def quote(self, **texts: str) -> None:
-        """Say what users or indexed files wrote, which is kept only where that is wanted."""
+        """Add text from users or indexed files, which is recorded only if the settings allow it."""
 
 
 class Recorder(Protocol):
-    """Learns of the spans of a request."""
+    """Receiver of the spans of a request."""
 
     def span(self, name: str, attributes: Mapping[str, Attribute]) -> AbstractContextManager[Span]:
-        """A step that begins where it is entered, and ends where it is left, with or without an error."""
+        """Return a context manager for a step, which lasts from its entry to its exit, with or without an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Spans:
-    """One step, as each recorder keeps it."""
+    """The spans of one step, one per recorder."""
 
     spans: Sequence[Span]
 
     def note(self, **attributes: Attribute) -> None:
-        for one in self.spans:
-            one.note(**attributes)
+        for span in self.spans:
+            span.note(**attributes)
 
     def quote(self, **texts: str) -> None:
-        for one in self.spans:
-            one.quote(**texts)
+        for span in self.spans:
+            span.quote(**texts)
 
 
 _recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("docindex recorders", default=())
@@ -49,19 +49,19 @@ _recorders: ContextVar[tuple[Recorder, ...]] = ContextVar("docindex recorders", 
 
 @contextmanager
 def span(name: str, **attributes: Attribute) -> Iterator[Span]:
-    """A step of answering. Its name is one of few; what differs from request to request is in the attributes."""
+    """Record a step of a request. Use a fixed set of names; put values that vary per request into attributes."""
     with ExitStack() as stack:
         yield _Spans([stack.enter_context(recorder.span(name, attributes)) for recorder in _recorders.get()])
 
 
 def spanned(name: str) -> ContextDecorator:
-    """Make each call of a function a span."""
+    """Return a decorator that records each call of a function as a span."""
     return span(name)
 
 
 @contextmanager
 def recording(*recorders: Recorder) -> Iterator[None]:
-    """Let recorders learn of all spans that begin within, in threads that are started for it as well."""
+    """Pass all spans that start in the block to recorders, including spans in background threads."""
     token = _recorders.set(recorders)
     try:
         yield

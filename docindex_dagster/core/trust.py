@@ -1,10 +1,10 @@
-"""Trust in projects: what their files ask for beyond reading the project itself, and what the user granted.
+"""Trust in projects: the privileges that their files request, and the ones that the user granted.
 
-People clone first and read later, so a checkout may hold anything. What the user grants is kept in the user's
-configuration folder, never in the project. direnv, git and VS Code are the models.
+People clone first and read later, so a checkout may contain anything. Grants are stored in the user's configuration
+folder, never in the project. The design follows direnv, git and VS Code.
 
-Whoever can write a project, a home or a cache decides what docindex does for its user. So a folder of another user is
-refused until this user trusts it, as git's `safe.directory` has it (CVE-2022-24765).
+Anyone who can write to a project, a home or a cache controls what docindex does for its user. So docindex refuses a
+folder that another user owns until this user trusts it, like git's `safe.directory` (CVE-2022-24765).
 """
 
 import fcntl
@@ -29,26 +29,26 @@ from docindex_dagster.core.locks import exclusive
 from docindex_dagster.core.safe_text import command
 
 VARIABLE = "DOCINDEX_TRUST"
-"""Trusts every project if it is 1, or those in the folders that it names, without asking or storing anything."""
+"""Variable that trusts every project if set to 1, or the projects in the folders it lists. Nothing is stored."""
 
 FOLDERS = "folders"
-"""The folder in the cache whose folders are projects that docindex itself writes."""
+"""Folder in the cache that contains the projects that docindex itself writes."""
 _EVERYTHING, _NOTHING = {"1", "true", "yes"}, {"", "0", "false", "no"}
 _SECRET, _SECRET_BYTES = "secret", 32
 _SUDO_UID = "SUDO_UID"
-_UNMAPPED = 65_534  # the owner of what belongs to users outside of a container's user namespace, root among them
-_GET_GENERATION, _LONG_BYTES = 0x80087601, 8  # FS_IOC_GETVERSION of Linux, and what it fills in
+_UNMAPPED = 65_534  # owner shown for users outside a container's user namespace, including root
+_GET_GENERATION, _LONG_BYTES = 0x80087601, 8  # Linux's FS_IOC_GETVERSION, and the size of its result
 
 
 @dataclass(frozen=True, slots=True)
 class Privilege:
-    """Something that files of a project ask for, and that holds only once the user trusts them.
+    """A request in a project's files that takes effect only once the user trusts it.
 
     Attributes:
-        name: What asks, such as `embedding` or `dagster.yaml`.
-        value: What it asks for, to be shown to the user.
-        digest: A hash that changes with what is asked for.
-        folders: Those outside the project, links resolved, that it names.
+        name: The setting or file that makes the request, such as `embedding` or `dagster.yaml`.
+        value: The requested value, as shown to the user.
+        digest: A hash that changes with the request.
+        folders: The folders outside the project that the request names, with symlinks resolved.
     """
 
     name: str
@@ -58,18 +58,18 @@ class Privilege:
 
     @classmethod
     def of(cls, name: str, value: str, *identity: str, folders: Iterable[str] = ()) -> "Privilege":
-        """Make a privilege; `identity` tells it from others of its name where the value alone does not."""
+        """Create a privilege; `identity` distinguishes privileges with the same name and value."""
         return cls(name, value, digest_parts(name, value, *identity), tuple(folders))
 
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What a user has granted to one project.
+    """The privileges that a user has granted to one project.
 
     Attributes:
         is_full: Whether everything is granted.
-        granted: The digests of the privileges.
-        owner: The user id of another owner of the folder, whom the user trusts.
+        granted: The digests of the granted privileges.
+        owner: The user ID of a different owner of the folder, whom the user trusts.
     """
 
     is_full: bool = False
@@ -77,25 +77,25 @@ class Trust:
     owner: int | None = None
 
     def grants(self, privilege: Privilege) -> bool:
-        """Whether a privilege holds."""
+        """Return whether a privilege is granted."""
         return self.is_full or privilege.digest in self.granted
 
 
 def store() -> Path:
-    """The file that keeps what this user granted; it may not exist yet."""
+    """Return the file that stores this user's grants; it may not exist yet."""
     return user_config_path("docindex", appauthor=False) / "trust.json"
 
 
 def cache() -> Path:
-    """The folder of the caches of this user; it may not exist yet."""
+    """Return this user's cache folder; it may not exist yet."""
     return user_cache_path("docindex", appauthor=False)
 
 
 def trust_in(root: Path) -> Trust:
-    """Return what the user has granted to the project at `root`.
+    """Return the trust that the user has granted to the project at `root`.
 
     Raises:
-        OwnershipError: The user's own configuration or cache folder is in the hands of another user.
+        OwnershipError: Another user controls this user's configuration or cache folder.
         SettingsError: The store is damaged.
     """
     place = Path(os.path.realpath(root))
@@ -110,11 +110,11 @@ def trust_in(root: Path) -> Trust:
 
 
 def check_project(root: Path) -> None:
-    """Check, before anything is written to a folder, that nobody but this user decides what lies in it.
+    """Check that only this user controls a project's folder, before anything is written to it.
 
     Raises:
-        OwnershipError: The folder belongs to another user whom this user does not trust, or every user may write it.
-        SettingsError: As `trust_in`.
+        OwnershipError: The folder belongs to an untrusted user, or is world-writable.
+        SettingsError: The store is damaged.
     """
     given = trust_in(root)
     if not given.is_full:
@@ -122,16 +122,16 @@ def check_project(root: Path) -> None:
 
 
 def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = None, replaces: bool = False) -> None:
-    """Grant privileges to the project at `root`, beside or in the place of those that it has.
+    """Grant privileges to the project at `root`.
 
     Args:
-        root: The folder of the project.
-        privileges: What to grant.
-        owner: The user id of another owner of the folder, whom the user trusts.
-        replaces: Whether all that was granted before is taken back.
+        root: The project's folder.
+        privileges: The privileges to grant.
+        owner: The user ID of a different owner of the folder, whom the user trusts.
+        replaces: Whether to revoke all earlier grants.
 
     Raises:
-        OSError: They cannot be stored.
+        OSError: The grants cannot be stored.
         SettingsError: The store is damaged.
     """
     added = {privilege.digest for privilege in privileges}
@@ -143,10 +143,10 @@ def grant(root: Path, privileges: Iterable[Privilege], *, owner: int | None = No
 
 
 def revoke(root: Path) -> bool:
-    """Take back all that is granted to the project at `root`; False if nothing was.
+    """Revoke everything granted to the project at `root`; return False if nothing was.
 
     Raises:
-        OSError: This cannot be stored.
+        OSError: The change cannot be stored.
         SettingsError: The store is damaged.
     """
     with _changing() as stored:
@@ -156,15 +156,16 @@ def revoke(root: Path) -> bool:
 def hidden_name(root: Path, *, make: bool) -> str | None:
     """Return the name of the folder in `.docindex` that holds this user's index of the project at `root`.
 
-    It follows from a secret of the user and from the identity of the project's folder. So nobody who puts files into
-    the project, as by a pull, can foresee it, and an index that was given away is not found in a copy of the project.
+    The name is derived from the user's secret and the identity of the project's folder. So nobody who adds files to
+    the project, for example through a pull, can predict it. In a copy of the project, docindex does not find an index
+    that was copied along.
 
     Args:
-        root: The folder of the project.
-        make: Whether to make the secret if there is none.
+        root: The project's folder.
+        make: Whether to create the secret if it does not exist.
 
     Returns:
-        The name; None if there is no secret.
+        The name; None without a secret.
 
     Raises:
         SettingsError: The secret cannot be stored, or the store is damaged.
@@ -174,21 +175,21 @@ def hidden_name(root: Path, *, make: bool) -> str | None:
         return None
     place = Path(os.path.realpath(root))
     try:
-        number = place.stat().st_ino  # not its device, whose number may change when the machine starts again
-    except OSError:  # the project is still to be made
+        number = place.stat().st_ino  # not the device number, which may change after a reboot
+    except OSError:  # the project does not exist yet
         return digest_parts(secret, str(place))
     return digest_parts(secret, str(place), str(number), _generation(place))
 
 
 def _generation(folder: Path) -> str:
-    """What tells a folder from a later one with its inode, which ext4 gives again at once; empty where nothing does."""
+    """Return the inode generation of a folder, since ext4 reuses inode numbers immediately; empty if unsupported."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
         return fcntl.ioctl(descriptor, _GET_GENERATION, bytes(_LONG_BYTES)).hex()
-    except OSError:  # the file system has no such numbers, and mostly gives no inode again
+    except OSError:  # the file system has no generation numbers; most of these do not reuse inodes
         return ""
     finally:
         os.close(descriptor)
@@ -200,20 +201,20 @@ def _make_secret() -> str:
             return str(stored.setdefault(_SECRET, secrets.token_hex(_SECRET_BYTES)))
     except OSError as error:
         raise SettingsError(
-            f"cannot write {store()}, which says where indexes lie: {error.strerror or error}; "
-            "set DOCINDEX_HOME to a folder outside of the project"
+            f"cannot write {store()}, which determines where indexes are stored: {error.strerror or error}; "
+            "set DOCINDEX_HOME to a folder outside the project"
         ) from error
 
 
 @lru_cache(maxsize=4)
 def _check_own(*places: Path) -> None:
-    """Check once in a process that the user's own files are nobody else's."""
+    """Check once per process that nobody else controls the user's own files."""
     for place in places:
         check_owner(place)
 
 
 def _is_covered(place: Path) -> bool:
-    """Whether `DOCINDEX_TRUST` names a project, or all of them."""
+    """Return whether `DOCINDEX_TRUST` covers a project."""
     text = os.environ.get(VARIABLE, "")
     if text.lower() in _NOTHING | _EVERYTHING:
         return text.lower() in _EVERYTHING
@@ -222,7 +223,7 @@ def _is_covered(place: Path) -> bool:
 
 @contextmanager
 def _changing() -> Iterator[dict[str, Any]]:
-    """The content of the store, to be changed; it is written when the block ends well."""
+    """Lock the store and yield its content for editing; write it back if the block succeeds."""
     with exclusive(store().with_suffix(".lock"), f"process {os.getpid()}", on_wait=lambda _: None):
         stored = _read_store()
         yield stored
@@ -231,7 +232,7 @@ def _changing() -> Iterator[dict[str, Any]]:
 
 
 def _stored() -> dict[str, Any]:
-    """The content of the store, not to be changed; empty if there is none that this user can reach."""
+    """Return the content of the store, which callers must not modify; empty if the store is not accessible."""
     file = store()
     found = stamp(file)
     return {} if found is None else _stored_at(file, found)
@@ -239,7 +240,7 @@ def _stored() -> dict[str, Any]:
 
 @lru_cache(maxsize=2)
 def _stored_at(_file: Path, _stamp: tuple[int, ...]) -> dict[str, Any]:
-    """The content of the store, which is read anew when the file is another one."""
+    """Return the content of the store; the stamp in the cache key forces a new read after each change."""
     return _read_store()
 
 
@@ -250,7 +251,7 @@ def _read_store() -> dict[str, Any]:
         return {}
     except (ValueError, TypeError) as error:
         raise SettingsError(
-            f"{store()} is damaged; remove it, then run `docindex trust` and `docindex index` in your projects"
+            f"{store()} is damaged; delete it, then run `docindex trust` and `docindex index` in your projects"
         ) from error
 
 
@@ -259,14 +260,14 @@ def check_owner(path: Path, trusted_owner: int | None = None) -> None:
 
     Args:
         path: A file or folder.
-        trusted_owner: The user id of an owner whom this user trusts. That of the path's owner lifts every check.
+        trusted_owner: The user ID of an owner whom this user trusts. If that user owns the path, it passes.
 
     Raises:
-        OwnershipError: The path belongs to another user, or every user may write it or a folder above it.
+        OwnershipError: The path belongs to another user, or it or a parent folder is world-writable.
     """
     try:
         found = path.stat()
-    except OSError:  # whoever opens it reports why that fails
+    except OSError:  # the code that opens the path reports the error
         return
     if found.st_uid == trusted_owner:
         return
@@ -284,21 +285,21 @@ def check_owner(path: Path, trusted_owner: int | None = None) -> None:
                 f"{place} belongs to {_name_of(status.st_uid)}, who could replace {path}; if you trust that user, run "
                 f"{_trusting(path)}"
             )
-        # In a folder with the sticky bit, such as /tmp, users cannot replace what belongs to others.
+        # In a folder with the sticky bit, such as /tmp, users cannot replace other users' files.
         if mode & stat.S_IWOTH and (place == real or not mode & stat.S_ISVTX):
             raise OwnershipError(
-                f"every user may write {place} and so replace {path}; run {command('chmod', 'o-w', place)}, or "
-                f"{_trusting(path)} if you trust all users of this machine"
+                f"{place} is world-writable, so any user could replace {path}; run "
+                f"{command('chmod', 'o-w', place)}, or {_trusting(path)} if you trust all users of this machine"
             )
 
 
 def _trusting(path: Path) -> str:
-    """The command that trusts the owner of a path."""
+    """Return the command that trusts the owner of a path."""
     return command("docindex", "trust", path if path.is_dir() else path.parent)
 
 
 def _own_ids() -> set[int]:
-    """The user ids whose files are as good as this user's own: root can do anything, and sudo keeps its caller's."""
+    """Return the user IDs whose files are as safe as this user's own: root's, and those of the user who ran sudo."""
     sudo = os.environ.get(_SUDO_UID, "") if os.geteuid() == 0 else ""
     return {os.geteuid(), 0, *([int(sudo)] if sudo.isdecimal() else [])}
 

@@ -1,1 +1,1 @@
-"""Everything that imports dagster."""
+"""Dagster definitions; the only package that imports dagster."""

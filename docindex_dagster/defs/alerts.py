@@ -1,11 +1,11 @@
-"""`alert_on_failure`: a failed run is logged, shown by the catalogue at once, and posted to a webhook if there is one.
+"""The sensor `alert_on_failure`, which logs failed runs, updates the catalog, and posts alerts to a webhook, if any.
 
-It is no `run_failure_sensor`. Such a one moves on from an alert that could not be sent, takes five runs a tick, is cut
-off after a minute of a slow webhook and then repeats what it sent, and does not see the runs of the command line. How
-far an alert got is a tag of its run instead, so that a tick that fails loses nothing, and repeats at most the message
-that was posted and not yet marked as posted when its process ended.
+It is not a `run_failure_sensor`, because that kind skips alerts that could not be sent, handles five runs per tick, is
+cut off after a minute of a slow webhook and then repeats messages, and does not see runs of the command line. Instead,
+a tag on each run records the stage of its alert. So a failing tick loses nothing. It repeats at most the one message
+that was posted but not yet marked as posted when the process died.
 
-The URL of the webhook is a secret: who knows it can post, so no log and no error shows it.
+The URL of the webhook is a secret, because it allows anyone to post, so no log or error shows it.
 """
 
 import io
@@ -33,46 +33,46 @@ from docindex_dagster.defs.resources import Project
 from docindex_dagster.defs.tags import PARTITION_TAG, SOURCE_TAG
 from docindex_dagster.memory import domains
 
-# How far the alert of a failed run got: it is due, then posted, and over when the source works again. Other
-# failed runs are only counted.
+# The stage of a failed run's alert: due, then posted ("told"), and over once the subject works again. Other failed
+# runs are only counted.
 ALERT_TAG = "docindex/alert"
 _Stage = Literal["due", "told", "over", "counted"]
-# Which run the tag above is about: Dagster copies tags to a run that repeats another, and there they say nothing yet.
-# The UI does not show tags that begin like this, and leaves them behind in some of its copies.
+# The run that ALERT_TAG belongs to: Dagster copies tags to a run that repeats another, where they do not apply.
+# The UI hides tags with this prefix, and does not copy them in some cases.
 _RUN = ".dagster/docindex/alerted_run"
 
 _INTERVAL_S = 30
 _DAY_S = 24 * 60 * 60
-# A tick may take 60 s, and a post that fails takes 33 s; what does not fit is posted in the next tick.
+# A tick may take 60 s, and a failing post takes 33 s; remaining messages are posted in the next tick.
 _BUDGET_S = 20
 _PAGE = 200
 _MOST_ALERTS = 500
-# Runs of one subject: with more failures in a row, one a day is reported.
-_LOOKED_AT = 64
+# Runs read per subject; after more failures in a row, one alert per day is sent.
+_MAX_RUNS_READ = 64
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _RETRY = Retry(2, first_wait_s=1.0)
-_TIMEOUT_S = (3, 7)  # to connect, and for the answer
+_TIMEOUT_S = (3, 7)  # to connect, and to receive the response
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
 _REDIRECT = 300
-# They log the path of each request at the level of debugging.
-_TALKATIVE = ("urllib3.connectionpool", "urllib3.util.retry")
-# Words by which some chat programs call everybody.
-_CALL = re.compile(r"@(?=(?:all|channel|everyone|here)\b)")
+# These loggers log the path of each request at debug level.
+_LOGGERS_WITH_URLS = ("urllib3.connectionpool", "urllib3.util.retry")
+# Words that notify everybody in some chat apps.
+_MENTION = re.compile(r"@(?=(?:all|channel|everyone|here)\b)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """What keeps failing or works again: a source, its removal, a domain, or a job that is not about one of them."""
+    """What fails or recovers: a source, the removal of one, a domain, or a job that concerns none of these."""
 
     name: str
     tag: tuple[str, str] | None
     job: str
 
     def runs(self, instance: dg.DagsterInstance) -> list[dg.RunRecord]:
-        """Its newest runs that ended, the newest one first; not those over a part of it that ended well."""
+        """Return its newest finished runs, newest first, without successful runs over a part of it."""
         wanted = dg.RunsFilter(tags=dict([self.tag])) if self.tag else dg.RunsFilter(job_name=self.job)
-        records = instance.get_run_records(wanted, limit=_LOOKED_AT)
+        records = instance.get_run_records(wanted, limit=_MAX_RUNS_READ)
         return [
             record
             for record in records
@@ -85,61 +85,67 @@ class _Subject:
 @dg.sensor(
     minimum_interval_seconds=_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Tells of failed runs: in its log, on the page of index_catalog, and by the webhook that "
-    "DOCINDEX_ALERTS__WEBHOOK names: of the first failure in a row, of the 2nd, 4th, 8th…, once a day at least, and "
-    "once when it works again. See docs/operations.md, “Alerts”.",
+    description="Reports failed runs in its log, on the page of index_catalog, and through the webhook in "
+    "DOCINDEX_ALERTS__WEBHOOK: the first failure in a row, the 2nd, 4th, 8th and so on, at least once a day, and the "
+    "recovery. See docs/operations.md, “Alerts”.",
 )
 def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """Note the runs that failed since the last tick, then tell of what is due."""
+    """Mark the runs that failed since the last tick, then send the alerts that are due."""
     settings = project.read_settings()
     after = context.cursor or ""
     if not after.isdecimal():
         newest = context.instance.fetch_run_status_changes(dg.DagsterEventType.RUN_FAILURE, limit=1).records
-        start = dg.SkipReason("alerts begin with the next failure")
+        start = dg.SkipReason("alerts start with the next failure")
         return dg.SensorResult(skip_reason=start, cursor=str(newest[0].storage_id if newest else 0))
     failed, newest_id = _failed_since(context, int(after))
     new = [run for run in failed if _stage(run) is None]
     if new:
-        _note(context, new)
+        _mark_failed(context, new)
         try:
             catalog_asset.report(context.instance, shared.known(context.instance, settings))
         except (StoreError, ObjectStoreError) as error:
-            context.log.warning(f"the catalogue cannot be shown: {error}")
-    sent = _report(context, settings)
-    summary = f"failed runs: {len(new)}, messages: {sent}" if new or sent else "no run failed"
+            context.log.warning(f"cannot update the catalog: {error}")
+    sent = _send_due(context, settings)
+    summary = f"failed runs: {len(new)}, messages: {sent}" if new or sent else "no failed runs"
     return dg.SensorResult(skip_reason=dg.SkipReason(summary), cursor=str(newest_id))
 
 
 def _failed_since(context: dg.SensorEvaluationContext, after: int) -> tuple[list[dg.DagsterRun], int]:
-    """The runs of this code location that failed after an event, the newest one first, and the newest event.
+    """Return this code location's runs that failed after an event, newest first, and the id of the newest event.
 
-    They are read from the oldest one on, page by page to the end: the cursor passes no failure that was not read.
+    The runs are read oldest first, page by page to the end, so the cursor never skips an unread failure.
     """
     failed: dict[str, dg.DagsterRun] = {}
     while page := _page(context.instance, after):
         after = page[-1].storage_id
         ids = [change.event_log_entry.run_id for change in page]
         known = {run.run_id: run for run in context.instance.get_runs(dg.RunsFilter(run_ids=ids))}
-        failed.update({run_id: known[run_id] for run_id in ids if run_id in known and _is_ours(context, known[run_id])})
+        failed.update(
+            {
+                run_id: known[run_id]
+                for run_id in ids
+                if run_id in known and _is_of_this_location(context, known[run_id])
+            }
+        )
     return list(reversed(failed.values())), after
 
 
 def _page(instance: dg.DagsterInstance, after: int) -> Sequence[dg.EventLogRecord]:
-    """The next failures after an event, the oldest one first."""
+    """Return the next failures after an event, oldest first."""
     wanted = dg.RunStatusChangeRecordsFilter(dg.DagsterEventType.RUN_FAILURE, after_storage_id=after)
     return instance.fetch_run_status_changes(wanted, limit=_PAGE, ascending=True).records
 
 
-def _is_ours(context: dg.SensorEvaluationContext, run: dg.DagsterRun) -> bool:
-    """Whether a run is one of this code location, and not of another one that shares the instance."""
-    if run.remote_job_origin is None:  # the command line's
+def _is_of_this_location(context: dg.SensorEvaluationContext, run: dg.DagsterRun) -> bool:
+    """Return whether a run belongs to this code location, not to another one of the same instance."""
+    if run.remote_job_origin is None:  # a run of the command line
         return context.repository_def is None or context.repository_def.has_job(run.job_name)
     theirs, ours = run.remote_job_origin.repository_origin.code_location_origin, context.code_location_origin
     return ours is None or theirs.location_name == ours.location_name
 
 
-def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> None:
-    """Log runs that failed, the newest one first, and mark them: of each subject, an alert of the newest may be due."""
+def _mark_failed(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> None:
+    """Log and mark failed runs, newest first; per subject, only the newest run may be due for an alert."""
     for subject, runs in _by_subject(failed).items():
         reasons = [outcomes.reason(context.instance, run.run_id) for run in runs]
         for run, reason in zip(runs, reasons, strict=True):
@@ -151,46 +157,46 @@ def _note(context: dg.SensorEvaluationContext, failed: list[dg.DagsterRun]) -> N
 
 
 def _is_due(runs: list[dg.RunRecord], new: int) -> bool:
-    """Whether to report failures: at a power of two in a row, and where none was reported for a day.
+    """Return whether to report failures: at powers of two in a row, and if none was reported for a day.
 
     Args:
-        runs: of the subject, the newest one first.
-        new: how many of them failed since the last tick.
+        runs: The runs of the subject, newest first.
+        new: The number of runs that failed since the last tick.
     """
     streak = _streak(runs)
     reported_at = [_ended_at(record) for record in streak if _stage(record.dagster_run) in {"due", "told"}]
     if not reported_at or time.time() - max(reported_at) >= _DAY_S:
         return True
     counts = range(len(streak) - new + 1, len(streak) + 1)
-    return len(streak) < _LOOKED_AT and any(count & (count - 1) == 0 for count in counts)
+    return len(streak) < _MAX_RUNS_READ and any(count & (count - 1) == 0 for count in counts)
 
 
-def _report(context: dg.SensorEvaluationContext, settings: Settings) -> int:
-    """Report the failures that are due and what works again; how many messages that were.
+def _send_due(context: dg.SensorEvaluationContext, settings: Settings) -> int:
+    """Send the failures that are due and the recoveries, and return the number of messages.
 
-    A message that the webhook does not take holds back no other one: it is posted in the next tick.
+    If the webhook rejects a message, the others are still sent, and the message is retried in the next tick.
 
     Raises:
-        AlertError: the webhook did not take a message; the first of such errors, when the others were tried.
+        AlertError: The webhook rejected a message; this is the first such error, raised after all messages were tried.
     """
     started, sent = time.monotonic(), 0
-    refused: list[AlertError] = []
+    rejections: list[AlertError] = []
     for message in _messages(context.instance):
         if message.payload:
-            if (sent or refused) and time.monotonic() - started > _BUDGET_S:
-                context.log.info("the webhook is slow: the other alerts follow in the next tick")
+            if (sent or rejections) and time.monotonic() - started > _BUDGET_S:
+                context.log.info("the webhook is slow: the remaining alerts follow in the next tick")
                 break
             try:
                 _send(context, settings, message.payload)
             except AlertError as error:
-                context.log.warning(f"this message was not taken: {error}")
-                refused.append(error)
+                context.log.warning(f"the webhook rejected this message: {error}")
+                rejections.append(error)
                 continue
             sent += 1
         for run in message.settles:
             _mark(context.instance, run, message.stage)
-    if refused:
-        raise refused[0]
+    if rejections:
+        raise rejections[0]
     return sent
 
 
@@ -198,16 +204,16 @@ def _send(context: dg.SensorEvaluationContext, settings: Settings, payload: Mapp
     """Log a message, and post it if there is a webhook."""
     context.log.info(str(payload["text"]))
     if settings.alerts.webhook is not None and not post(settings.alerts.webhook, payload):
-        context.log.warning("the webhook did not answer in time; the message was sent whole and counts as taken")
+        context.log.warning("the webhook did not answer in time; the complete message was sent and counts as accepted")
 
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """What is to be reported, and how far the alerts of some runs are then."""
+    """Alert to send, and the stage of some runs' alerts afterwards."""
 
     settles: list[dg.DagsterRun]
     stage: _Stage
-    payload: dict[str, object]  # empty: there is nothing to report
+    payload: dict[str, object]  # empty: nothing to send
 
 
 def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
@@ -224,9 +230,9 @@ def _messages(instance: dg.DagsterInstance) -> Iterator[_Message]:
 
 def _failure(instance: dg.DagsterInstance, subject: _Subject, run: dg.DagsterRun, count: int) -> dict[str, object]:
     reason = scrub(outcomes.reason(instance, run.run_id))
-    again = f" ({count} times in a row)" if count > 1 else ""
+    repeats = f" ({count} times in a row)" if count > 1 else ""
     record = instance.get_run_record_by_id(run.run_id)
-    facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{again}: {reason}")
+    facts = _facts(subject, run, _ended_at(record) if record else time.time(), "failed", f"failed{repeats}: {reason}")
     return {**facts, "reason": reason, "failures": count}
 
 
@@ -235,9 +241,9 @@ def _recovery(subject: _Subject, record: dg.RunRecord) -> dict[str, object]:
     return {**facts, "reason": None, "failures": 0}
 
 
-def _facts(subject: _Subject, run: dg.DagsterRun, ended_at: float, status: str, what: str) -> dict[str, object]:
+def _facts(subject: _Subject, run: dg.DagsterRun, ended_at: float, status: str, outcome: str) -> dict[str, object]:
     return {
-        "text": as_text(f"docindex: {subject.name} {what}"),
+        "text": as_text(f"docindex: {subject.name} {outcome}"),
         "status": status,
         "source": subject.tag[1] if subject.tag else None,
         "job": run.job_name,
@@ -255,7 +261,7 @@ def _subject(run: dg.DagsterRun) -> _Subject:
 
 
 def _by_subject(runs: Iterable[dg.DagsterRun]) -> dict[_Subject, list[dg.DagsterRun]]:
-    """Runs by what they are about, in their order."""
+    """Group runs by subject, preserving their order."""
     found: dict[str, tuple[_Subject, list[dg.DagsterRun]]] = {}
     for run in runs:
         subject = _subject(run)
@@ -264,7 +270,7 @@ def _by_subject(runs: Iterable[dg.DagsterRun]) -> dict[_Subject, list[dg.Dagster
 
 
 def _streak(ended: Iterable[dg.RunRecord]) -> list[dg.RunRecord]:
-    """The failures in a row up to the newest run."""
+    """Return the consecutive failures up to the newest run."""
     return list(takewhile(lambda record: record.dagster_run.status is dg.DagsterRunStatus.FAILURE, ended))
 
 
@@ -277,7 +283,7 @@ def _advice(subject: _Subject) -> str:
     is_source = tag == PARTITION_TAG and not domains.is_key(key)
     if not is_source:
         return "see its log in the Dagster UI"
-    return f"{command('docindex', 'index', subject.name)} tries it again at once"
+    return f"run {command('docindex', 'index', subject.name)} to retry immediately"
 
 
 def _marked(instance: dg.DagsterInstance, stage: _Stage) -> list[dg.DagsterRun]:
@@ -286,7 +292,7 @@ def _marked(instance: dg.DagsterInstance, stage: _Stage) -> list[dg.DagsterRun]:
 
 
 def _stage(run: dg.DagsterRun) -> str | None:
-    """How far the alert of a run got; None, too, where the tag is that of a run which it repeats."""
+    """Return the stage of a run's alert; None if there is none, or the tag was copied from another run."""
     return run.tags.get(ALERT_TAG) if run.tags.get(_RUN) == run.run_id else None
 
 
@@ -295,50 +301,50 @@ def _mark(instance: dg.DagsterInstance, run: dg.DagsterRun, stage: _Stage) -> No
 
 
 def as_text(text: str) -> str:
-    """A text in one line that chat programs show as it is: it makes no link, and mentions no user."""
+    """Return text as one line that chat apps show literally, without links or mentions."""
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _CALL.sub("@\u200b", plain)
+    return _MENTION.sub("@\u200b", plain)
 
 
 def post(url: SecretStr, payload: Mapping[str, object], sleep: Callable[[float], None] = time.sleep) -> bool:
-    """Post JSON, and try again where the server cannot be reached or says that it is not able to answer now.
+    """Post JSON, and retry if the server is unreachable or temporarily unavailable.
 
-    A server that has the message and is slow to answer is not asked again: it would get the message again each time.
+    If the server has received the message but answers slowly, do not retry, because it would receive duplicates.
 
     Args:
-        url: the webhook. It is not left for another place that it leads to.
-        payload: what is sent.
-        sleep: waits for so many seconds between two tries.
+        url: The webhook. Redirects are not followed.
+        payload: The message.
+        sleep: Waits for some seconds between attempts.
 
     Returns:
-        Whether it answered that it took the message; if not, the message was sent whole, and no answer came in time.
+        Whether the server confirmed the message; if not, it was sent completely, but the response timed out.
 
     Raises:
-        AlertError: it did not take the message; why, without the URL.
+        AlertError: The server did not accept the message; the reason does not include the URL.
     """
     try:
-        return _RETRY.call(lambda: _try(url, payload), _is_passing, lambda _: None, sleep)
+        return _RETRY.call(lambda: _try(url, payload), _is_transient, lambda _: None, sleep)
     except _PostError as error:
-        raise AlertError(f"the webhook {error}; see whether DOCINDEX_ALERTS__WEBHOOK is right") from None
+        raise AlertError(f"the webhook {error}; check DOCINDEX_ALERTS__WEBHOOK") from None
 
 
 class _PostError(Exception):
-    """The message was not taken, and why."""
+    """Rejection of a message, with the reason."""
 
-    def __init__(self, problem: str, *, is_passing: bool) -> None:
-        self.is_passing = is_passing
+    def __init__(self, problem: str, *, is_transient: bool) -> None:
+        self.is_transient = is_transient
         super().__init__(problem)
 
 
-def _is_passing(error: BaseException) -> bool:
-    return isinstance(error, _PostError) and error.is_passing
+def _is_transient(error: BaseException) -> bool:
+    return isinstance(error, _PostError) and error.is_transient
 
 
 def _try(url: SecretStr, payload: Mapping[str, object]) -> bool:
-    """Post once; says whether an answer came in time.
+    """Post once, and return whether the server answered in time.
 
     Raises:
-        _PostError: the message was not taken.
+        _PostError: The server did not accept the message.
     """
     import requests
 
@@ -352,26 +358,26 @@ def _try(url: SecretStr, payload: Mapping[str, object]) -> bool:
                 headers={"Content-Type": "application/json"},
                 timeout=_TIMEOUT_S,
                 allow_redirects=False,
-                stream=True,  # the body of the response is not read
+                stream=True,  # do not read the response body
             ) as answer,
         ):
             status = answer.status_code
     except (requests.ConnectionError, requests.Timeout) as error:
-        # A TLS handshake that takes too long is a `ReadTimeout` as well, but then nothing of the body was read yet.
+        # A slow TLS handshake is a `ReadTimeout`, too, but then none of the body has been read.
         if isinstance(error, requests.ReadTimeout) and body.tell():
             return False
-        raise _PostError(f"cannot be reached ({type(error).__name__})", is_passing=True) from None
-    except (requests.RequestException, ValueError) as error:  # the message of either names the URL
-        raise _PostError(f"cannot be used ({type(error).__name__})", is_passing=False) from None
+        raise _PostError(f"cannot be reached ({type(error).__name__})", is_transient=True) from None
+    except (requests.RequestException, ValueError) as error:  # their messages contain the URL
+        raise _PostError(f"cannot be used ({type(error).__name__})", is_transient=False) from None
     if status >= _REDIRECT:
-        is_passing = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR
-        raise _PostError(f"answered with status {status}", is_passing=is_passing)
+        is_transient = status == _TOO_MANY_REQUESTS or status >= _SERVER_ERROR
+        raise _PostError(f"answered with status {status}", is_transient=is_transient)
     return True
 
 
 @contextmanager
 def _silenced() -> Iterator[None]:
-    loggers = {logger: logger.disabled for logger in map(logging.getLogger, _TALKATIVE)}
+    loggers = {logger: logger.disabled for logger in map(logging.getLogger, _LOGGERS_WITH_URLS)}
     for logger in loggers:
         logger.disabled = True
     try:

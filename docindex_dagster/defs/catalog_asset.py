@@ -1,4 +1,4 @@
-"""The catalogue: what is searchable now, how each source stands, and two checks that warn where a user should act."""
+"""The catalog: what is searchable, the state of each source, and two checks that warn when you should act."""
 
 import time
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ _CHECKED = "every_source_was_checked_lately"
 _MOST_URGENT = 200
 _FIGURES = ("files", "chunks", "text_bytes", "nodes", "edges", "commits")
 _WHAT_TO_DO = {
-    _NONE_FAILED: "Do what the reasons say; then `docindex index SOURCE`, or materialise its partition here. What was "
-    "searchable of these sources still is.",
-    _CHECKED: "See whether the daemon runs and the schedule nightly_reindex and the sensors are on; `docindex index` "
-    "looks at all sources now.",
+    _NONE_FAILED: "Do what the reasons say, then run `docindex index SOURCE`, or materialize its partition here. What "
+    "was searchable of these sources still is.",
+    _CHECKED: "Check that the daemon runs, and that the schedule nightly_reindex and the sensors are on. `docindex "
+    "index` checks all sources now.",
 }
 
 
@@ -41,29 +41,29 @@ _WHAT_TO_DO = {
         metadata.check_spec(
             _NONE_FAILED,
             CATALOG,
-            "Warns while the newest run of a source is a failed one, and says why. It is evaluated in each run, and "
-            "when one fails.",
+            "Warns while the newest run of a source has failed, and says why. It is evaluated in each run, and after "
+            "each failure.",
         ),
         metadata.check_spec(
             _CHECKED,
             CATALOG,
-            "Warns when no run has looked at all files of a source for schedule.max_age_hours. It is evaluated in each "
-            "run, and when one fails.",
+            "Warns when no run has checked all files of a source for schedule.max_age_hours. It is evaluated in each "
+            "run, and after each failure.",
         ),
     ],
 )
 @as_dagster_failure
 def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
-    """The page to look at: what is searchable of each source, since when, when it was checked, and what failed why.
+    """The page to check first: what is searchable of each source, when it was last checked, and why runs failed.
 
-    Below, `attention`, `overview` and `contents` are that page; `attention` names the sources that need it, and why.
-    A failed run shows there at once: the sensor `alert_on_failure` reports the page anew. See docs/operations.md,
-    “Running it for a team”.
+    The metadata `attention`, `overview` and `contents` form that page; `attention` lists the sources that need it, and
+    why. Failed runs appear immediately, because the sensor `alert_on_failure` updates the page. See
+    docs/operations.md, “Running it for a team”.
     """
     started = time.perf_counter()
     layout = project.layout
     entries = catalog.rebuild(layout, owner="index_catalog")
-    if LAUNCHER_TAG not in context.run.tags:  # what did a run that is only recorded has done this
+    if LAUNCHER_TAG not in context.run.tags:  # recorded runs have already done this
         link_files.bring_up_to_date(layout)
     settings = project.read_settings()
     statuses = _statuses(context.instance, settings, entries, ending=context.run)
@@ -75,12 +75,12 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
 
 
 def report(instance: dg.DagsterInstance, settings: Settings) -> None:
-    """Show the catalogue and its checks as they are now, without a run: after a failure, or a removal.
+    """Show the current catalog and checks without a run, after a failure or a removal.
 
-    Nothing else changes: the data version and what it was made from are those of the last run.
+    Nothing else changes: the data version and its provenance remain those of the last run.
 
     Raises:
-        StoreError: the published generation cannot be read.
+        StoreError: The published generation cannot be read.
     """
     entries = catalog.entries(Layout(settings.home))
     statuses = _statuses(instance, settings, entries)
@@ -100,7 +100,7 @@ def report(instance: dg.DagsterInstance, settings: Settings) -> None:
 def _statuses(
     instance: dg.DagsterInstance, settings: Settings, entries: list[CatalogEntry], ending: dg.DagsterRun | None = None
 ) -> list[SourceState]:
-    """How all sources stand; the run that is `ending` has done all that counts."""
+    """Return the states of all sources; the run that is `ending` counts as successful."""
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
     declared = registry.sources(settings)
     keys = {*declared, *partitions, *(entry.source for entry in entries)}
@@ -108,7 +108,7 @@ def _statuses(
 
 
 def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[SourceState]) -> dict[str, Any]:
-    """The page, and numbers that plot."""
+    """Return the page, and numbers to plot."""
     now = time.time()
     change = source_status.change_of_model(settings)
     states = [one.state for one in statuses]
@@ -128,7 +128,7 @@ def _metadata(settings: Settings, entries: list[CatalogEntry], statuses: list[So
 
 
 def _attention(statuses: list[SourceState]) -> str | dg.TableMetadataValue:
-    """Which sources need attention and why, as a table: the UI folds a longer text, and hides what it says."""
+    """Return which sources need attention and why, as a table, because the UI folds and hides long texts."""
     urgent = [(one.source, one.state, one.problem or "") for one in statuses if one.needs_attention]
     if not urgent:
         return overview.attention(statuses)

@@ -1,18 +1,18 @@
-"""Every name that docindex takes from inside Dagster, with the reason; no other module may import Dagster's own ones.
+"""All internal names of Dagster that docindex uses, with the reason; no other module may import Dagster internals.
 
-What Dagster publishes stands in `dagster` itself. The names below may change in any release, so
-`tests/defs/test_internals.py` says of each what docindex expects, and runs on the oldest and on the newest Dagster that
-`pyproject.toml` allows. A name leaves this module as soon as a public one can do its work. No behaviour belongs here.
+The public API of Dagster is the package `dagster`. The names below may change in any release, so
+`tests/defs/test_internals.py` states what docindex expects of each, and runs on the oldest and newest Dagster that
+`pyproject.toml` allows. A name leaves this module once a public one can replace it. This module has no behavior.
 
-| Names | Why no public one will do |
+| Names | Why a public name is not enough |
 |---|---|
-| `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and spares the newest of each kind. The public `delete_run` takes one run, leaves its files and the rows of its checks, and loses what the UI shows. |
-| `SqlEventLogStorage`, `SqlRunStorage` | The types that say that an instance keeps these tables, and give connections to them. |
-| `SqliteEventLogStorage`, `INDEX_SHARD_NAME` | Where the databases of runs lie, to delete them. Named in Dagster's reference, under "Internals". |
-| `LocalComputeLogManager` | Says where logs of runs lie, to delete them. Named under "Internals". |
-| `RUNLESS_RUN_ID`, `BACKFILL_ID_TAG` | The run of events without a run, and the tag of a backfill's runs: values in tables, never published as names. |
-| `BulkActionsFilter`, `BulkActionStatus`, `BULK_ACTION_TERMINAL_STATUSES` | The argument of `DagsterInstance.get_backfills`. By GraphQL it would need a server. |
-| `extract_data_provenance_from_entry` | The events that a materialisation was made from; the public `DataProvenance` has no way to read one. |
+| `EVENTS`, `EVENT_TAGS`, `CHECKS`, `RUNS`, `RUN_TAGS` | Retention deletes by age and keeps the newest of each kind. The public `delete_run` deletes one run, leaves its files and the rows of its checks, and loses what the UI shows. |
+| `SqlEventLogStorage`, `SqlRunStorage` | Types that tell whether an instance has these tables, and that connect to them. |
+| `SqliteEventLogStorage`, `INDEX_SHARD_NAME` | Location of the databases of runs, to delete them. Listed in Dagster's reference, under "Internals". |
+| `LocalComputeLogManager` | Location of the logs of runs, to delete them. Listed under "Internals". |
+| `RUNLESS_RUN_ID`, `BACKFILL_ID_TAG` | The run id of events without a run, and the tag of a backfill's runs: values in tables without public names. |
+| `BulkActionsFilter`, `BulkActionStatus`, `BULK_ACTION_TERMINAL_STATUSES` | Arguments of `DagsterInstance.get_backfills`. The GraphQL alternative would need a server. |
+| `extract_data_provenance_from_entry` | The events that a materialization was made from; the public `DataProvenance` cannot be read from an event. |
 """  # noqa: E501 a table's row is a line
 
 from dagster._core.definitions.data_version import extract_data_provenance_from_entry

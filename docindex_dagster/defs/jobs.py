@@ -1,7 +1,7 @@
-"""The jobs: index a source, remove one, fold the memory of a domain, maintain the stores, clean up after old runs.
+"""Jobs that index or remove a source, evaluate retrieval, maintain the stores and clean up old runs.
 
-Schedules start the nightly jobs at the time in the settings. A sensor starts maintenance when publications have left
-many table versions or unindexed rows behind.
+Schedules start the nightly jobs at the configured time. A sensor starts maintenance when publications have left many
+table versions or unindexed rows behind.
 """
 
 import time
@@ -29,38 +29,38 @@ from docindex_dagster.sources import registry
 from docindex_dagster.stores import maintenance
 
 REMOVE_SOURCE = "remove_source"
-_REST_S = 300  # between two runs of maintenance, which is always due while hundreds of sources are indexed first
+_REST_S = 300  # between two maintenance runs, which would be due constantly during the first index of many sources
 
 index_source = dg.define_asset_job(
     "index_source",
-    # By its group, since there is no asset to measure with where machines share the stores.
+    # Selected by group, because machines with shared stores have no quality asset.
     selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY) - dg.AssetSelection.groups(EVALUATION),
-    description="Discover, chunk, embed and publish one source, then rebuild the catalogue. What did not change is "
-    "reused. See docs/architecture.md.",
+    description="Discover, chunk, embed and publish one source, then rebuild the catalog. Unchanged data is reused. "
+    "See docs/architecture.md.",
 )
 
 evaluate_retrieval = dg.define_asset_job(
     "evaluate_retrieval",
     selection=dg.AssetSelection.assets(QUALITY),
-    description="Ask questions of the repositories' own history and of the user's, see whether searches find what "
-    "answers them, and compare with the last nights. See docs/evaluation.md.",
+    description="Search for questions from the repositories' history and from users, check whether the answers are "
+    "found, and compare with the last nights. See docs/evaluation.md.",
 )
 
 
 def removal_config(key: str) -> dict[str, Any]:
-    """The configuration of a run of `remove_source`."""
+    """Return the run config for `remove_source`."""
     return {"ops": {withdraw_source.name: {"config": {"source": key}}}}
 
 
 class RemoveSource(dg.Config):
-    """Which source to remove, such as `library/django`."""
+    """The source to remove, such as `library/django`."""
 
     source: str
 
 
-@dg.op(description="Publish a generation without the source, then delete its tables, its runs and its partition.")
+@dg.op(description="Publish a generation without the source, then delete its tables, runs and partition.")
 def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, project: Project) -> None:
-    """Take a source out of the index. Its files, and its table in `docindex.toml`, are not touched."""
+    """Remove a source from the index, but not its files or its table in `docindex.toml`."""
     settings, key = project.read_settings(), config.source
     dead_runs.begin(context.instance, settings, context.run_id)
     with _withdrawn(context, settings, key) if settings.storage.url else removing(settings, key, context.log.info):
@@ -68,7 +68,7 @@ def withdraw_source(context: dg.OpExecutionContext, config: RemoveSource, projec
 
 
 def forget_source(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
-    """Delete the runs and the partition of a source that has left the index."""
+    """Delete the runs and the partition of a source that was removed from the index."""
     for run in instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}, statuses=FINISHED)):
         instance.delete_run(run.run_id)
     instance.delete_dynamic_partition(SOURCES_NAME, key)
@@ -77,7 +77,7 @@ def forget_source(instance: dg.DagsterInstance, settings: Settings, key: str) ->
 
 @contextmanager
 def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> Iterator[None]:
-    """Withdraw a source where machines share the stores, and hold its locks; the publisher takes it out of these."""
+    """Withdraw a source from shared stores while holding its locks; the publisher then removes it."""
     from docindex_dagster.objects import prepared, shared_stores
 
     owner, wait = f"removal of {key}", context.log.info
@@ -89,84 +89,85 @@ def _withdrawn(context: dg.OpExecutionContext, settings: Settings, key: str) -> 
         prepared.withdraw(shared_stores.bucket_of(settings), key, context.run_id)
         drop_caches(layout, key, wait)
         if key in registry.sources(settings):
-            shared.note_taken_out(context.instance, settings, key)  # or the sensor would add it again
+            shared.note_taken_out(context.instance, settings, key)  # otherwise the sensor would add it again
         yield
 
 
 @dg.graph(name=REMOVE_SOURCE)
 def _removal() -> None:
-    """One step, so that it is done or not done."""
+    """Remove the source in a single step, so that the job either completes or changes nothing."""
     withdraw_source()
 
 
 def remove_source(project: Project) -> dg.JobDefinition:
-    """The job that takes a source out.
+    """Return the job that removes a source.
 
-    It gets its resource here: Dagster makes a sensor anew, and warns of it, whose job is without its resources.
+    It binds its resource, because Dagster rebuilds a sensor, with a warning, if the job of the sensor has unbound
+    resources.
     """
     return _removal.to_job(
         resource_defs={"project": project},
-        description="Remove a source from the index and from Dagster. Its files and docindex.toml are not touched; a "
-        "source that is still declared stays out until `docindex index` names it or its partition is added again. "
+        description="Remove a source from the index and from Dagster. Its files and docindex.toml are not touched. A "
+        "source that is still declared stays removed until you run `docindex index` for it or add its partition again. "
         "See docs/operations.md, “The life of a partition”.",
     )
 
 
-@dg.op(description="Compact the LanceDB table and bring its indexes up to date, where publications have left much.")
+@dg.op(description="Compact the LanceDB table and update its indexes, if publications have left enough to do.")
 def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
-    """Maintain the stores, if it is due; publications go on meanwhile."""
+    """Maintain the stores, if due; publications continue meanwhile."""
     settings = project.read_settings()
     dead_runs.begin(context.instance, settings, context.run_id)
     with writing(settings) as layout:
-        done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waits for {owner}"))
+        done = maintenance.maintain(layout, on_wait=lambda owner: context.log.info(f"waiting for {owner}"))
     context.add_output_metadata(asdict(done[0]) if done else {})
-    context.log.info("the table is compacted and indexed" if done else "there was nothing to do")
+    context.log.info("compacted and indexed the table" if done else "nothing to do")
 
 
 @dg.job(
     tags={MAINTENANCE_TAG: "true"},
-    description="Compact the LanceDB table and bring its indexes up to date, beside publications. The sensor stores "
-    "asks for it. See docs/operations.md, “Disk space”.",
+    description="Compact the LanceDB table and update its indexes, concurrently with publications. The sensor stores "
+    "requests it. See docs/operations.md, “Disk space”.",
 )
 def maintain_stores() -> None:
-    """One step, which may be cut off anywhere: what is published stays, and the next run begins anew."""
+    """Run maintenance in a single step, which may be interrupted at any point: the next run starts over."""
     compact_and_index()
 
 
-@dg.op(description="Delete old runs and events that are not the newest of their kind, and the files of deleted runs.")
+@dg.op(description="Delete old runs and events, except the newest of each kind, and the files of deleted runs.")
 def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
-    """Clean up as the settings say; the numbers stand at the output of the step."""
+    """Clean up according to the settings; the output of the step has the counts."""
     settings = project.read_settings()
     dead_runs.begin(context.instance, settings, context.run_id)
     from docindex_dagster.defs.retention import (
-        clean_up,  # with Dagster's databases, which take most of a second to load
+        clean_up,  # deferred, because Dagster's database modules take most of a second to load
     )
 
     days = settings.retention.days
     done = clean_up(context.instance, datetime.now(UTC) - timedelta(days=days))
     context.log.info(
-        f"Runs older than {days} days: {done.runs} deleted, {done.spared} kept as the newest of an asset, a check, a "
-        f"partition or a job. Also gone: {done.events} events and {done.files} files, {done.freed_bytes:,} bytes."
+        f"Deleted {done.runs} runs older than {days} days; kept {done.spared} as the newest of an asset, a check, a "
+        f"partition or a job. Also deleted {done.events} events and {done.files} files, {done.freed_bytes:,} bytes."
     )
     context.add_output_metadata({"days": days, **asdict(done)})
 
 
 @dg.job(
     description="Delete runs and events older than `retention.days`, and their files. The newest of each asset, check, "
-    "partition and job stay, so that nothing is un-materialised. See docs/operations.md."
+    "partition and job are kept, so that assets stay materialized. See docs/operations.md."
 )
 def clean_up_dagster() -> None:
-    """One step, which may be cut off anywhere: the next run goes on."""
+    """Clean up in a single step, which may be interrupted at any point: the next run continues."""
     delete_old_runs()
 
 
 def schedules(settings: ScheduleSettings, *, is_evaluated: bool = True) -> list[dg.ScheduleDefinition]:
-    """All schedules; `is_evaluated`: whether `retrieval_quality` is one of the assets."""
+    """Return all schedules; `is_evaluated` tells whether `retrieval_quality` is one of the assets."""
     evaluation = [_nightly_evaluation(settings)] if is_evaluated else []
     return [_nightly_reindex(settings), _nightly_clean_up(settings), *evaluation]
 
 
-def _each_night(settings: ScheduleSettings) -> dict[str, Any]:
+def _nightly_defaults(settings: ScheduleSettings) -> dict[str, Any]:
     running = dg.DefaultScheduleStatus.RUNNING
     return {"cron_schedule": settings.nightly, "execution_timezone": settings.timezone, "default_status": running}
 
@@ -175,18 +176,18 @@ def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="nightly_reindex",
         job=index_source,
-        **_each_night(settings),
-        description="A run of every source. It makes up for what failed and for what no sensor saw; unchanged files "
-        "are reused. Once a week every file is read and every row of the stores compared (schedule.verify); see "
+        **_nightly_defaults(settings),
+        description="Runs every source, to make up for failures and for changes that no sensor saw. Unchanged files "
+        "are reused. Once a week, every file is read and every row of the stores compared (schedule.verify). See "
         "docs/operations.md, “The night”.",
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
-        present = project.read_settings()
-        taken_out = shared.taken_out_of(context.instance, present)
-        declared = [key for key in registry.sources(present) if key not in taken_out]
+        current_settings = project.read_settings()
+        removed = shared.taken_out_of(context.instance, current_settings)
+        declared = [key for key in registry.sources(current_settings) if key not in removed]
         at = context.scheduled_execution_time
-        weekday = get_args(Weekday)[at.astimezone(ZoneInfo(present.schedule.timezone)).weekday()]
-        verifies = weekday == present.schedule.verify
+        weekday = get_args(Weekday)[at.astimezone(ZoneInfo(current_settings.schedule.timezone)).weekday()]
+        verifies = weekday == current_settings.schedule.verify
         tags = {VERIFY_TAG: "true", REASON_TAG: "weekly verification"} if verifies else {REASON_TAG: "nightly"}
         context.instance.add_dynamic_partitions(SOURCES_NAME, declared)
         for key in declared:
@@ -199,8 +200,8 @@ def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     return dg.ScheduleDefinition(
         name="nightly_clean_up",
         job=clean_up_dagster,
-        **_each_night(settings),
-        description="Deletes old runs and events from Dagster's record (retention.days); see docs/operations.md, "
+        **_nightly_defaults(settings),
+        description="Deletes old runs and events from Dagster's records (retention.days). See docs/operations.md, "
         "“Retention”.",
     )
 
@@ -209,8 +210,8 @@ def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     @dg.schedule(
         name="nightly_evaluation",
         job=evaluate_retrieval,
-        **_each_night(settings),
-        description="Measures how good searches are, by a sample of questions (evaluation.questions); see "
+        **_nightly_defaults(settings),
+        description="Measures search quality on a sample of questions (evaluation.questions). See "
         "docs/evaluation.md, “Each night”.",
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> dg.RunRequest | dg.SkipReason:
@@ -223,19 +224,19 @@ def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
 
 @dg.sensor(
     name="stores",
-    job_name=maintain_stores.name,  # the job itself would have to have its resources already
+    job_name=maintain_stores.name,  # passing the job itself would require its resources here
     minimum_interval_seconds=STORES_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Asks for maintenance of the stores when publications have left many versions of the LanceDB table, or "
-    "many rows that no index has. See docs/operations.md, “Disk space”.",
+    description="Requests maintenance of the stores when publications have left many versions of the LanceDB table, or "
+    "many unindexed rows. See docs/operations.md, “Disk space”.",
 )
 def stores_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """Look at what is published, and at how the last maintenance ended."""
+    """Check what is published, and how the last maintenance ended."""
     reason = maintenance.why_due(project.layout)
     if reason is None:
         return dg.SensorResult(skip_reason="no maintenance is due")
     last = last_runs(context.instance, {MAINTENANCE_TAG: "true"})
     is_resting = not last.failures and time.time() < last.ended + _REST_S
     if is_resting or not last.may_ask():
-        return dg.SensorResult(skip_reason=f"{reason}; the last run is under way, or has ended a moment ago")
+        return dg.SensorResult(skip_reason=f"{reason}; the last run is still in progress, or has just ended")
     return dg.SensorResult(run_requests=[dg.RunRequest(tags={REASON_TAG: reason})])

@@ -1,9 +1,10 @@
-"""The asset `memory`: what was said in a domain, folded from its log into stores of its own; its job, and its sensor.
+"""The asset `memory`, with its job and sensor: the messages of a domain, folded from its log into separate stores.
 
-A domain in which much was said, or something long ago, is asked for; its partition lives as long as it.
+The sensor requests a run for a domain with many unfolded messages, or an old one. A domain has a partition as long as
+it exists.
 
-Dagster's record holds numbers, and no word of a message: what is forgotten could not be erased there. An extractor, a
-chunker or the API of a model may quote what it was given, so neither their errors nor their warnings go into it.
+Dagster's records contain numbers, but no text of messages, because forgotten text could not be erased there.
+Extractors, chunkers and model APIs may quote their input, so neither their errors nor their warnings are recorded.
 """
 
 import time
@@ -28,9 +29,9 @@ from docindex_dagster.memory.log import open_log
 from docindex_dagster.memory.results import Folding
 
 MEMORY = dg.AssetKey("memory")
-_LOG_IS_WHOLE = "the_log_is_whole"
-_NOTHING = "nothing"  # the data version of a domain in which nothing was said
-# A tick may take 60 s; what is not looked at within the budget is first in the next tick.
+_LOG_IS_UNDAMAGED = "the_log_is_whole"
+_NOTHING = "nothing"  # the data version of a domain without messages
+# A tick may take 60 s; domains that do not fit the budget come first in the next tick.
 _BUDGET_S = 40
 
 
@@ -41,26 +42,26 @@ _BUDGET_S = 40
     code_version="1",
     check_specs=[
         metadata.check_spec(
-            _LOG_IS_WHOLE,
+            _LOG_IS_UNDAMAGED,
             MEMORY,
-            "Warns when bytes of the log of a domain are damaged, and names them; all other messages are folded. The "
-            "damaged ones are lost unless a back-up has them.",
+            "Warns when the log of a domain is damaged, and lists the positions. All other messages are folded. The "
+            "damaged ones are lost unless a backup has them.",
             DOMAINS,
         )
     ],
 )
 @as_dagster_failure
 def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
-    """What agents, their users and their tools said in a domain, searchable from stores of its own.
+    """Messages of agents, their users and their tools in a domain, searchable in separate stores.
 
-    It is searchable before, too: a search of a domain looks at its log as well. A run folds what the log has since the
-    last one, and erases what is forgotten. The sensor `memory` asks for it. See docs/operations.md, “Memory”.
+    Messages are searchable even before a run, because a search of a domain also reads its log. A run folds the messages
+    since the last one, and erases forgotten ones. The sensor `memory` requests it. See docs/operations.md, “Memory”.
     """
     started = time.perf_counter()
     settings, key = project.read_settings(), context.partition_key
     dead_runs.begin(context.instance, settings, context.run.run_id)
     flaws = _flaws(settings, key)
-    done = _folded(context, settings, key)
+    done = _fold(context, settings, key)
     yield dg.MaterializeResult(
         data_version=dg.DataVersion(done.version or _NOTHING),
         metadata={**_metadata(done), "seconds": metadata.seconds_since(started)},
@@ -68,17 +69,17 @@ def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.M
             dg.AssetCheckResult(
                 passed=not flaws,
                 severity=dg.AssetCheckSeverity.WARN,
-                check_name=_LOG_IS_WHOLE,
+                check_name=_LOG_IS_UNDAMAGED,
                 metadata={"count": len(flaws), **({"where": metadata.texts(("place",), flaws)} if flaws else {})},
             )
         ],
     )
 
 
-def _folded(context: dg.AssetExecutionContext, settings: Settings, key: str) -> Folding:
-    """Fold a domain; of an error that may quote what was said, nothing but its kind is recorded."""
+def _fold(context: dg.AssetExecutionContext, settings: Settings, key: str) -> Folding:
+    """Fold a domain; if an error may quote messages, record only its kind."""
     try:
-        return fold(settings, key, on_wait=lambda owner: context.log.info(f"{key} waits for {owner}"))
+        return fold(settings, key, on_wait=lambda owner: context.log.info(f"{key}: waiting for {owner}"))
     except Exception as error:
         if is_wordless(error):
             raise
@@ -86,7 +87,7 @@ def _folded(context: dg.AssetExecutionContext, settings: Settings, key: str) -> 
 
 
 def _flaws(settings: Settings, key: str) -> list[tuple[str]]:
-    """Where the log is damaged, by segment and byte."""
+    """Return where the log is damaged, by segment and byte."""
     found = open_log(Layout(settings.home), key).read().flaws
     return [(f"{each.position.segment} at byte {each.position.start:,}",) for each in found if not each.is_torn]
 
@@ -109,22 +110,22 @@ def _metadata(done: Folding) -> dict[str, Any]:
 fold_memory = dg.define_asset_job(
     "fold_memory",
     selection=dg.AssetSelection.assets(MEMORY),
-    description="Fold what was said in one domain since the last fold into its stores, and erase what is forgotten. "
+    description="Fold the messages in one domain since the last fold into its stores, and erase forgotten ones. "
     "See docs/operations.md, “Memory”.",
 )
 
 
-class _Asked(Remembered):
-    """For which state of a domain a run was asked for, and when."""
+class _Requested(Remembered):
+    """State of a domain for which a run was requested, and when."""
 
     state: str = ""
-    at: float = 0  # seconds since 1970; 0: none was
+    at: float = 0  # seconds since the epoch; 0: no request
 
 
 class _Cursor(Remembered):
-    """The cursor: the domains in the order in which they were looked at."""
+    """Cursor: the domains in the order in which they were checked."""
 
-    asked: dict[str, _Asked] = Field(default_factory=dict)
+    asked: dict[str, _Requested] = Field(default_factory=dict)
 
 
 @dg.sensor(
@@ -132,54 +133,54 @@ class _Cursor(Remembered):
     job=fold_memory,
     minimum_interval_seconds=MEMORY_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Keeps the partitions of memory and its domains in agreement, and asks for a run of each domain in "
-    "which memory.fold_messages wait, one waits for memory.fold_minutes, or something is to be erased. See "
+    description="Keeps partitions and memory domains in sync, and requests a run for each domain with "
+    "memory.fold_messages unfolded messages, one older than memory.fold_minutes, or messages to erase. See "
     "docs/operations.md, “Memory”.",
 )
 def memory_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
-    """Look at the domains, those looked at longest ago first, within the budget."""
+    """Check the domains, longest-waiting first, within the budget."""
     settings = project.read_settings()
-    return _Tick(context, settings, _Cursor.of(context.cursor)).look_at(domains.domains(Layout(settings.home)))
+    return _Tick(context, settings, _Cursor.of(context.cursor)).check_all(domains.domains(Layout(settings.home)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Tick:
-    """One look over the domains."""
+    """One pass over the domains."""
 
     context: dg.SensorEvaluationContext
     settings: Settings
     before: _Cursor
     started: float = field(default_factory=time.monotonic)
 
-    def look_at(self, keys: Sequence[str]) -> dg.SensorResult:
-        """Ask for the domains that are due, and bring the partitions up to date."""
+    def check_all(self, keys: Sequence[str]) -> dg.SensorResult:
+        """Request runs of the domains that are due, and update the partitions."""
         asked = {key: value for key, value in self.before.asked.items() if key in keys}
         position = {key: index for index, key in enumerate(asked)}
         requests: list[dg.RunRequest] = []
-        looked_at = 0
+        checked = 0
         for key in sorted(keys, key=lambda key: position.get(key, -1)):
             if time.monotonic() - self.started > _BUDGET_S or len(requests) == MOST_REQUESTS:
                 break
-            looked_at += 1
-            asked[key], request = self._follow_up(key, asked.pop(key, _Asked()))  # goes to the end of the order
+            checked += 1
+            asked[key], request = self._follow_up(key, asked.pop(key, _Requested()))  # moves to the end of the order
             if request is not None:
                 requests.append(request)
         partitions = set(self.context.instance.get_dynamic_partitions(DOMAINS_NAME))
         add = sorted(set(keys) - partitions)
-        gone = [key for key in sorted(partitions - set(keys)) if _without_runs(self.context.instance, key)]
-        idle = f"looked at {looked_at} of {len(keys)} domains; nothing to ask for"
+        deleted = [key for key in sorted(partitions - set(keys)) if _delete_runs(self.context.instance, key)]
+        idle = f"checked {checked} of {len(keys)} domains; nothing to request"
         return dg.SensorResult(
             run_requests=requests,
             skip_reason=None if requests else dg.SkipReason(idle),
             dynamic_partitions_requests=[
                 *([DOMAINS.build_add_request(add)] if add else []),
-                *([DOMAINS.build_delete_request(gone)] if gone else []),
+                *([DOMAINS.build_delete_request(deleted)] if deleted else []),
             ],
             cursor=_Cursor(asked=asked).model_dump_json(),
         )
 
-    def _follow_up(self, key: str, before: _Asked) -> tuple[_Asked, dg.RunRequest | None]:
-        """What to remember of a domain, and the run to ask for if it is time."""
+    def _follow_up(self, key: str, before: _Requested) -> tuple[_Requested, dg.RunRequest | None]:
+        """Return what to remember about a domain, and the run to request, if any."""
         try:
             reason = why_due(self.settings, key, now=time.time)
             state = state_of(domains.home(Layout(self.settings.home), key))
@@ -187,27 +188,27 @@ class _Tick:
             self.context.log.warning(f"{key}: {error}")
             return before, None
         if reason is None:
-            return _Asked(), None
+            return _Requested(), None
         last = last_runs(self.context.instance, {PARTITION_TAG: key})
-        if not self._is_time(last, before, state):
+        if not self._may_request(last, before, state):
             return before, None
-        return _Asked(state=state, at=time.time()), dg.RunRequest(partition_key=key, tags={REASON_TAG: reason})
+        return _Requested(state=state, at=time.time()), dg.RunRequest(partition_key=key, tags={REASON_TAG: reason})
 
-    def _is_time(self, last: LastRuns, before: _Asked, state: str) -> bool:
-        """Whether a run of a domain that is due may be asked for."""
+    def _may_request(self, last: LastRuns, before: _Requested, state: str) -> bool:
+        """Return whether to request a run of a domain that is due."""
         if not last.may_ask():
             return False
         if last.status in CANCELED and time.time() < last.ended + self.settings.memory.fold_minutes * 60:
             return False
-        # It ran for what there is now, and nothing came of it: asking again would bring the same.
+        # A run for the current state has not helped, so another one would not, either.
         is_done = before.state == state and last.began >= before.at and not last.failures
         return not is_done
 
 
-def _without_runs(instance: dg.DagsterInstance, key: str) -> bool:
-    """Delete runs of a domain that is gone, a few in each tick; whether none is left.
+def _delete_runs(instance: dg.DagsterInstance, key: str) -> bool:
+    """Delete runs of a deleted domain, a few per tick, and return whether none is left.
 
-    Its partition, if it were added again, would show them as its own.
+    Otherwise, a new domain with the same key would show them as its own.
     """
     runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_TAG: key}), limit=MOST_REQUESTS)
     for run in runs:

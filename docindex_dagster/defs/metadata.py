@@ -1,6 +1,6 @@
-"""What assets and checks show in the UI: numbers under stable names, columns, and a few rows.
+"""Metadata that assets and checks show in the UI: numbers under stable names, columns, and a few rows.
 
-The UI shows metadata in the order in which it is given; Markdown of a check, and long Markdown, only after a click.
+The UI keeps the order of metadata. It shows Markdown of checks, and long Markdown, only after a click.
 """
 
 import time
@@ -20,16 +20,16 @@ _CELL_CHARS = 200
 _REASON_CHARS = 1000
 _SHOWN_ROWS = 20
 _NONE_BROKEN: Mapping[str, str] = MappingProxyType({})
-_WHERE_TO_READ = "See docs/operations.md, “What a failure looks like”."
+_DOCS_LINK = "See docs/operations.md, “What a failure looks like”."
 
 
 def seconds_since(started: float) -> float:
-    """Seconds since `time.perf_counter()` gave `started`, to the millisecond."""
+    """Return the seconds since `started`, a value of `time.perf_counter()`, to the millisecond."""
     return round(time.perf_counter() - started, 3)
 
 
 def column_schema(schema: pa.Schema) -> dg.TableSchema:
-    """The columns of a table, and what they hold."""
+    """Return the columns of a table, with their descriptions."""
     return dg.TableSchema(
         columns=[
             dg.TableColumn(
@@ -44,7 +44,7 @@ def column_schema(schema: pa.Schema) -> dg.TableSchema:
 
 
 def _type(column: pa.DataType) -> str:
-    """A short name: the UI gives a type all the width that it asks for, and the description the rest."""
+    """Return a short type name; the UI gives types all the width they need, and descriptions the rest."""
     if pa.types.is_struct(column):
         return "struct"
     if pa.types.is_list(column):
@@ -55,7 +55,7 @@ def _type(column: pa.DataType) -> str:
 
 
 def sample_rows(table: pa.Table) -> dg.TableMetadataValue:
-    """Rows as a table, each cell in one line and cut to 200 characters."""
+    """Return rows as a table, with each cell on one line and cut to 200 characters."""
     rows = [{name: _cell(value) for name, value in row.items()} for row in table.to_pylist()]
     return records(rows, table.column_names)
 
@@ -69,14 +69,14 @@ def _cell(value: object, most: int = _CELL_CHARS) -> str:
 
 
 def records(rows: list[dict[str, Any]], columns: list[str]) -> dg.TableMetadataValue:
-    """Rows as a table; an empty one keeps its columns."""
+    """Return rows as a table; an empty one keeps its columns."""
     schema = dg.TableSchema(columns=[dg.TableColumn(name) for name in columns])
     return dg.MetadataValue.table([dg.TableRecord(row) for row in rows], schema=schema)
 
 
 def rule_specs(asset: str, rules: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
-    """Blocking checks for rules that are verified where the data is made; `rules` maps names to descriptions."""
-    ending = "Where that is not so, nothing is published, and searches go on as before."
+    """Return blocking checks for rules that are verified with the data; `rules` maps names to descriptions."""
+    ending = "If it fails, nothing is published, and the previous index stays searchable."
     return [
         check_spec(name, asset, f"{description} {ending}", SOURCES, blocking=True)
         for name, description in rules.items()
@@ -91,12 +91,12 @@ def check_spec(
     *,
     blocking: bool = False,
 ) -> dg.AssetCheckSpec:
-    """A check, which warns unless it blocks; `description` says of what, and what to do.
+    """Return a check, which warns unless it blocks; `description` says what it checks, and what to do.
 
-    With `partitions`, its results belong to a partition each, so that a run of one source does not hide that another
-    failed. Dagster calls the partitions of checks a preview; without them the newest result alone counts.
+    With `partitions`, each result belongs to a partition, so that a run of one source does not hide the failure of
+    another. Dagster calls partitioned checks a preview; without partitions, only the newest result counts.
     """
-    description = f"{description} {_WHERE_TO_READ}"
+    description = f"{description} {_DOCS_LINK}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", dg.PreviewWarning)
         return dg.AssetCheckSpec(
@@ -105,7 +105,7 @@ def check_spec(
 
 
 def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
-    """Warnings that there was nothing to look at, because a rule was broken before."""
+    """Return warnings that the checks were not evaluated, because a rule was broken before."""
     return [
         dg.AssetCheckResult(
             passed=False,
@@ -119,7 +119,7 @@ def not_evaluated(asset: str, *names: str) -> list[dg.AssetCheckResult]:
 
 
 def verified(asset: str, rules: Iterable[str], broken: Mapping[str, str] = _NONE_BROKEN) -> list[dg.AssetCheckResult]:
-    """Which rules were broken and by what; the others held."""
+    """Return the results of rules: those in `broken` failed, with a reason, and the others passed."""
     return [
         dg.AssetCheckResult(
             passed=name not in broken,
@@ -132,19 +132,19 @@ def verified(asset: str, rules: Iterable[str], broken: Mapping[str, str] = _NONE
 
 
 def warning(check: str, problems: Mapping[str, str], what_to_do: str) -> dg.AssetCheckResult:
-    """The outcome of a check that warns of some sources, whose problems are given by their keys."""
+    """Return the result of a check that warns about some sources, given their problems by key."""
     return dg.AssetCheckResult(
         passed=not problems,
         severity=dg.AssetCheckSeverity.WARN,
         check_name=check,
-        metadata=concerned(problems, what_to_do),
+        metadata=source_problems(problems, what_to_do),
     )
 
 
 def evaluation(
     result: dg.AssetCheckResult, asset: dg.AssetKey, partition: str | None = None
 ) -> dg.AssetCheckEvaluation:
-    """The outcome of a check as an event of its own; of this asset, unless it names one."""
+    """Return the result of a check as a separate event, for `asset` unless the result names another one."""
     return dg.AssetCheckEvaluation(
         asset_key=result.asset_key or asset,
         check_name=result.check_name or "",
@@ -156,8 +156,8 @@ def evaluation(
     )
 
 
-def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
-    """What a check shows that warns of some sources: how many, what to do, and of the first ones why."""
+def source_problems(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
+    """Return the metadata of a check that warns about sources: their number, what to do, and the first reasons."""
     if not sources:
         return {"count": 0}
     left_out = len(sources) - _SHOWN_ROWS
@@ -170,7 +170,7 @@ def concerned(sources: Mapping[str, str], what_to_do: str) -> dict[str, Any]:
 
 
 def table_value(table: pa.Table) -> dg.TableMetadataValue:
-    """All rows of a table, each text in one line of at most 1,000 characters."""
+    """Return all rows of a table, with each text on one line and cut to 1,000 characters."""
     shown = [
         {name: _cell(cell, _REASON_CHARS) if isinstance(cell, str) else cell for name, cell in row.items()}
         for row in table.to_pylist()
@@ -179,6 +179,6 @@ def table_value(table: pa.Table) -> dg.TableMetadataValue:
 
 
 def texts(columns: Sequence[str], rows: Iterable[Sequence[str]], most: int = _SHOWN_ROWS) -> dg.TableMetadataValue:
-    """At most so many rows, each cell in one line of at most 1,000 characters."""
+    """Return at most `most` rows, with each cell on one line and cut to 1,000 characters."""
     shown = [[_cell(text, _REASON_CHARS) for text in row] for row in islice(rows, most)]
     return records([dict(zip(columns, row, strict=True)) for row in shown], list(columns))

@@ -1,8 +1,8 @@
-"""The outcomes of past runs, from Dagster's record: why one failed, and whether to request the next one.
+"""Outcomes of past runs, from Dagster's records: why a run failed, and whether to request the next one.
 
-The record holds tens of thousands of runs, so the runs of all sources are read in bulk. Only one run of a kind is
-requested at a time, with a longer delay after each failure in a row. Reasons are lines that a user can act on, the same
-on the command line, in the catalogue and in alerts.
+The records hold tens of thousands of runs, so the runs of all sources are read in bulk. Only one run per subject is
+requested at a time, with a growing delay after repeated failures. Failure reasons are actionable lines, identical on
+the command line, in the catalog and in alerts.
 """
 
 import time
@@ -40,22 +40,22 @@ _OUTCOMES: dict[dg.DagsterRunStatus, Outcome] = {
 _ENDED = {dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE}
 _DISCOVERY = dg.AssetKey("discovered_files")
 _SMALLEST_PAGE = 50
-# So many of the newest runs mostly have those of all sources; to read more of them takes longer than to ask again.
-_PAGE_A_SOURCE = 1.25
+# A page of this many runs per source mostly covers all sources; larger pages take longer than a second request.
+_PAGE_PER_SOURCE = 1.25
 _MOST_PAGES = 40
-# The log of each failed run is a file of its own, which takes some milliseconds to open.
+# Each failed run has its own log file, which takes some milliseconds to open.
 _MOST_REASONS = 100
-# Dagster takes half a second to make a run that a tick asks for, and the next tick waits for it.
+# Dagster takes half a second to create a requested run, and the next tick waits for it.
 MOST_REQUESTS = 25
 _FIRST_DELAY_S = 60
 _LONGEST_DELAY_S = 6 * 60 * 60
-# With the first delay doubled each time, the longest is reached before.
-_LOOKED_AT = 12
+# The first delay, doubled this often, exceeds the longest delay.
+_MAX_RUNS_READ = 12
 CANCELED = {dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.CANCELED}
 FINISHED = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-INTERRUPTED = "it was stopped before its end"
+INTERRUPTED = "stopped before it finished"
 _KINDS = {
     dg.DagsterEventType.STEP_FAILURE,
     dg.DagsterEventType.RUN_FAILURE,
@@ -64,19 +64,19 @@ _KINDS = {
     dg.DagsterEventType.ASSET_CHECK_EVALUATION,
 }
 _INTERRUPT = "DagsterExecutionInterruptedError"
-_OURS = {name for name, value in vars(errors).items() if isinstance(value, type)}
-_LONGEST = 500  # characters of a reason in one line
+_DOCINDEX_ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type)}
+_LONGEST = 500  # characters in a failure reason
 
 
 def of_sources(
     instance: dg.DagsterInstance, keys: Collection[str], ending: dg.DagsterRun | None = None
 ) -> dict[str, Runs]:
-    """The runs of those sources that were ever run.
+    """Return the runs of sources that have any.
 
     Args:
-        instance: where the runs are recorded.
-        keys: the sources.
-        ending: a run that is in its last step, and counts as one that ended well.
+        instance: The instance that records the runs.
+        keys: The keys of the sources.
+        ending: A run in its last step, which counts as successful.
     """
     found = _newest(instance, keys, ending)
     failed = sorted(key for key, runs in found.items() if runs.failed_id)
@@ -86,43 +86,45 @@ def of_sources(
 
 
 def _newest(instance: dg.DagsterInstance, keys: Collection[str], ending: dg.DagsterRun | None) -> dict[str, Runs]:
-    """Read runs from the newest one on, until the last successful one of each source is among them.
+    """Read runs, newest first, until the last successful run of each source is found.
 
-    The first page is of all runs, which is quick and mostly enough; the others are of the sources that are left. They
-    are not filtered by status: SQLite would follow the index of the statuses, which takes minutes.
+    The first page covers all runs, which is fast and usually sufficient; further pages cover the remaining sources.
+    The queries do not filter by status, because SQLite would use the index on statuses, which takes minutes.
     """
     found: dict[str, Runs] = {}
     is_settled: set[str] = set()
-    size = max(_SMALLEST_PAGE, round(_PAGE_A_SOURCE * len(keys)))
-    left, cursor = set(keys), None
+    size = max(_SMALLEST_PAGE, round(_PAGE_PER_SOURCE * len(keys)))
+    remaining, cursor = set(keys), None
     for page_number in range(_MOST_PAGES):
-        wanted = dg.RunsFilter(tags={PARTITION_TAG: sorted(left)}) if page_number else dg.RunsFilter()
+        wanted = dg.RunsFilter(tags={PARTITION_TAG: sorted(remaining)}) if page_number else dg.RunsFilter()
         page = instance.get_run_records(wanted, limit=size, cursor=cursor)
         for record in page:
             key = record.dagster_run.tags.get(PARTITION_TAG)
-            if key not in left:
+            if key not in remaining:
                 continue
             is_ending = ending is not None and record.dagster_run.run_id == ending.run_id
-            found[key] = _older(found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending)
+            found[key] = _add_older_run(
+                found.get(key, NO_RUNS), record, is_settled=key in is_settled, is_ending=is_ending
+            )
             run = record.dagster_run
             if is_ending or (run.status in _ENDED and not is_partial_success(run)):
                 is_settled.add(key)
             if found[key].checked_at is not None:
-                left.discard(key)
-        if len(page) < size or not left:
+                remaining.discard(key)
+        if len(page) < size or not remaining:
             break
         cursor = page[-1].dagster_run.run_id
     return found
 
 
-def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: bool) -> Runs:
-    """What is known of a source's runs with one more run, which is older than those known before.
+def _add_older_run(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: bool) -> Runs:
+    """Combine what is known about a source's runs with the next older run.
 
     Args:
-        runs: what is known.
-        record: the run.
-        is_settled: there is a newer run of the source, so that this failure is of no more interest.
-        is_ending: the run counts as one that ended well.
+        runs: What is known so far.
+        record: The older run.
+        is_settled: Whether a newer run has finished, so that an older failure no longer matters.
+        is_ending: Whether the run counts as successful.
     """
     run = record.dagster_run
     outcome = "succeeded" if is_ending else _OUTCOMES.get(run.status, "running")
@@ -130,13 +132,13 @@ def _older(runs: Runs, record: dg.RunRecord, *, is_settled: bool, is_ending: boo
         runs = replace(runs, outcome=outcome, run_id=run.run_id)
     if outcome == "failed" and not is_settled:
         runs = replace(runs, failed_id=run.run_id)
-    if outcome == "succeeded" and looked_at_all(run):
+    if outcome == "succeeded" and checked_all(run):
         runs = replace(runs, checked_at=ended_at(record))
     return runs
 
 
 def ended_at(record: dg.RunRecord) -> float:
-    """When a run ended, in seconds since 1970, also where it was recorded later."""
+    """Return when a run ended, in seconds since the epoch; correct even if it was recorded later."""
     noted = record.dagster_run.tags.get(ENDED_AT_TAG)
     if noted is not None:
         return datetime.fromisoformat(noted).timestamp()
@@ -144,45 +146,45 @@ def ended_at(record: dg.RunRecord) -> float:
 
 
 def is_partial_success(run: dg.DagsterRun) -> bool:
-    """Whether a run looked at a part of its source and ended well, which says nothing of the rest."""
-    return run.status is dg.DagsterRunStatus.SUCCESS and not looked_at_all(run)
+    """Return whether a run checked only a part of its source and succeeded, which says nothing about the rest."""
+    return run.status is dg.DagsterRunStatus.SUCCESS and not checked_all(run)
 
 
-def looked_at_all(run: dg.DagsterRun) -> bool:
-    """Whether a run looked at all files of its source, not at some files, and did not begin with a later stage."""
+def checked_all(run: dg.DagsterRun) -> bool:
+    """Return whether a run checked all files of its source, rather than some files or only later stages."""
     return ONLY_TAG not in run.tags and (not run.asset_selection or _DISCOVERY in run.asset_selection)
 
 
 def delay_s(failures: int) -> float:
-    """How long to wait after so many failures in a row: one minute, doubled each time, six hours at most."""
+    """Return the delay after some failures in a row: one minute, doubled for each failure, at most six hours."""
     return float(min(_FIRST_DELAY_S * 2 ** (failures - 1), _LONGEST_DELAY_S)) if failures else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LastRuns:
-    """How the newest runs of one kind ended. Times are in seconds since 1970, 0 where there is no such run."""
+    """How the newest runs of one subject ended. Times are in seconds since the epoch, 0 if there is no such run."""
 
-    status: dg.DagsterRunStatus | None = None  # of the newest
-    began: float = 0  # when the newest was asked for
-    ended: float = 0  # when the newest ended
-    failures: int = 0  # in a row, up to the newest
-    declined: str | None = None  # the state of the source for which a user cancelled the newest
-    is_lost: bool = False  # the newest failed because its process was gone
-    demands: Mapping[str, str] = field(default_factory=dict)  # tags of the failed runs that the next one needs, too
+    status: dg.DagsterRunStatus | None = None  # of the newest run
+    began: float = 0  # when the newest run was requested
+    ended: float = 0  # when the newest run ended
+    failures: int = 0  # in a row, including the newest run
+    declined: str | None = None  # the state of the source for which a user canceled the newest run
+    is_lost: bool = False  # whether the newest run failed because its process died
+    demands: Mapping[str, str] = field(default_factory=dict)  # tags of the failed runs that a retry must keep
 
     @property
     def is_unfinished(self) -> bool:
-        """A run waits or works; another one at the same time would have nothing to do."""
+        """Whether a run is queued or in progress, so that another one would be redundant."""
         return self.status is not None and self.status not in FINISHED
 
     def may_ask(self, longest_s: float = _LONGEST_DELAY_S) -> bool:
-        """Whether another run may be asked for: none waits or works, and it is time after the last failure."""
+        """Return whether to request another run: none is unfinished, and the delay after the last failure is over."""
         return not self.is_unfinished and self.may_try_again(time.time(), longest_s)
 
     def may_try_again(self, now: float, longest_s: float = _LONGEST_DELAY_S) -> bool:
-        """Whether it is time after the last failure, `longest_s` after it at the latest.
+        """Return whether the delay after the last failure, at most `longest_s`, is over.
 
-        A run that was lost once is asked for again at once.
+        There is no delay after a run was lost for the first time.
         """
         if self.is_lost and self.failures == 1:
             return True
@@ -192,9 +194,9 @@ class LastRuns:
 def last_runs(instance: dg.DagsterInstance, tags: Mapping[str, str]) -> LastRuns:
     """Read the newest runs with some tags.
 
-    One that looked at a part of its source, and ended well, says nothing of the rest.
+    Successful runs that checked only a part of the source are ignored, because they say nothing about the rest.
     """
-    found = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_LOOKED_AT)
+    found = instance.get_run_records(dg.RunsFilter(tags=dict(tags)), limit=_MAX_RUNS_READ)
     records = [record for record in found if not is_partial_success(record.dagster_run)]
     if not records:
         return LastRuns()
@@ -217,7 +219,7 @@ def _has_failed(record: dg.RunRecord) -> bool:
 
 
 def as_dagster_failure(body: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Let what an error of ours says be the first that the UI shows of a failed asset, before Dagster's frames."""
+    """Convert docindex errors to Dagster failures, so that the UI shows their message before Dagster's frames."""
     if not isgeneratorfunction(body):
         return _raising_failure()(body)
 
@@ -231,7 +233,7 @@ def as_dagster_failure(body: Callable[_P, _R]) -> Callable[_P, _R]:
 
 @contextmanager
 def _raising_failure() -> Iterator[None]:
-    """Raise Dagster's `Failure` in the place of an error of ours, which stays its cause."""
+    """Raise Dagster's `Failure` instead of a docindex error, with the error as its cause."""
     try:
         yield
     except errors.DocindexError as error:
@@ -239,7 +241,7 @@ def _raising_failure() -> Iterator[None]:
 
 
 def reason(instance: dg.DagsterInstance, run_id: str) -> str:
-    """Why a recorded run failed, in one line."""
+    """Return why a recorded run failed, in one line."""
     records = instance.get_records_for_run(run_id, of_type=_KINDS).records
     events = [record.event_log_entry.dagster_event for record in records]
     text = " ".join("; ".join(_explain(event for event in events if event is not None)).split())
@@ -247,9 +249,9 @@ def reason(instance: dg.DagsterInstance, run_id: str) -> str:
 
 
 def _explain(events: Iterable[dg.DagsterEvent]) -> tuple[str, ...]:
-    """The failed checks or else the errors among the events of a run; at least one line.
+    """Return the failed checks or, failing that, the errors in the events of a run; at least one line.
 
-    Of a step's error, it is the message of the outermost error of ours, else the first line of the innermost one.
+    For the error of a step, use the outermost docindex error, or else the first line of the innermost error.
     """
     events = list(events)
     by_step: dict[str | None, Any] = {
@@ -260,12 +262,12 @@ def _explain(events: Iterable[dg.DagsterEvent]) -> tuple[str, ...]:
     if any(_is_interrupt(error) for error in by_step.values()):
         return (INTERRUPTED,)
     checks = tuple(dict.fromkeys(_failed_checks(events)))
-    of_steps = tuple(f"{step}: {_message(error)}" for step, error in by_step.items() if step is not None)
-    of_run = tuple(_message(error) for error in by_step.values())
-    of_engine = tuple(_message(error) for event in events if (error := _engine_error(event)))
-    # A run whose process is gone has no error: only words.
-    words = tuple(event.message for event in events if event.is_failure and event.message)
-    found = checks or of_steps or of_run or of_engine[-1:] or words[-1:]
+    step_errors = tuple(f"{step}: {_message(error)}" for step, error in by_step.items() if step is not None)
+    run_errors = tuple(_message(error) for error in by_step.values())
+    engine_errors = tuple(_message(error) for event in events if (error := _engine_error(event)))
+    # A run whose process died has no error, only a message.
+    messages = tuple(event.message for event in events if event.is_failure and event.message)
+    found = checks or step_errors or run_errors or engine_errors[-1:] or messages[-1:]
     return found or ("the run failed; see its log in the Dagster UI",)
 
 
@@ -280,7 +282,7 @@ def _failed_checks(events: Iterable[dg.DagsterEvent]) -> Iterator[str]:
 
 
 def _engine_error(event: dg.DagsterEvent) -> Any:
-    """Why Dagster could not start a run: the run's own failure only says that it is one."""
+    """Return why Dagster could not start a run; the failure of the run itself does not say."""
     is_engine = event.event_type_value == dg.DagsterEventType.ENGINE_EVENT.value
     return event.engine_event_data.error if is_engine else None
 
@@ -297,7 +299,7 @@ def _message(error: Any) -> str:
     innermost = error
     while error is not None:
         name, _, message = error.message.strip().partition(": ")
-        if name.rpartition(".")[2] in _OURS:
+        if name.rpartition(".")[2] in _DOCINDEX_ERRORS:
             return str(message)
         innermost, error = error, error.cause
     lines = innermost.message.strip().splitlines()

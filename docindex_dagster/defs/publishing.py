@@ -1,9 +1,9 @@
-"""Where machines share the stores: the asset `prepared_tables`, with which runs end, and the job `publish_prepared`.
+"""Publishing to shared stores: the asset `prepared_tables`, which ends each run, and the job `publish_prepared`.
 
-A worker has a disk for the time of its run. It brings the tables of its source there, does all stages but the last, and
-puts what they made where publishers find it. One run of the job then publishes what is pending, of any source. So the
-stores are no assets that a run of a source could make: they are shown as made elsewhere, and each publication is an
-event of them. See docs/scale.md.
+A worker has a local disk only during its run. It downloads the tables of its source, executes all stages but the last,
+and uploads the results for publishers. A run of the job then publishes the pending tables of all sources. Because runs
+of a source do not make the stores, the stores are external assets, and each publication reports an event for them. See
+docs/scale.md.
 """
 
 import json
@@ -46,9 +46,9 @@ from docindex_dagster.status import catalog
 
 PUBLISH_PREPARED = "publish_prepared"
 PUBLISHER_TAG = "docindex/publisher"
-# The queue of Celery, the resource of a node of Ray.
+# The name of both the Celery queue and the Ray node resource.
 _PUBLISHER = "docindex-publisher"
-# By these, run launchers find the machine that has the stores.
+# Run launchers use these tags to find the machine with the stores.
 PUBLISHER_TAGS = {
     PUBLISHER_TAG: "true",
     "dagster-celery/queue": _PUBLISHER,
@@ -56,12 +56,12 @@ PUBLISHER_TAGS = {
 }
 
 _INTERVAL_S = 10
-_LONGEST_DELAY_S = 5 * 60  # after failures in a row: all sources wait, and most failures pass
+_LONGEST_DELAY_S = 5 * 60  # after repeated failures; all sources wait meanwhile, and most failures are transient
 _PREPARED = dg.AssetKey("prepared_tables")
 
 
 class SharedRun(RunResource):
-    """One run over one source on any machine: it holds the source's lock between machines, too, and has its tables."""
+    """Run over one source on any machine. It also holds the lock between machines, and downloads the tables."""
 
     _bucket: Bucket = PrivateAttr()
     _base: Prepared | None = PrivateAttr(default=None)
@@ -69,19 +69,19 @@ class SharedRun(RunResource):
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["SharedRun"]:
-        """Wait for the source's locks, and bring its tables here."""
+        """Wait for the locks of the source, and download its tables."""
         with super().yield_for_execution(context), ExitStack() as stack:
             key, settings = self.key, self._settings
 
             def wait(owner: str) -> None:
-                report_event(context.log, Waiting(key, f"a run of this source elsewhere ({owner})"))
+                report_event(context.log, Waiting(key, f"a run of this source on another machine ({owner})"))
 
             locks = shared.locks_of(context.instance, settings)
             if locks is not None:
                 self._held = stack.enter_context(locks.exclusive(key, f"run {self._run.run_id}", wait))
                 self._note = _both(self._note, self._held)
             self._bucket = shared_stores.bucket_of(settings)
-            if self._is_full():  # nothing is reused, so that it can mend tables that are lost
+            if self._is_full():  # a full run reuses nothing, so it can repair lost tables
                 self._base = prepared.read(self._bucket, prepared.object_of(key))
             else:
                 self._base = prepared.pull(self._bucket, Layout(settings.home), key)
@@ -91,13 +91,13 @@ class SharedRun(RunResource):
         return self._run.tags.get(FULL_TAG) == "true"
 
     def push(self) -> Prepared:
-        """Let publishers find the tables of this run.
+        """Upload the tables of this run for publishers.
 
         Raises:
-            SourceError: the settings do not declare the source any more.
-            LostLockError: another run may be at work on the source, since this one was away for too long.
-            ConflictError: another run was faster.
-            ObjectStoreError: the object store does not answer.
+            SourceError: The settings no longer declare the source.
+            LostLockError: This run was unresponsive for too long, so another run may be processing the source.
+            ConflictError: Another run was faster.
+            ObjectStoreError: The object store does not respond.
         """
         if self._held is not None:
             self._held.check()
@@ -116,7 +116,7 @@ def _both(first: Callable[[str], None], second: Callable[[str], None]) -> Callab
 
 
 def _version_of(layout: Layout, key: str) -> str:
-    """The data version of the tables that a home has of a source: what the stores are made of."""
+    """Return the data version of the tables from which the stores publish a source."""
     storages = {stage.name: stage.storage for stage in stages() if stage.storage is not None}
     return digest_parts(*(storages[name].kept_version(layout, key) or "" for name in STORES.inputs))
 
@@ -132,9 +132,9 @@ def _version_of(layout: Layout, key: str) -> str:
 )
 @as_dagster_failure
 def prepared_tables(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
-    """The tables of a source where publishers find them; `publish_prepared` publishes them soon.
+    """Uploaded tables of a source, which `publish_prepared` publishes soon.
 
-    They are objects that never change, and a pointer says which. See docs/scale.md.
+    The tables are immutable objects, and a pointer selects the current ones. See docs/scale.md.
     """
     started = time.perf_counter()
     run: SharedRun = context.resources.run
@@ -151,17 +151,17 @@ def prepared_tables(context: dg.AssetExecutionContext) -> dg.MaterializeResult[N
 
 
 class Publishing(dg.Config):
-    """Which sources to publish; none for all."""
+    """Keys of the sources to publish; empty for all."""
 
     sources: list[str] = Field(default_factory=list)
 
 
-@dg.op(out={}, description="Publish the tables that are pending, and take out the sources that were withdrawn.")
+@dg.op(out={}, description="Publish the pending tables, and remove the withdrawn sources.")
 @as_dagster_failure
 def publish(
     context: dg.OpExecutionContext, config: Publishing, project: Project, embedding_model: EmbeddingModel
 ) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
-    """Publish what is pending, and say so of each source once searches everywhere can find it."""
+    """Publish what is pending, and report each source once it is searchable everywhere."""
     settings = project.read_settings()
     dead_runs.begin(context.instance, settings, context.run_id)
 
@@ -186,7 +186,7 @@ def publish(
     if refused:
         context.instance.add_run_tags(context.run_id, {REFUSED_TAG: "true"})
         reasons = "; ".join(f"{done.pointer.source}: {done.refusal}" for done in refused)
-        raise dg.Failure(f"not published, what was searchable still is: {reasons}", allow_retries=False)
+        raise dg.Failure(f"not published; the previous state stays searchable: {reasons}", allow_retries=False)
 
 
 def _events(stores: SharedStores, done: Published) -> Iterator[dg.AssetMaterialization | dg.AssetCheckEvaluation]:
@@ -214,7 +214,7 @@ def _materialization(asset: str, key: str, entry: StageEntry, tables: str) -> dg
 
 
 def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
-    """The job that publishes; it has its resources, as `remove_source` has."""
+    """Return the publishing job; it binds its resources, like `remove_source`."""
 
     @dg.graph(name=PUBLISH_PREPARED)
     def publication() -> None:
@@ -223,19 +223,19 @@ def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
     return publication.to_job(
         resource_defs={"project": project, "embedding_model": model},
         tags=PUBLISHER_TAGS,
-        description="Write the stores: publish the tables that workers prepared, take out what was withdrawn. The "
-        "sensor prepared_changed asks for it. See docs/scale.md.",
+        description="Update the stores: publish the tables that workers prepared, and remove withdrawn sources. The "
+        "sensor prepared_changed requests it. See docs/scale.md.",
     )
 
 
 def store_assets() -> list[dg.AssetSpec]:
-    """The stores and the catalogue as assets that no run of a source makes."""
+    """Return the stores and the catalog as assets that no run of a source makes."""
     stores = [spec(STORES, product, [_PREPARED]).replace_attributes(skippable=False) for product in STORES.products]
     return [*stores, index_catalog.get_asset_spec(CATALOG).replace_attributes(deps=[store.key for store in stores])]
 
 
 def store_checks() -> dg.AssetChecksDefinition:
-    """The checks of these assets, which publications evaluate; a run of them alone finds nothing to say."""
+    """Return the checks of these assets. Publications evaluate them; running the checks alone has no effect."""
 
     @dg.multi_asset_check(
         name="checked_by_publications",
@@ -244,7 +244,7 @@ def store_checks() -> dg.AssetChecksDefinition:
         description="Evaluated by each publication (publish_prepared).",
     )
     def nothing_to_evaluate(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        context.log.info("these checks are evaluated when something is published")
+        context.log.info("these checks are only evaluated by publications")
         yield from ()
 
     return nothing_to_evaluate
@@ -254,12 +254,12 @@ def store_checks() -> dg.AssetChecksDefinition:
     job_name=PUBLISH_PREPARED,
     minimum_interval_seconds=_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Asks for a publication while tables are pending; see docs/scale.md.",
+    description="Requests a publication while tables are pending. See docs/scale.md.",
 )
 def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the pointers with what is published."""
     first = next(shared_stores.read_published(project.read_settings()).pending(), None)
     if first is None or not last_runs(context.instance, {PUBLISHER_TAG: "true"}).may_ask(_LONGEST_DELAY_S):
-        return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a run is at it"))
-    tags = {**PUBLISHER_TAGS, REASON_TAG: f"{first.source} is prepared"}
+        return dg.SensorResult(skip_reason=dg.SkipReason("nothing is pending, or a publication is in progress"))
+    tags = {**PUBLISHER_TAGS, REASON_TAG: f"tables of {first.source} are pending"}
     return dg.SensorResult(run_requests=[dg.RunRequest(tags=tags)])

@@ -1,6 +1,6 @@
-"""`retrieval_quality`: how good searches are, each night, as numbers that plot, and a check that warns of a drop.
+"""The asset `retrieval_quality`: nightly measurements of search quality, and a check that warns of a drop.
 
-It has a job and a schedule of its own, so that no run of a source waits for it. See docs/evaluation.md.
+It has its own job and schedule, so that runs of sources do not wait for it. See docs/evaluation.md.
 """
 
 import time
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from docindex_dagster.evaluation.report import Figures, Report
 
 QUALITY = dg.AssetKey("retrieval_quality")
-EVALUATION = "evaluation"  # its group
+EVALUATION = "evaluation"  # the asset group
 _AS_BEFORE = "retrieval_is_as_good_as_before"
-_ROWS = 200  # of a table
-_PLACES = 3  # of a question
+_ROWS = 200  # in a table
+_PLACES = 3  # per question
 _ADVICE = (
-    "See which questions have other answers than they had (`worst`, and `docindex evaluate`), and what changed: the "
-    "settings, the version of docindex, or files that resemble what is looked for."
+    "See which questions have different answers now (`worst`, and `docindex evaluate`), and what changed: the "
+    "settings, the version of docindex, or files that resemble the expected answers."
 )
 
 
@@ -40,17 +40,17 @@ _ADVICE = (
         metadata.check_spec(
             _AS_BEFORE,
             QUALITY,
-            "Warns when NDCG@10 of all sources or of one fell: over the questions that the last nights asked as well, "
-            "the whole 95 % interval of the difference is below zero, and the mean is no trifle. See "
+            "Warns when NDCG@10 drops, for all sources or for one: over the questions that recent nights also asked, "
+            "the entire 95 % interval of the difference is below zero, and the mean drop is not negligible. See "
             "docs/evaluation.md, “Each night”.",
         )
     ],
 )
 @as_dagster_failure
 def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
-    """How good searches of this project are, by questions of its own history and of its users; numbers that plot.
+    """Search quality of this project, measured with questions from its own history and from its users.
 
-    The job `evaluate_retrieval` makes it each night. See docs/evaluation.md, “Each night”.
+    The job `evaluate_retrieval` measures it every night. See docs/evaluation.md, “Each night”.
     """
     from docindex_dagster.evaluation.nightly_results import evaluate_night
 
@@ -74,7 +74,7 @@ def _version(night: "Night") -> str:
 
 
 def _metadata(night: "Night") -> dict[str, Any]:
-    """The numbers of all questions, then tables of sources, languages and the worst questions."""
+    """Return the metrics over all questions, then tables of sources, languages and the worst questions."""
     from docindex_dagster.evaluation.metrics import NAMES
 
     found = night.report
@@ -82,8 +82,8 @@ def _metadata(night: "Night") -> dict[str, Any]:
         return {"questions": 0}
     numbers = {
         label: value
-        for name, one in zip(NAMES, found.total.metrics, strict=True)
-        for label, value in ((name, one.mean), (f"{name}_low", one.low), (f"{name}_high", one.high))
+        for name, metric in zip(NAMES, found.total.metrics, strict=True)
+        for label, value in ((name, metric.mean), (f"{name}_low", metric.low), (f"{name}_high", metric.high))
     }
     return {
         "questions": found.total.questions,
@@ -96,7 +96,7 @@ def _metadata(night: "Night") -> dict[str, Any]:
 
 
 def _difference(night: "Night") -> dict[str, Any]:
-    """How much better the same questions are answered than in the last nights, where enough of them were asked."""
+    """Return the change from recent nights over the same questions, if there are enough of them."""
     total = night.changes[0]
     return {} if total.difference is None else {"change": total.difference.mean, "compared": total.questions}
 
@@ -106,14 +106,14 @@ def _table(found: "Sequence[Figures]") -> dg.TableMetadataValue:
 
     rows = [
         {
-            "name": one.name,
-            "questions": one.questions,
+            "name": figures.name,
+            "questions": figures.questions,
             **{
                 label: f"{metric.mean:.3f} ({metric.low:.3f} to {metric.high:.3f})"
-                for label, metric in zip(LABELS, one.metrics, strict=True)
+                for label, metric in zip(LABELS, figures.metrics, strict=True)
             },
         }
-        for one in found[:_ROWS]
+        for figures in found[:_ROWS]
     ]
     return metadata.records(rows, ["name", "questions", *LABELS])
 
@@ -140,4 +140,4 @@ def _reason(change: "Change") -> str:
     if change.difference is None:
         return ""
     mean, low, high = change.difference
-    return f"NDCG@10 {mean:+.3f} ({low:+.3f} to {high:+.3f}) over {change.questions:,} questions of the last nights"
+    return f"NDCG@10 {mean:+.3f} ({low:+.3f} to {high:+.3f}) over {change.questions:,} questions also asked recently"

@@ -1,4 +1,4 @@
-"""The runs of an instance as jobs, whoever started them, and stopping them so that they stay stopped."""
+"""Recorded runs as jobs, whoever started them, and cancellation that sensors respect."""
 
 import json
 import os
@@ -37,8 +37,8 @@ _STATES = {
     dg.DagsterRunStatus.FAILURE: State.FAILED,
     dg.DagsterRunStatus.CANCELED: State.CANCELED,
 }
-# Tags of Dagster's own, by which it says what asked for a run.
-_ASKED_BY = {
+# Dagster's own tags for what requested a run.
+_REQUESTED_BY = {
     "dagster/sensor_name": "sensor",
     "dagster/schedule_name": "schedule",
     "dagster/backfill": "backfill",
@@ -46,18 +46,18 @@ _ASKED_BY = {
 
 
 def newest(instance: dg.DagsterInstance, settings: Settings, limit: int) -> list[Job]:
-    """The newest runs that index or remove a source; the reasons of failures are in `one` alone, each in a file."""
+    """Return the newest runs that index or remove a source. Only `one` reads failure reasons, each from a file."""
     records = instance.get_run_records(limit=limit)
     return [job for record in records if (job := _as_job(record, settings)) is not None]
 
 
 def one(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> Job | None:
-    """A run as a job; None where there is none, or it neither indexes nor removes a source."""
+    """Return a run as a job, or None if it does not exist or neither indexes nor removes a source."""
     record = instance.get_run_record_by_id(run_id)
     if record is None:
         return None
-    why = (outcomes.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
-    return _as_job(record, settings, why)
+    reasons = (outcomes.reason(instance, run_id),) if record.dagster_run.status is dg.DagsterRunStatus.FAILURE else ()
+    return _as_job(record, settings, reasons)
 
 
 def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] = ()) -> Job | None:
@@ -66,8 +66,8 @@ def _as_job(record: dg.RunRecord, settings: Settings, reasons: tuple[str, ...] =
     if request is None:
         return None
     state = _STATES.get(run.status, State.RUNNING)
-    is_at_work = state in {State.RUNNING, State.CANCELLING}
-    source = run.tags.get(PARTITION_TAG) if is_at_work else None
+    is_active = state in {State.RUNNING, State.CANCELLING}
+    source = run.tags.get(PARTITION_TAG) if is_active else None
     position = DONE if state is State.SUCCEEDED else position_of(Layout(settings.home), source, run.run_id)
     return Job(
         id=run.run_id,
@@ -96,48 +96,48 @@ def _request(run: dg.DagsterRun) -> JobRequest | None:
 
 
 def launcher(run: dg.DagsterRun) -> str:
-    """What started a run."""
-    asked_by = next((name for tag, name in _ASKED_BY.items() if tag in run.tags), None)
-    if asked_by is not None:
-        return asked_by
-    if run.remote_job_origin is not None:  # by a code location: a run in a process of its own has none
+    """Return what started a run."""
+    requester = next((name for tag, name in _REQUESTED_BY.items() if tag in run.tags), None)
+    if requester is not None:
+        return requester
+    if run.remote_job_origin is not None:  # runs launched outside a code location have none
         return "Dagster UI"
     return run.tags.get(LAUNCHER_TAG, "command line")
 
 
 def cancel(instance: dg.DagsterInstance, settings: Settings, run_id: str) -> None:
-    """Stop a run: one that waits at once, one that works by an interrupt of its process, here or by its launcher.
+    """Cancel a run: dequeue it if it is queued, or interrupt its process, directly or through its launcher.
 
     Raises:
-        UnknownJobError: there is no such run.
-        EndedJobError: it has ended.
-        JobError: it works where it cannot be reached.
+        UnknownJobError: The run does not exist.
+        EndedJobError: The run has ended.
+        JobError: The process of the run cannot be reached.
     """
     run = instance.get_run_by_id(run_id)
     if run is None:
-        raise UnknownJobError(f"there is no run {run_id!r}")
+        raise UnknownJobError(f"run not found: {run_id!r}")
     if run.is_finished:
-        raise EndedJobError(f"run {run_id} has ended already: {run.status.value.lower()}")
+        raise EndedJobError(f"run {run_id} has already ended: {run.status.value.lower()}")
     process = live_process(run)
     if process is not None:
         if run.status is not dg.DagsterRunStatus.CANCELING:
-            instance.report_run_canceling(run)  # an interrupt then makes it CANCELED, else FAILURE
+            instance.report_run_canceling(run)  # an interrupt then results in CANCELED rather than FAILURE
         decline(instance, settings, run)
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGINT)
     elif run.remote_job_origin is not None and instance.run_coordinator.cancel_run(run_id):
         decline(instance, settings, run)
     else:
-        raise JobError(f"run {run_id} works in a process that cannot be reached from here; end it where it works")
+        raise JobError(f"cannot reach the process of run {run_id} from here: stop it on its own machine")
 
 
 def decline(instance: dg.DagsterInstance, settings: Settings, run: dg.DagsterRun) -> None:
-    """Note in a run that was cancelled what there was of its source then: sensors ask for it once that changes."""
+    """Record in a canceled run the current state of its source, so that sensors wait for a change."""
     source = registry.sources(settings).get(run.tags.get(PARTITION_TAG, ""))
     if source is None:
         return
     try:
         state = state_now(source)
-    except (DocindexError, OSError):  # it cannot be read: what it is later is something else
+    except (DocindexError, OSError):  # the source is unreadable, so any later state counts as a change
         return
     instance.add_run_tags(run.run_id, {DECLINED_TAG: state})

@@ -1,8 +1,8 @@
-"""The recorder: runs in the journal become runs of `index_source`, exactly once each.
+"""The recorder, which turns runs in the journal into runs of `index_source`, exactly once each.
 
-It runs the job on what the journal says: the assets return what the stages reported, and nothing is indexed. The id of
-a run is chosen before it begins, so a recorder that was killed finds what it began: a run that has not ended is deleted
-and recorded again, and one that has is only settled in the journal.
+It executes the job with assets that return what the journal says about each stage, without indexing anything. Each
+run has its id in advance, so after a crash the recorder finds what it began. It deletes an unfinished run and records
+it again, and only marks a finished one as settled in the journal.
 """
 
 import time
@@ -28,21 +28,21 @@ from docindex_dagster.runner.run import NOT_RUN
 _INDEX_SOURCE = "index_source"
 _INTERVAL_S = 15
 _BUDGET_S = 40  # a tick may take 60 s
-_SILENT = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+_QUIET_CONFIG = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
 class JournaledRun:
-    """The resource `run` of a run that is recorded: it gives what the journal says of each stage."""
+    """The resource `run` of a recorded run, which returns what the journal says about each stage."""
 
     def __init__(self) -> None:
         self.failures: tuple[str, ...] = ()
         self.stages: Mapping[str, StageEntry] = {}
 
     def entry(self, stage: str, _context: dg.AssetExecutionContext) -> StageEntry:
-        """Return what a stage did.
+        """Return the result of a stage.
 
         Raises:
-            DocindexError: it failed, or the run ended before it.
+            DocindexError: The stage failed, or the run ended before it.
         """
         if stage not in self.stages:
             raise DocindexError("; ".join(self.failures) or NOT_RUN)
@@ -52,23 +52,23 @@ class JournaledRun:
 
 
 Build = Callable[[Mapping[str, Any]], dg.Definitions]
-"""Builds the definitions of a project with other resources, by name."""
+"""Function that builds the definitions of a project with other resources, by name."""
 
 
 def record(instance: dg.DagsterInstance, settings: Settings, build: Build, budget_s: float | None = None) -> int:
-    """Record the runs in the journal that have ended, oldest first, unless another process is doing it.
+    """Record the finished runs in the journal, oldest first, unless another process is doing so.
 
     Args:
-        instance: where to record them.
-        settings: of the project.
-        build: builds its definitions.
-        budget_s: begin with no further run after so many seconds.
+        instance: The instance in which to record them.
+        settings: The settings of the project.
+        build: Builds the definitions of the project.
+        budget_s: Start no further run after this many seconds.
 
     Returns:
-        How many were recorded.
+        The number of recorded runs.
 
     Raises:
-        LinkError: the home contains a symbolic link.
+        LinkError: The home contains a symbolic link.
     """
     layout, started, count = Layout(settings.home), time.monotonic(), 0
     if not layout.entries(layout.journal):
@@ -95,7 +95,7 @@ def _record(instance: dg.DagsterInstance, settings: Settings, definitions: dg.De
     if known is not None and known.is_finished:
         return
     _forget(instance, entry.run.run_id)
-    report_dead_runs(instance, settings, {PARTITION_TAG: entry.run.source})  # this one made up for them
+    report_dead_runs(instance, settings, {PARTITION_TAG: entry.run.source})  # this run made up for them
     instance.add_dynamic_partitions(SOURCES_NAME, [entry.run.source])
     job = definitions.resolve_job_def(_INDEX_SOURCE)
     key, run_id, tags = entry.run.source, entry.run.run_id, dict(_tags(entry))
@@ -105,18 +105,18 @@ def _record(instance: dg.DagsterInstance, settings: Settings, definitions: dg.De
         instance.report_run_canceled(canceled)
         return
     job.execute_in_process(
-        instance=instance, raise_on_error=False, run_config=_SILENT, partition_key=key, run_id=run_id, tags=tags
+        instance=instance, raise_on_error=False, run_config=_QUIET_CONFIG, partition_key=key, run_id=run_id, tags=tags
     )
 
 
 def _forget(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Delete what a recorder that was killed has left of a run, also while it deleted this."""
-    from docindex_dagster.defs.internals import CHECKS, SqlEventLogStorage  # it loads Dagster's migrations
+    """Delete what a killed recorder left of a run, even if it was killed while deleting it."""
+    from docindex_dagster.defs.internals import CHECKS, SqlEventLogStorage  # deferred: loads Dagster's migrations
 
-    instance.delete_run(run_id)  # its events, too, where the run itself is gone
+    instance.delete_run(run_id)  # deletes the events even if the run itself is already deleted
     storage = instance.event_log_storage
     if isinstance(storage, SqlEventLogStorage):
-        with storage.index_connection() as connection:  # Dagster keeps these, and refuses them a second time
+        with storage.index_connection() as connection:  # Dagster keeps these rows, and rejects duplicates
             connection.execute(delete(CHECKS).where(CHECKS.c.run_id == run_id))
 
 
@@ -131,13 +131,13 @@ def _tags(entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def journal_recorded(build: Build) -> dg.SensorDefinition:
-    """Return the sensor of a project whose definitions `build` makes."""
+    """Return the sensor of a project whose definitions `build` builds."""
 
     @dg.sensor(
         minimum_interval_seconds=_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Records the runs that `docindex index`, `docindex watch` and the jobs of `docindex serve` did, "
-        "with their materialisations and checks. It requests no run. See docs/operations.md, “Runs that are recorded "
+        description="Records finished runs of `docindex index`, `docindex watch` and the jobs of `docindex serve`, "
+        "with their materializations and checks. It requests no runs. See docs/operations.md, “Runs that are recorded "
         "later”.",
     )
     def journal_recorded(context: dg.SensorEvaluationContext, project: Project) -> dg.SkipReason:

@@ -1,8 +1,8 @@
-"""Where machines share the stores: runs that a command asks for, which Dagster's queue starts on some machine.
+"""Run requests for machines with shared stores: a command requests a run, and Dagster's queue starts it on any machine.
 
-A command needs nothing but Dagster's instance to ask: no web server, and no code location of its own, whose name a run
-would have to bear. The sensor `run_requested` asks in its turn. A request is a partition of no asset, until its run is
-there.
+A command needs only Dagster's instance to request a run: no web server, and no code location whose name the run would
+have to carry. The sensor `run_requested` turns requests into runs. Until its run exists, a request is stored as a
+dynamic partition that belongs to no asset.
 """
 
 import base64
@@ -32,18 +32,18 @@ from docindex_dagster.defs.tags import (
 )
 from docindex_dagster.pipeline.publication import STORES
 
-_INTERVAL_S = 5  # of the sensor
+_INTERVAL_S = 5  # interval of the sensor
 _POLL_S = 0.5
 _LONGEST_REPORT_S = 10  # from the publication of a source to its events
-_PATIENCE_S = 60  # until it is said that no daemon seems to be at work
-# The database may be restarted while a command waits for its run: for a minute, together with Dagster's own attempts.
+_PATIENCE_S = 60  # until a notice says that no daemon seems to run
+# The database may restart while a command waits for its run: tolerate a minute, including Dagster's own retries.
 _RETRY = Retry(retries=8, longest_wait_s=10.0)
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A run of a job for a source, with tags."""
+    """Requested run of a job for a source, with tags."""
 
     job: str
     source: str
@@ -51,23 +51,23 @@ class Request:
     id: str = field(default_factory=lambda: str(uuid4()))
 
     def as_partition(self) -> str:
-        """Written so that it may be the key of a partition, whatever a tag holds."""
+        """Encode the request as a partition key that is valid for all tag values."""
         return base64.urlsafe_b64encode(json.dumps(asdict(self), sort_keys=True).encode()).decode()
 
     @classmethod
     def of_partition(cls, key: str) -> "Request":
-        """What `as_partition` wrote."""
+        """Decode a key from `as_partition`."""
         return cls(**json.loads(base64.urlsafe_b64decode(key)))
 
 
 def ask(instance: dg.DagsterInstance, request: Request) -> Request:
-    """Ask for a run, and return its request."""
+    """Request a run, and return the request."""
     instance.add_dynamic_partitions(REQUESTS_NAME, [request.as_partition()])
     return request
 
 
 def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
-    """The requests whose runs are not there yet, the oldest one first; those of others are forgotten on the way."""
+    """Yield the requests that have no run yet, oldest first, and delete the others."""
     for key in instance.get_dynamic_partitions(REQUESTS_NAME):
         request = Request.of_partition(key)
         if _run_of(instance, request) is None:
@@ -77,12 +77,12 @@ def pending(instance: dg.DagsterInstance) -> Iterator[Request]:
 
 
 def follow(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
-    """Announce what the run of a request does, and return it once it has ended.
+    """Announce the steps of a requested run, and return the run once it has ended.
 
     Raises:
-        JobError: its run was deleted.
+        JobError: The run was deleted.
     """
-    run = _started(instance, request)
+    run = _wait_for_run(instance, request)
     for _ in _steps(instance, request.source, run.run_id):
         found = _read(lambda: instance.get_run_by_id(run.run_id))
         if found is None:
@@ -90,16 +90,16 @@ def follow(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
         if found.is_finished:
             return found
         time.sleep(_POLL_S)
-    raise JobError(f"run {run.run_id} of {request.source} is gone")
+    raise JobError(f"run {run.run_id} of {request.source} no longer exists")
 
 
-def _started(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
-    began, is_reported = time.monotonic(), False
-    emit(Waiting(request.source, "a place in Dagster's queue"))
+def _wait_for_run(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun:
+    started_at, is_reported = time.monotonic(), False
+    emit(Waiting(request.source, "a slot in Dagster's queue"))
     while (run := _run_of(instance, request)) is None:
-        if not is_reported and time.monotonic() - began > _PATIENCE_S:
+        if not is_reported and time.monotonic() - started_at > _PATIENCE_S:
             is_reported = True
-            emit(Notice(request.source, "nobody took the request yet: is Dagster's daemon at work?"))
+            emit(Notice(request.source, "still queued: is Dagster's daemon running?"))
         time.sleep(_POLL_S)
     return run
 
@@ -110,7 +110,7 @@ def _run_of(instance: dg.DagsterInstance, request: Request) -> dg.DagsterRun | N
 
 
 def _steps(instance: dg.DagsterInstance, source: str, run_id: str) -> Iterator[None]:
-    """Announce each step that begins, as often as it is asked for."""
+    """Announce new steps each time the caller asks for the next item."""
     cursor: str | None = None
     while True:
         page = _read(partial(instance.get_records_for_run, run_id, cursor, dg.DagsterEventType.STEP_START))
@@ -121,35 +121,37 @@ def _steps(instance: dg.DagsterInstance, source: str, run_id: str) -> Iterator[N
 
 
 def _read(read: Callable[[], _T]) -> _T:
-    """What is read of Dagster's record, also where its database is restarted meanwhile."""
-    return _RETRY.call(read, _is_of_database, lambda _: None)
+    """Read from Dagster's records, retrying while the database restarts."""
+    return _RETRY.call(read, _is_database_error, lambda _: None)
 
 
-def _is_of_database(error: BaseException) -> bool:
+def _is_database_error(error: BaseException) -> bool:
     from sqlalchemy.exc import DBAPIError
 
     return isinstance(error, DBAPIError) or isinstance(error.__cause__, DBAPIError)
 
 
 def reported(instance: dg.DagsterInstance, run_id: str) -> dict[str, dict[str, Any]]:
-    """What each asset that a run materialised reported."""
-    return {made.asset_key.to_user_string(): _values(made) for made in _made(instance, run_id)}
+    """Return what each asset that a run materialized reported."""
+    return {made.asset_key.to_user_string(): _values(made) for made in _materializations(instance, run_id)}
 
 
 def published(instance: dg.DagsterInstance, source: str, run_id: str) -> dict[str, dict[str, Any]]:
-    """What the stores reported when they published what a run prepared, which they do soon after searches find it.
+    """Return what the stores reported when they published the tables of a run, shortly after they became searchable.
 
-    Where the tables of a later run were published in its place: what they reported last.
+    If the tables of a later run were published instead, return the latest reports.
     """
-    prepared = [made for made in _made(instance, run_id) if made.asset_key.to_user_string() == "prepared_tables"]
-    versions = {(made.tags or {}).get(DATA_VERSION_TAG) for made in prepared}
+    prepared = [
+        made for made in _materializations(instance, run_id) if made.asset_key.to_user_string() == "prepared_tables"
+    ]
+    versions = {(materialization.tags or {}).get(DATA_VERSION_TAG) for materialization in prepared}
     until = time.monotonic() + _LONGEST_REPORT_S
     while True:
         newest = list(_newest_publications(instance, source))
-        made_from = {(made.tags or {}).get(PREPARED_VERSION_TAG) for made in newest}
-        is_reported = len(newest) == len(STORES.products) and made_from == versions
+        published_versions = {(materialization.tags or {}).get(PREPARED_VERSION_TAG) for materialization in newest}
+        is_reported = len(newest) == len(STORES.products) and published_versions == versions
         if is_reported or not prepared or time.monotonic() > until:
-            return {made.asset_key.to_user_string(): _values(made) for made in newest}
+            return {materialization.asset_key.to_user_string(): _values(materialization) for materialization in newest}
         time.sleep(_POLL_S)
 
 
@@ -161,34 +163,34 @@ def _newest_publications(instance: dg.DagsterInstance, source: str) -> Iterator[
                 yield record.asset_materialization
 
 
-def _made(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetMaterialization]:
+def _materializations(instance: dg.DagsterInstance, run_id: str) -> list[dg.AssetMaterialization]:
     kind = dg.DagsterEventType.ASSET_MATERIALIZATION
     records = _read(lambda: instance.get_records_for_run(run_id, of_type=kind)).records
     found = (record.event_log_entry.asset_materialization for record in records)
-    return [made for made in found if made is not None]
+    return [materialization for materialization in found if materialization is not None]
 
 
-def _values(made: dg.AssetMaterialization) -> dict[str, Any]:
-    return {name: item.value for name, item in made.metadata.items()}
+def _values(materialization: dg.AssetMaterialization) -> dict[str, Any]:
+    return {name: item.value for name, item in materialization.metadata.items()}
 
 
 def run_requested(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
-    """The sensor, which asks for runs of `index_source` and of the given job."""
+    """Return the sensor, which requests runs of `index_source` and of the given job."""
 
     @dg.sensor(
         name="run_requested",
         jobs=[index_source, remove_source],
         minimum_interval_seconds=_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Asks for the runs that `docindex index` and `docindex source remove` want; see docs/scale.md.",
+        description="Starts the runs that `docindex index` and `docindex source remove` request. See docs/scale.md.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         found = list(islice(pending(context.instance), MOST_REQUESTS))
-        # A partition may have been deleted meanwhile: then Dagster would refuse this request, and all others with it.
+        # If a partition was deleted in the meantime, Dagster would refuse all requests of this tick.
         indexed = [request.source for request in found if request.job == index_source.name]
         if indexed:
             context.instance.add_dynamic_partitions(SOURCES_NAME, indexed)
-        idle = dg.SkipReason("no command asks for a run")
+        idle = dg.SkipReason("no requested runs")
         return dg.SensorResult(run_requests=[*map(_run_request, found)], skip_reason=None if found else idle)
 
     return sensor

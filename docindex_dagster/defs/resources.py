@@ -1,4 +1,4 @@
-"""Resources: what a run needs from outside its own rows."""
+"""Resources that runs need: the project, its embedding model, and the run itself."""
 
 import json
 import os
@@ -27,7 +27,7 @@ from docindex_dagster.sources import registry
 
 
 class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its parameter is for resources that wrap others
-    """The project: its settings, read anew for each run so that an edit of `docindex.toml` counts at once."""
+    """The project, whose settings are read for each run so that edits to `docindex.toml` take effect immediately."""
 
     root: str
 
@@ -35,39 +35,39 @@ class Project(dg.ConfigurableResource):  # type: ignore[type-arg]  # its paramet
         """Refuse a run that another user may have planned.
 
         Raises:
-            Failure: the run configures resources, so it could reach another project; or git tracks Dagster's databases,
-                so a pull may have planned it.
+            Failure: The run configures resources, so it could target another project; or git tracks Dagster's
+                databases, so a pull may have planned the run.
         """
         if context.run is not None and context.run.run_config.get("resources"):
-            raise dg.Failure("a run cannot configure the resources of docindex: remove `resources` from its config")
+            raise dg.Failure("runs cannot configure docindex resources: remove `resources` from the run config")
         if context.instance is not None and is_tracked(home := Path(context.instance.root_directory)):
-            raise dg.Failure(f"git tracks files in {home}, so whoever pushes decides what runs; remove it from git")
+            raise dg.Failure(f"git tracks files in {home}, so anyone who can push controls runs: remove them from git")
 
     def read_settings(self) -> Settings:
-        """The settings as they stand now."""
+        """Read the current settings."""
         return load_settings(Path(self.root))
 
     @property
     def layout(self) -> Layout:
-        """Where the index lives."""
+        """The location of the index."""
         return Layout(self.read_settings().home)
 
 
 class EmbeddingModel(Project):
-    """The embedder that the settings name."""
+    """The configured embedding model."""
 
     def load(self) -> Embedder:
-        """The embedder; its weights are loaded when it first embeds."""
+        """Return the embedder; it loads its weights on first use."""
         return load_embedder(self.read_settings().embedding)
 
 
 class RunResource(Project):
-    """One run over one source. It holds the source's lock from the run's first step to its last."""
+    """Run over one source. It holds the lock of the source from its first step to its last."""
 
     left_out: list[str] = Field(default_factory=list)
-    """Names of stages that runs of another job do."""
+    """Names of stages that runs of another job execute."""
     pooled: list[str] = Field(default_factory=list)
-    """Names of stages that wait for a slot of a pool."""
+    """Names of stages that wait for a slot in a pool."""
     _settings: Settings = PrivateAttr()
     _run: dg.DagsterRun = PrivateAttr()
     _note: Note = PrivateAttr()
@@ -77,10 +77,10 @@ class RunResource(Project):
 
     @contextmanager
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator["RunResource"]:
-        """Wait for the source's lock, and say for whom."""
+        """Wait for the lock of the source, and report who holds it."""
         self.setup_for_execution(context)
         if context.run is None or PARTITION_TAG not in context.run.tags:
-            raise dg.Failure("choose one partition: a run indexes one source")
+            raise dg.Failure("no partition selected: a run indexes exactly one source, so select its partition")
         self._run, self._log, self._settings, self._stages = context.run, context.log, self.read_settings(), None
         if self._log and (distrust := untrusted(self._settings)):
             self._log.warning(distrust)
@@ -104,11 +104,11 @@ class RunResource(Project):
         return self._run.tags[PARTITION_TAG]
 
     def entry(self, stage: str, context: dg.AssetExecutionContext) -> StageEntry:
-        """Run the stages until one has reported, and return what it did.
+        """Run the stages up to the given one, and return its result.
 
         Raises:
-            SourceError: the settings do not declare the source any more.
-            DocindexError: the stage failed.
+            SourceError: The settings no longer declare the source.
+            DocindexError: The stage failed.
         """
         self._log = context.log
         if self._stages is None:
@@ -118,7 +118,7 @@ class RunResource(Project):
         return self._stages.entry(stage)
 
     def _selected(self) -> list[str]:
-        """The names of the stages whose assets the run materialises."""
+        """Return the names of the stages whose assets the run materializes."""
         steps, assets = self._run.step_keys_to_execute, self._run.asset_selection
         return [
             stage.name
@@ -143,9 +143,9 @@ class RunResource(Project):
 
 
 def report_event(log: dg.DagsterLogManager | None, event: Event) -> None:
-    """Pass an event to the log and to all listeners."""
+    """Send an event to the log and to all listeners."""
     emit(event)
     if log and isinstance(event, Notice):
         log.warning(f"{event.source}: {event.text}")
     elif log and isinstance(event, Waiting):
-        log.info(f"{event.source} waits for {event.reason}")
+        log.info(f"{event.source}: waiting for {event.reason}")

@@ -1,15 +1,16 @@
-"""Deleting old runs and events with their files: Dagster's open-source version keeps all of them for ever.
+"""Deletion of old runs, events and files; the open-source version of Dagster keeps all of them forever.
 
-On SQLite, Dagster's own `delete_run` leaves the database file of a run, its checks and its logs. Here the runs go
-first, and then whatever belongs to no run: so what an interrupted clean-up, or a run deleted in the UI, left goes as
-well. Transactions are small, for others wait while one lasts. Other databases are cleaned by `delete_run` alone.
+On SQLite, Dagster's `delete_run` leaves behind the database file of a run, its checks and its logs. Here, the runs are
+deleted first, and then everything that belongs to no run. This includes leftovers of an interrupted clean-up or of
+runs deleted in the UI. Transactions are small, because they block other writers. On other databases, only `delete_run`
+is used.
 
-The newest records stay, however old they are: Dagster needs an event to count a partition as materialised, and each
-page of its UI shows the newest record of a kind. They are the newest event of each kind for each asset and partition,
-with the events of its inputs, the newest outcome of each check, and the newest run of each job and partition. A run
-that one of them belongs to stays whole.
+The newest records are kept, however old they are: Dagster needs an event to count a partition as materialized, and
+each page of its UI shows the newest record of a kind. These are the newest event of each kind for each asset and
+partition, with the events of its inputs, the newest outcome of each check, and the newest run of each job and
+partition. Runs to which any of these records belong are kept completely.
 
-The rows that runs have shown, which Dagster keeps with each event, can be erased: what they are of may be gone.
+The sample rows that Dagster stores with each event can be erased, because their source may have been deleted.
 """
 
 import json
@@ -51,13 +52,13 @@ from docindex_dagster.defs.outcomes import FINISHED
 
 _T = TypeVar("_T")
 _PAGE = 500
-_UNDONE = [status for status in BulkActionStatus if status not in BULK_ACTION_TERMINAL_STATUSES]
+_UNFINISHED = [status for status in BulkActionStatus if status not in BULK_ACTION_TERMINAL_STATUSES]
 _EVENTS, _TAGS, _CHECKS, _RUNS = EVENTS.c, EVENT_TAGS.c, CHECKS.c, RUNS.c
 
-# Ids grow with time. The row with the highest id is the newest of its kind, so it stays, and SQLite gives no id twice:
-# a sensor would take an event with the id of an earlier one for seen.
+# Ids grow with time, so the highest id of a kind is the newest, and is kept. So SQLite never reuses an id: a sensor
+# would treat an event with a reused id as seen.
 _NEWEST_EVENTS = select(func.max(_EVENTS.id)).group_by(_EVENTS.asset_key, _EVENTS.dagster_event_type, _EVENTS.partition)
-# A check that was planned and never evaluated is the newest, and does not say how the check went last.
+# A planned check that was never evaluated would be the newest, but would not show how the check last went.
 _IS_PLANNED = _CHECKS.execution_status == "PLANNED"
 _NEWEST_CHECKS = select(func.max(_CHECKS.id)).group_by(
     _CHECKS.asset_key, _CHECKS.check_name, _CHECKS.partition, _IS_PLANNED
@@ -69,22 +70,22 @@ _NEWEST_RUNS = (
 )
 _FILE_OF_RUN = re.compile(r"(?P<run>.+)\.db(-wal|-shm|-journal)?")
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_FEWEST_FREE = 0.25  # of the pages of a database, for it to be written anew
-_MOST_WRITTEN = 256 << 20  # bytes: writers wait meanwhile, and give up after half a minute
-_TABLE = "TableMetadataEntryData"  # as Dagster writes one, with its rows as `records`
+_MIN_FREE_SHARE = 0.25  # share of free pages from which a database is vacuumed
+_MAX_VACUUM_BYTES = 256 << 20  # bytes; writers wait during a vacuum, and give up after half a minute
+_TABLE = "TableMetadataEntryData"  # Dagster's name for a table, whose rows are `records`
 _COLUMNS = (
     ("event_logs", "event"),
     ("asset_keys", "last_materialization"),
     ("asset_check_executions", "evaluation_event"),
 )
-_PATIENCE_S = 10.0  # for who uses a database now
+_PATIENCE_S = 10.0  # for other users of a database
 
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """Ids of rows in the index of the event log that stay, and the runs that they belong to.
+    """Ids of rows to keep in the index of the event log, and the runs that they belong to.
 
-    The time of those that belong to no run finds them in a second table, which gives them other ids.
+    Events without a run are copied to a second table with other ids, so their times identify them.
     """
 
     events: frozenset[int]
@@ -94,7 +95,7 @@ class Newest:
 
 
 def newest(storage: SqlEventLogStorage) -> Newest:
-    """What stays of the event log."""
+    """Return what to keep of the event log."""
     check = select(_CHECKS.id, _CHECKS.evaluation_event_storage_id)
     event = select(_EVENTS.run_id, _EVENTS.timestamp)
     with storage.index_connection() as connection:
@@ -112,7 +113,7 @@ def newest(storage: SqlEventLogStorage) -> Newest:
 
 
 def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
-    """The events that materialisations were made from; without them the UI calls stale what is up to date."""
+    """Return the events that materializations were made from; without them, the UI shows current assets as stale."""
     found: set[int] = set()
     is_materialization = _EVENTS.dagster_event_type == dg.DagsterEventType.ASSET_MATERIALIZATION.value
     for page in _pages(events):
@@ -123,19 +124,19 @@ def _inputs(connection: Connection, events: Collection[int]) -> set[int]:
 
 
 def _newest_runs(storage: SqlRunStorage) -> frozenset[str]:
-    """The newest finished run of each job and partition, which says whether the last one failed."""
+    """Return the newest finished run of each job and partition, which shows whether the last one failed."""
     with storage.connect() as connection:
         return frozenset(connection.scalars(select(_RUNS.run_id).where(_RUNS.id.in_(_NEWEST_RUNS))))
 
 
-def _runs_of_undone_backfills(instance: dg.DagsterInstance) -> frozenset[str]:
-    """The runs by which Dagster knows the progress of a backfill."""
-    undone = [backfill.backfill_id for backfill in instance.get_backfills(BulkActionsFilter(statuses=_UNDONE))]
-    return frozenset(instance.get_run_ids(dg.RunsFilter(tags={BACKFILL_ID_TAG: undone})) if undone else ())
+def _runs_of_unfinished_backfills(instance: dg.DagsterInstance) -> frozenset[str]:
+    """Return the runs from which Dagster derives the progress of a backfill."""
+    unfinished = [backfill.backfill_id for backfill in instance.get_backfills(BulkActionsFilter(statuses=_UNFINISHED))]
+    return frozenset(instance.get_run_ids(dg.RunsFilter(tags={BACKFILL_ID_TAG: unfinished})) if unfinished else ())
 
 
 def _pages(items: Collection[_T]) -> Iterator[list[_T]]:
-    """A few hundred at a time: what one statement names, and one transaction writes."""
+    """Yield pages of some hundred items, to limit statements and transactions."""
     remaining = iter(items)
     while page := list(islice(remaining, _PAGE)):
         yield page
@@ -143,7 +144,7 @@ def _pages(items: Collection[_T]) -> Iterator[list[_T]]:
 
 @dataclass(frozen=True, slots=True)
 class CleanUp:
-    """What was deleted, and how many old runs were spared. Events and files are counted on SQLite alone."""
+    """Numbers of deleted items, and of old runs that were kept. Events and files are counted only on SQLite."""
 
     runs: int
     spared: int
@@ -153,39 +154,40 @@ class CleanUp:
 
 
 def clean_up(instance: dg.DagsterInstance, older_than: datetime) -> CleanUp:
-    """Delete the finished runs, and the events without a run, that are older than a time, but not the newest.
+    """Delete finished runs, and events without a run, that are older than a time, except the newest ones.
 
     Raises:
-        StoreError: the instance keeps its runs or events in no SQL database, so which are the newest cannot be asked.
+        StoreError: The instance does not keep its runs and events in SQL databases, which is required to query the
+            newest ones.
     """
     events, runs = instance.event_log_storage, instance.run_storage
     if not isinstance(events, SqlEventLogStorage) or not isinstance(runs, SqlRunStorage):
         raise StoreError(
-            f"{type(runs).__name__} and {type(events).__name__} cannot be cleaned up: runs and events must be in SQL "
-            "databases; choose others in dagster.yaml, or stop the schedule that runs clean_up_dagster"
+            f"cannot clean up {type(runs).__name__} and {type(events).__name__}: runs and events must be in SQL "
+            "databases. Configure them in dagster.yaml, or stop the schedule that runs clean_up_dagster"
         )
-    limit = older_than.astimezone(UTC).replace(tzinfo=None)  # as Dagster's tables hold it
-    old = instance.get_run_ids(dg.RunsFilter(statuses=FINISHED, updated_before=limit))
+    limit = older_than.astimezone(UTC).replace(tzinfo=None)  # the format of Dagster's tables
+    outdated = instance.get_run_ids(dg.RunsFilter(statuses=FINISHED, updated_before=limit))
     kept = newest(events)
-    spared = kept.runs | _newest_runs(runs) | _runs_of_undone_backfills(instance)
-    gone = [run for run in old if run not in spared]
+    spared = kept.runs | _newest_runs(runs) | _runs_of_unfinished_backfills(instance)
+    obsolete = [run for run in outdated if run not in spared]
     if not isinstance(events, SqliteEventLogStorage):
-        for run in gone:
+        for run in obsolete:
             instance.delete_run(run)
-        return CleanUp(len(gone), len(old) - len(gone))
-    _free_slots(events, gone)
-    _remove_runs(runs, gone)
-    lost = _lost_runs(instance, events)
-    removed = _remove_events(events, lost, kept, limit)
-    _remove_checks(events, lost, kept, limit)
+        return CleanUp(len(obsolete), len(outdated) - len(obsolete))
+    _free_slots(events, obsolete)
+    _remove_runs(runs, obsolete)
+    orphaned = _orphaned_runs(instance, events)
+    removed = _remove_events(events, orphaned, kept, limit)
+    _remove_checks(events, orphaned, kept, limit)
     _remove_runless_copies(events, kept, limit)
     sizes = list(_remove_files(instance, events))
     freed = sum(sizes) + _vacuum(Path(events.path_for_shard(INDEX_SHARD_NAME)))
-    return CleanUp(len(gone), len(old) - len(gone), removed, len(sizes), freed)
+    return CleanUp(len(obsolete), len(outdated) - len(obsolete), removed, len(sizes), freed)
 
 
 def _free_slots(storage: SqliteEventLogStorage, runs: Collection[str]) -> None:
-    """Free what killed runs still hold in pools, which their ids alone can find."""
+    """Free the slots that killed runs still hold in pools, while their ids are known."""
     if storage.supports_global_concurrency_limits:
         for run in storage.get_concurrency_run_ids().intersection(runs):
             storage.free_concurrency_slots_for_run(run)
@@ -198,20 +200,20 @@ def _remove_runs(storage: SqlRunStorage, runs: Collection[str]) -> None:
             connection.execute(delete(RUNS).where(RUNS.c.run_id.in_(page)))
 
 
-def _lost_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> set[str]:
-    """Runs that the event log names and that are not there; "no run" is one of them."""
+def _orphaned_runs(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> set[str]:
+    """Return runs that the event log refers to but that do not exist, including the placeholder for no run."""
     with storage.index_connection() as connection:
         named = set(connection.scalars(select(_EVENTS.run_id).distinct()))
         named |= set(connection.scalars(select(_CHECKS.run_id).distinct()))
-    return named - set(instance.get_run_ids())  # asked for last: a run is there before its first event
+    return named - set(instance.get_run_ids())  # queried last, because a run exists before its first event
 
 
-def _remove_events(storage: SqliteEventLogStorage, lost: set[str], kept: Newest, limit: datetime) -> int:
+def _remove_events(storage: SqliteEventLogStorage, orphaned: set[str], kept: Newest, limit: datetime) -> int:
     removed = 0
-    for some in _pages(lost):
+    for run_ids in _pages(orphaned):
         with storage.index_connection() as connection:
-            old = select(_EVENTS.id).where(_EVENTS.run_id.in_(some), _EVENTS.timestamp < limit)
-            found = set(connection.scalars(old)) - kept.events
+            outdated = select(_EVENTS.id).where(_EVENTS.run_id.in_(run_ids), _EVENTS.timestamp < limit)
+            found = set(connection.scalars(outdated)) - kept.events
         for page in _pages(found):
             with storage.index_connection() as connection:
                 connection.execute(delete(EVENT_TAGS).where(_TAGS.event_id.in_(page)))
@@ -220,9 +222,9 @@ def _remove_events(storage: SqliteEventLogStorage, lost: set[str], kept: Newest,
     return removed
 
 
-def _remove_checks(storage: SqliteEventLogStorage, lost: set[str], kept: Newest, limit: datetime) -> None:
-    with storage.index_connection() as connection:  # an index holds both columns, but not the time
-        found = {row.id for row in connection.execute(select(_CHECKS.id, _CHECKS.run_id)) if row.run_id in lost}
+def _remove_checks(storage: SqliteEventLogStorage, orphaned: set[str], kept: Newest, limit: datetime) -> None:
+    with storage.index_connection() as connection:  # one index covers both columns, but not the time
+        found = {row.id for row in connection.execute(select(_CHECKS.id, _CHECKS.run_id)) if row.run_id in orphaned}
     is_old = _CHECKS.evaluation_event_timestamp < limit
     for page in _pages(found - kept.checks):
         with storage.index_connection() as connection:
@@ -230,27 +232,27 @@ def _remove_checks(storage: SqliteEventLogStorage, lost: set[str], kept: Newest,
 
 
 def _remove_runless_copies(storage: SqliteEventLogStorage, kept: Newest, limit: datetime) -> None:
-    """Delete events without a run where they stand a second time: in a database like that of a run."""
+    """Delete the second copies of events without a run, which are in a database like that of a run."""
     if not Path(storage.path_for_shard(RUNLESS_RUN_ID)).exists():
         return
     with storage.run_connection(RUNLESS_RUN_ID) as connection:
-        old = connection.execute(select(_EVENTS.id, _EVENTS.timestamp).where(_EVENTS.timestamp < limit))
-        found = [row.id for row in old if row.timestamp not in kept.runless]
+        outdated = connection.execute(select(_EVENTS.id, _EVENTS.timestamp).where(_EVENTS.timestamp < limit))
+        found = [row.id for row in outdated if row.timestamp not in kept.runless]
     for page in _pages(found):
         with storage.run_connection(RUNLESS_RUN_ID) as connection:
             connection.execute(delete(EVENTS).where(_EVENTS.id.in_(page)))
 
 
 def _remove_files(instance: dg.DagsterInstance, storage: SqliteEventLogStorage) -> Iterator[int]:
-    """Remove the databases and the log folders of runs that are not there; yields the size of each."""
+    """Delete the databases and log folders of runs that do not exist; yield the size of each."""
     databases = Path(storage.path_for_shard(INDEX_SHARD_NAME)).parent
     found = {path: match["run"] for path in databases.iterdir() if (match := _FILE_OF_RUN.fullmatch(path.name))}
     if isinstance(instance.compute_log_manager, LocalComputeLogManager):
         logs = Path(instance.compute_log_manager.get_captured_local_path(["any"], "out")).parent
         found |= {path: path.name for path in logs.glob("*/") if _RUN_ID.fullmatch(path.name)}
-    there = {*instance.get_run_ids(), INDEX_SHARD_NAME}  # asked for last: a run is there before its first file
+    existing = {*instance.get_run_ids(), INDEX_SHARD_NAME}  # queried last, because a run exists before its first file
     for path, run in found.items():
-        if run not in there:
+        if run not in existing:
             yield _remove(path)
 
 
@@ -262,22 +264,22 @@ def _remove(path: Path) -> int:
     try:
         size = path.stat().st_size
         path.unlink()
-    except FileNotFoundError:  # SQLite removes some itself
+    except FileNotFoundError:  # SQLite deletes some files itself
         return 0
     return size
 
 
 def _vacuum(database: Path) -> int:
-    """Give the pages that rows left back to the disk if they are many; returns how many bytes they were.
+    """Return free pages to the file system if there are many, and return their size in bytes.
 
-    Where others keep using the database, or there is no space for a copy, the pages stay and new rows fill them.
+    If others use the database, or the disk has no space for a copy, the pages are kept for new rows.
     """
     size = database.stat().st_size
     with closing(sqlite3.connect(database, isolation_level=None, timeout=1)) as connection:
         pages_, free, page_size = (
             connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
         )
-        if free < _FEWEST_FREE * pages_ or (pages_ - free) * page_size > _MOST_WRITTEN:
+        if free < _MIN_FREE_SHARE * pages_ or (pages_ - free) * page_size > _MAX_VACUUM_BYTES:
             return 0
         try:
             connection.execute("VACUUM")
@@ -288,19 +290,19 @@ def _vacuum(database: Path) -> int:
 
 
 def erase_samples(instance: dg.DagsterInstance) -> None:
-    """Take the rows of all tables out of what is kept of runs, and leave no copy of them. Numbers and words stay.
+    """Erase the sample rows of all tables from Dagster's records, leaving no copy. Other metadata stays.
 
     Raises:
-        StoreError: the instance keeps events in no SQLite files, or another process uses them.
+        StoreError: The instance does not keep events in SQLite files, or another process uses them.
     """
     storage = instance.event_log_storage
     if not isinstance(storage, SqliteEventLogStorage):
-        raise StoreError(f"rows that runs have shown stay in {type(storage).__name__}: delete the events there")
+        raise StoreError(f"cannot erase sample rows in {type(storage).__name__}: delete the events there")
     for database in sorted(Path(storage.path_for_shard(INDEX_SHARD_NAME)).parent.glob("*.db")):
         try:
             _erase(database)
         except sqlite3.OperationalError as error:
-            raise StoreError(f"{database}: {error}: stop what uses Dagster's record and prune again") from error
+            raise StoreError(f"{database}: {error}: stop all users of Dagster's records and prune again") from error
 
 
 def _erase(database: Path) -> None:
@@ -309,13 +311,13 @@ def _erase(database: Path) -> None:
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table, column in _COLUMNS:
             if table in tables:
-                connection.execute(f"UPDATE {table} SET {column} = without_rows({column})")  # noqa: S608 both are ours
-        connection.execute("VACUUM")  # what was replaced or deleted before stays in the file without
+                connection.execute(f"UPDATE {table} SET {column} = without_rows({column})")  # noqa: S608 constants
+        connection.execute("VACUUM")  # otherwise replaced and deleted data would remain in the file
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def _without_rows(event: str | None) -> str | None:
-    """An event as Dagster wrote it, with empty tables."""
+    """Return an event in Dagster's format, with empty tables."""
     if event is None or _TABLE not in event:
         return event
     return json.dumps(json.loads(event, object_hook=_emptied))

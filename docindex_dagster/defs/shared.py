@@ -1,6 +1,6 @@
-"""What machines that share the stores share besides: their locks, and which sources were taken out of the index.
+"""Other shared state of machines with shared stores: their locks, and which sources were removed from the index.
 
-With one machine, all of that lies in its home. Nothing here loads what only a deployment of many needs before it does.
+On a single machine, this state is in its home. This module loads dependencies of shared deployments only when needed.
 """
 
 import dagster as dg
@@ -13,7 +13,7 @@ from docindex_dagster.sources import removed_sources
 
 
 def locks_of(instance: dg.DagsterInstance | None, settings: Settings) -> Locks | None:
-    """The locks between machines, in the Postgres that holds the runs; None where there is one machine alone."""
+    """Return the locks between machines, in the Postgres database with the runs; None on a single machine."""
     url: str | None = getattr(instance.run_storage, "postgres_url", None) if instance is not None else None
     if settings.storage.url is None or url is None:
         return None
@@ -23,33 +23,33 @@ def locks_of(instance: dg.DagsterInstance | None, settings: Settings) -> Locks |
 
 
 def known(instance: dg.DagsterInstance, settings: Settings) -> Settings:
-    """The settings with a home that says what is published, and which sources were taken out.
+    """Return the settings with a home that describes the published generation and the removed sources.
 
     Raises:
-        ObjectStoreError: that is said by an object store, which does not answer.
+        ObjectStoreError: The object store with this state does not respond.
     """
     if settings.storage.url is None:
         return settings
     from docindex_dagster.objects import shared_stores
 
     found = shared_stores.known_published(settings)
-    layout, taken_out = Layout(found.home), taken_out_of(instance, settings)
-    for key in taken_out - removed_sources.all_of(layout):
+    layout, removed = Layout(found.home), taken_out_of(instance, settings)
+    for key in removed - removed_sources.all_of(layout):
         removed_sources.note(layout, key)
-    for key in removed_sources.all_of(layout) - taken_out:
+    for key in removed_sources.all_of(layout) - removed:
         removed_sources.forget(layout, key)
     return found
 
 
 def taken_out_of(instance: dg.DagsterInstance, settings: Settings) -> set[str]:
-    """The keys of the sources that were taken out of the index while they are declared."""
+    """Return the keys of declared sources that were removed from the index."""
     if settings.storage.url is None:
         return removed_sources.all_of(Layout(settings.home))
     return set(instance.get_dynamic_partitions(WITHDRAWN_NAME))
 
 
 def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
-    """Remember that a source was taken out."""
+    """Record that a source was removed from the index."""
     if settings.storage.url is None:
         removed_sources.note(Layout(settings.home), key)
     else:
@@ -57,7 +57,7 @@ def note_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -
 
 
 def forget_taken_out(instance: dg.DagsterInstance, settings: Settings, key: str) -> None:
-    """Treat a source like any other again."""
+    """Forget that a source was removed, so that it is treated like any other again."""
     if settings.storage.url is None:
         removed_sources.forget(Layout(settings.home), key)
     else:

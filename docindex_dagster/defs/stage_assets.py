@@ -1,6 +1,6 @@
-"""The stages of the pipeline as assets with their checks, and the checks of the sources themselves.
+"""Pipeline stages as assets with their checks, and the checks of the sources themselves.
 
-The stages do their work in `docindex_dagster.pipeline`.
+The work of the stages is in `docindex_dagster.pipeline`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,8 +22,8 @@ from docindex_dagster.sources.mirror import remote_heads
 
 source = dg.AssetSpec(
     "source",
-    description="The files themselves, outside of Dagster: a folder of documentation or a git work tree. Sensors "
-    "observe them. See docs/operations.md, “How changes are noticed”.",
+    description="The source files, outside Dagster: a documentation folder or a git working tree. Sensors observe "
+    "them. See docs/operations.md, “How changes are noticed”.",
     group_name="discovery",
     kinds={"file", "git"},
     partitions_def=SOURCES,
@@ -32,23 +32,23 @@ source = dg.AssetSpec(
 _Event = dg.MaterializeResult[None] | dg.AssetCheckResult
 FOLDERS_ARE_THERE = "every_folder_is_there"
 REMOTES_ANSWER = "every_remote_answers"
-_ADVICE = "bring it back, mend docindex.toml, or say `docindex source remove`; what is indexed of it stays until then"
+_ADVICE = "restore it, correct docindex.toml, or run `docindex source remove`; its index is kept until then"
 _TIMEOUT_S = 10
 
 
 def stage_assets(left_out: Collection[Stage] = (), pools: Mapping[str, str] | None = None) -> list[dg.AssetsDefinition]:
-    """The assets of all stages, but for those that are made in another way; `pools` limit some of them, by name."""
-    known = by_name()
+    """Return the assets of all stages that are not left out; `pools` limits some stages, by name."""
+    stages_by_name = by_name()
     return [
-        _assets_of(stage, known, (pools or {}).get(stage.name), place)
-        for place, stage in enumerate(stages())
+        _assets_of(stage, stages_by_name, (pools or {}).get(stage.name), position)
+        for position, stage in enumerate(stages())
         if stage not in left_out
     ]
 
 
-def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: int) -> dg.AssetsDefinition:
-    """One step that makes all products of a stage, or none."""
-    deps = [known[name].products[0].name for name in stage.inputs] or ["source"]
+def _assets_of(stage: Stage, stages_by_name: dict[str, Stage], pool: str | None, position: int) -> dg.AssetsDefinition:
+    """Return a single step that makes all products of a stage, or none."""
+    deps = [stages_by_name[name].products[0].name for name in stage.inputs] or ["source"]
 
     @dg.multi_asset(
         name=stage.name,
@@ -57,18 +57,18 @@ def _assets_of(stage: Stage, known: dict[str, Stage], pool: str | None, place: i
         can_subset=False,
         required_resource_keys={"run", "embedding_model"},
         pool=pool,
-        # In the order of the stages, in which the runner runs them.
-        op_tags={"dagster/priority": str(-place)},
+        # The runner executes stages in this order, too.
+        op_tags={"dagster/priority": str(-position)},
     )
     @as_dagster_failure
     def body(context: dg.AssetExecutionContext) -> Iterator[_Event]:
-        yield from _materialise(stage, context)
+        yield from _materialize(stage, context)
 
     return body
 
 
 def spec(stage: Stage, product: Product, deps: Sequence[str | dg.AssetKey]) -> dg.AssetSpec:
-    """One product of a stage as an asset."""
+    """Return the asset for one product of a stage."""
     return dg.AssetSpec(
         product.name,
         deps=deps,
@@ -77,19 +77,19 @@ def spec(stage: Stage, product: Product, deps: Sequence[str | dg.AssetKey]) -> d
         kinds=set(product.kinds),
         code_version=stage.version,
         partitions_def=SOURCES,
-        skippable=True,  # where a rule is broken, there is nothing
+        skippable=True,  # a broken rule yields no materialization
     )
 
 
 def check_specs(stage: Stage) -> Iterator[dg.AssetCheckSpec]:
-    """The checks of what a stage makes."""
+    """Yield the checks of the products of a stage."""
     for product in stage.products:
         yield from metadata.rule_specs(product.name, stage.rules)
     for name, description in stage.warnings.items():
         yield metadata.check_spec(name, stage.products[0].name, description, SOURCES)
 
 
-def _materialise(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
+def _materialize(stage: Stage, context: dg.AssetExecutionContext) -> Iterator[_Event]:
     entry = context.resources.run.entry(stage.name, context)
     if entry.broken:
         for product in stage.products:
@@ -113,7 +113,7 @@ def _results(stage: Stage, entry: StageEntry) -> Iterator[dg.MaterializeResult[N
 
 
 def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
-    """What can be read at a glance first, a long sample last."""
+    """Return the metadata of a materialization: short values first, a long sample last."""
     schema, sample = product.schema, product.sample
     return {
         **({} if product.row_count is None else {"dagster/partition_row_count": product.row_count}),
@@ -128,14 +128,14 @@ def event_metadata(product: ProductEntry, entry: StageEntry) -> dict[str, Any]:
 
 
 def check_results(stage: Stage, product: Product, entry: StageEntry) -> list[dg.AssetCheckResult]:
-    """Return the results of a stage that broke no rule; the checks that warn belong to its first product."""
+    """Return the check results of a stage that broke no rule; warnings belong to its first product."""
     warnings = entry.checks.items() if product is stage.products[0] else ()
     rules = metadata.verified(product.name, stage.rules)
     return [*rules, *(_check_result(product.name, name, result) for name, result in warnings)]
 
 
 def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckResult:
-    """How a check went that warns, as Dagster shows it."""
+    """Convert the result of a check that only warns."""
     details = {key: metadata.table_value(table) for key, table in result.details.items()}
     reason = {"reason": result.reason} if result.reason and not result.passed else {}
     return dg.AssetCheckResult(
@@ -151,12 +151,12 @@ def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckRe
 @dg.asset_check(
     asset="source",
     name=FOLDERS_ARE_THERE,
-    description="Warns while the folder of a declared source is missing, or a source that is indexed is declared no "
-    "more. Its index stays until it is removed. The sensor sources_changed reports it, too. See docs/operations.md, "
-    "“The life of a partition”.",
+    description="Warns while the folder of a declared source is missing, or an indexed source is no longer declared. "
+    "The index of the source is kept until you remove it. The sensor sources_changed reports this, too. See "
+    "docs/operations.md, “The life of a partition”.",
 )
 def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
-    """Look for the folder of each source."""
+    """Check the folder of each source."""
     return metadata.warning(
         FOLDERS_ARE_THERE, missing(project.read_settings(), context.instance.get_dynamic_partitions("source")), _ADVICE
     )
@@ -165,27 +165,27 @@ def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Proje
 @dg.asset_check(
     asset="source",
     name=REMOTES_ANSWER,
-    description="Warns while a followed repository cannot be reached. Its index stays. The sensor git_head_changed "
-    "reports it, too. See docs/operations.md, “Repositories that are followed”.",
+    description="Warns while a followed repository cannot be reached. Its index is kept. The sensor git_head_changed "
+    "reports this, too. See docs/operations.md, “Repositories that are followed”.",
 )
 def every_remote_answers(project: Project) -> dg.AssetCheckResult:
-    """Ask each remote for its commit."""
+    """Ask each remote for its current commit."""
     remotes = {key: source.remote for key, source in registry.sources(project.read_settings()).items() if source.remote}
     answers = remote_heads(remotes, _TIMEOUT_S).items()
-    silent = {key: str(answer) for key, answer in answers if isinstance(answer, SourceError)}
-    return metadata.warning(REMOTES_ANSWER, silent, _ADVICE)
+    unreachable = {key: str(answer) for key, answer in answers if isinstance(answer, SourceError)}
+    return metadata.warning(REMOTES_ANSWER, unreachable, _ADVICE)
 
 
 def missing(settings: Settings, partitions: Sequence[str]) -> dict[str, str]:
-    """Why sources are missing, by key: their folders are gone, or `docindex.toml` does not declare them any more."""
+    """Return why sources are missing, by key: the folder does not exist, or `docindex.toml` no longer declares them."""
     declared = registry.sources(settings)
-    undeclared = {key: "docindex.toml declares it no more" for key in partitions if key not in declared}
-    gone = {
-        key: f"there is no folder {source.path}"
+    undeclared = {key: "no longer declared in docindex.toml" for key in partitions if key not in declared}
+    missing_folders = {
+        key: f"folder not found: {source.path}"
         for key, source in declared.items()
         if source.remote is None and not source.path.is_dir()
     }
-    return dict(sorted({**undeclared, **gone}.items()))
+    return dict(sorted({**undeclared, **missing_folders}.items()))
 
 
 def source_evaluation(check: str, problems: Mapping[str, str]) -> dg.AssetCheckEvaluation:

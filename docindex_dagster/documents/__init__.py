@@ -1,1 +1,1 @@
-"""A file's text becomes a document: sections of blocks, each with its place in the file."""
+"""Loaders that turn the text of a file into a document: sections of blocks with their positions in the file."""

@@ -1,7 +1,7 @@
-"""HTML: the main content of a page, written as plain Markdown blocks, its with its addresses and anchors beside them.
+"""HTML loader: the main content of a page as plain Markdown blocks, with its links and anchors.
 
-Page furniture (navigation, header, footer, side bars, forms, scripts, styles) is left out. The tree is walked with an
-explicit stack. A page whose tags are nested absurdly is refused, since any HTML5 parser takes quadratic time on it.
+Page furniture (navigation, header, footer, sidebars, forms, scripts, styles) is left out. The tree is walked with an
+explicit stack. Pages with absurdly deep nesting are refused, since any HTML5 parser takes quadratic time on them.
 """
 
 import html
@@ -22,8 +22,8 @@ from docindex_dagster.documents.model import (
     build_sections,
     code_block,
     heading_block,
-    separated,
     table_block,
+    with_separators,
     words,
 )
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_OPEN_TAGS = 1_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
-# They have no content, or the next one of their kind closes them.
+# These elements have no content, or are closed by the next element of their kind.
 _NOT_NESTED = words("a area base br col dd dt hr img input li link meta option p source td th tr track wbr")
 _MAIN = ("main", '[role="main"]', "article")
 _NEVER = words(
@@ -52,17 +52,17 @@ _LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|highlight)-(\w[\w+#
 
 
 def load_html(text: str) -> Document:
-    """Read a page. Lines are those where a block's text is found in the file.
+    """Read a page. Line numbers are those where the text of a block is found in the file.
 
     Raises:
-        ValueError: its tags are nested too deeply.
+        ValueError: The tags are nested too deeply.
     """
     from selectolax.lexbor import LexborHTMLParser
 
     _check_nesting(text)
     page = LexborHTMLParser(text)
     root, is_main = _main_content(page)
-    blocks = separated([*_Reader(text, root, is_main=is_main).blocks()]) if root is not None else []
+    blocks = with_separators([*_Reader(text, root, is_main=is_main).blocks()]) if root is not None else []
     head_title = page.css_first("title")
     title = " ".join(head_title.text().split())[:MAX_TITLE] if head_title is not None else ""
     return Document(title=title or None, sections=build_sections(blocks), transformed=True)
@@ -82,11 +82,11 @@ def _check_nesting(text: str) -> None:
             opened[name] -= 1
             depth -= 1
         if depth > _MAX_OPEN_TAGS:
-            raise ValueError(f"more than {_MAX_OPEN_TAGS} tags are open at once")
+            raise ValueError(f"more than {_MAX_OPEN_TAGS} tags are open at the same time")
 
 
 def _main_content(page: "LexborHTMLParser") -> tuple["LexborNode | None", bool]:
-    """The element that holds the content, and whether the page marks it as such."""
+    """Return the element that contains the main content, and whether the page marks it as such."""
     for selector in _MAIN:
         found = page.css(selector)
         if len(found) == 1:
@@ -95,18 +95,18 @@ def _main_content(page: "LexborHTMLParser") -> tuple["LexborNode | None", bool]:
 
 
 class _Reader:
-    """Walks the tree and gathers running text until a block ends."""
+    """Tree walker that collects running text until a block ends."""
 
     def __init__(self, text: str, root: "LexborNode", *, is_main: bool) -> None:
         source = html.unescape(text)
         self._lines = SourceLines(source, source.find(f"<{root.tag}"))
         self._root = root
-        self._left_out = _NEVER if is_main else _OUTSIDE_MAIN
+        self._skipped_tags = _NEVER if is_main else _OUTSIDE_MAIN
         self._running: list[str] = []
-        self._lists: list[int | None] = []  # the number of the last item of each open list; None without numbers
+        self._lists: list[int | None] = []  # last item number of each open list; None for bullet lists
         self._marker = ""
         self._in_term = False
-        self._pointing: list[tuple[PointerKind, str]] = []  # the links and anchors of the next block
+        self._pending_pointers: list[tuple[PointerKind, str]] = []  # links and anchors of the next block
 
     def blocks(self) -> Iterator[Block]:
         """Yield the blocks of the content in order."""
@@ -115,10 +115,10 @@ class _Reader:
             node, is_left = stack.pop()
             tag = node.tag or ""
             if is_left:
-                yield from self._pass(tag, is_left=True)
+                yield from self._cross(tag, is_left=True)
             elif node.is_text_node:
                 self._running.append(node.text_content or "")
-            elif not node.is_element_node or self._is_left_out(node):
+            elif not node.is_element_node or self._is_skipped(node):
                 continue
             elif tag == "br":
                 self._running.append(_BREAK)
@@ -126,20 +126,20 @@ class _Reader:
                 yield from self._flush()
                 yield from self._leaf(tag, node)
             else:
-                yield from self._pass(tag, is_left=False)
+                yield from self._cross(tag, is_left=False)
                 self._note(node)
                 stack.append((node, True))
                 stack.extend((child, False) for child in reversed([*node.iter(include_text=True)]))
         yield from self._flush()
 
-    def _is_left_out(self, node: "LexborNode") -> bool:
-        if node.tag in self._left_out:
+    def _is_skipped(self, node: "LexborNode") -> bool:
+        if node.tag in self._skipped_tags:
             return True
         attributes = node.attributes
         classes = (attributes.get("class") or "").split()
         return attributes.get("role") == "navigation" or not _DECORATION.isdisjoint(classes)
 
-    def _pass(self, tag: str, *, is_left: bool) -> Iterator[Block]:
+    def _cross(self, tag: str, *, is_left: bool) -> Iterator[Block]:
         """Enter or leave an element."""
         if tag in _BLOCKS:
             yield from self._flush()
@@ -169,51 +169,51 @@ class _Reader:
             start, end = self._span(self._running)
             text = self._marker + "\n".join(lines)
             kind: BlockKind = "term" if self._in_term else "item" if self._lists else "prose"
-            yield self._pointed(Block(kind, text, start, end), before)
+            yield self._with_pointers(Block(kind, text, start, end), before)
             self._marker = ""
         self._running = []
 
     def _leaf(self, tag: str, node: "LexborNode") -> Iterator[Block]:
         texts = [*self._texts(node)]
-        whole = "".join(texts)
-        if not whole.strip():
+        text = "".join(texts)
+        if not text.strip():
             return
         before = self._lines.position
         start, end = self._span(texts)
-        for pointing in node.css("a, [id]"):
-            if not self._is_left_out(pointing):
-                self._note(pointing)
-        yield self._pointed(self._block(tag, node, whole, (start, end)), before)
+        for element in node.css("a, [id]"):
+            if not self._is_skipped(element):
+                self._note(element)
+        yield self._with_pointers(self._block(tag, node, text, (start, end)), before)
 
-    def _block(self, tag: str, node: "LexborNode", whole: str, lines: tuple[int, int]) -> Block:
+    def _block(self, tag: str, node: "LexborNode", text: str, lines: tuple[int, int]) -> Block:
         if tag == "pre":
-            return code_block(whole.replace(_BREAK, "\n").strip("\n"), _language(node), *lines)
+            return code_block(text.replace(_BREAK, "\n").strip("\n"), _language(node), *lines)
         if tag == "table":
             rows = [self._row(row) for row in node.css("caption, tr")]
             return table_block([row for row in rows if row], *lines)
-        return heading_block(" ".join(_tidy(whole)), _HEADINGS[tag], *lines)
+        return heading_block(" ".join(_tidy(text)), _HEADINGS[tag], *lines)
 
     def _note(self, node: "LexborNode") -> None:
-        """Keep where an element leads, and by which name others lead to it."""
+        """Record the link and the anchors of an element."""
         if node.id:
-            self._pointing.append(("anchor", node.id))
+            self._pending_pointers.append(("anchor", node.id))
         if node.tag == "a":
             attributes = node.attributes
             named: tuple[tuple[PointerKind, str | None], ...] = (
                 ("anchor", attributes.get("name")),
                 ("link", attributes.get("href")),
             )
-            self._pointing += [(kind, name.strip()) for kind, name in named if name and name != node.id]
+            self._pending_pointers += [(kind, name.strip()) for kind, name in named if name and name != node.id]
 
-    def _pointed(self, block: Block, before: int) -> Block:
-        """A block with its links and anchors, which stand behind a position in the file."""
-        if not self._pointing:
+    def _with_pointers(self, block: Block, before: int) -> Block:
+        """Return a block with its links and anchors, which are after a given position in the file."""
+        if not self._pending_pointers:
             return block
         pointers = []
-        for kind, name in self._pointing:
+        for kind, name in self._pending_pointers:
             line = self._lines.line_behind(before, f'"{name}"') if kind == "link" else None
             pointers.append(Pointer(kind, name, line or block.start_line))
-        self._pointing = []
+        self._pending_pointers = []
         return replace(block, pointers=tuple(pointers))
 
     def _row(self, row: "LexborNode") -> list[str]:
@@ -221,7 +221,7 @@ class _Reader:
         return [" ".join(_tidy("".join(self._texts(cell)))) for cell in cells]
 
     def _texts(self, root: "LexborNode") -> Iterator[str]:
-        """All text in an element, in order."""
+        """Yield all text in an element, in order."""
         stack = [root]
         while stack:
             node = stack.pop()
@@ -229,11 +229,11 @@ class _Reader:
                 yield node.text_content or ""
             elif node.tag == "br":
                 yield _BREAK
-            elif node.is_element_node and (node is root or not self._is_left_out(node)):
+            elif node.is_element_node and (node is root or not self._is_skipped(node)):
                 stack.extend(reversed([*node.iter(include_text=True)]))
 
     def _span(self, texts: list[str]) -> tuple[int, int]:
-        """The lines of the first and the last of the texts."""
+        """Return the lines of the first and the last of the texts."""
         lines = [line.strip() for text in texts for line in text.splitlines() if line.strip(_MARKS)]
         start = self._lines.line_of(lines[0] if lines else "")
         return start, self._lines.line_of(lines[-1] if lines else "")
@@ -244,18 +244,18 @@ _MARKS = " \t\r\n`" + _BREAK
 
 
 def _tidy(text: str) -> list[str]:
-    """Lines without superfluous white space; only a line break element ends a line."""
+    """Return lines with normalized whitespace; only a line break element ends a line."""
     lines = (_SPACE.sub(" ", line).strip() for line in text.split(_BREAK))
     return [line for line in lines if line.strip("`")]
 
 
 def _is_layout(table: "LexborNode") -> bool:
-    """Whether a table holds what cannot stand in a cell of text."""
+    """Return whether a table contains elements that a text cell cannot represent."""
     return any(found.mem_id != table.mem_id for found in table.css("pre, table"))
 
 
 def _language(pre: "LexborNode") -> str:
-    """The language that a code block names in the class of itself, its code element or the elements around it."""
+    """Return the language named in a class of a code block, its code element or its parent elements."""
     code = pre.css_first("code")
     parent = pre.parent
     around = [code, pre, parent, parent.parent if parent is not None else None]

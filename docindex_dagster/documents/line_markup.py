@@ -1,6 +1,7 @@
-"""Markup whose headings and verbatim blocks are lines: AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, PDF as text.
+"""Loader for markup with line-based headings and verbatim blocks.
 
-The text is kept as it is. Plain text is cut into paragraphs at blank lines.
+These are AsciiDoc, LaTeX, Org, POD, MediaWiki, man pages, and text converted from PDF. The text is kept unchanged.
+Plain text is split into paragraphs at blank lines.
 """
 
 import re
@@ -10,22 +11,23 @@ from itertools import pairwise
 
 from docindex_dagster.documents.model import MAX_TITLE, Block, Document, Mark, build_sections, tile
 
-# A pattern that no line fits.
+# Matches no line.
 _NEVER = re.compile(r"(?!)")
 _PARAGRAPH_END = re.compile(r"\n(?:[ \t\r]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """How headings and verbatim blocks are written.
+    """The syntax of headings and verbatim blocks.
 
-    `heading` has a group `title`, and `level`: a number, a name of `levels`, or as many marks. `verbatim` has a group
-    `name` where the end of a block repeats it. `underlines` lists the marks that may follow a title, outermost first.
+    `heading` has the groups `title` and `level`, which is a number, a key of `levels`, or a run of marks. `verbatim`
+    has a group `name` if the end of a block repeats it. `underlines` lists the marks that may follow a title, outermost
+    first.
     """
 
     heading: re.Pattern[str]
     verbatim: re.Pattern[str] = _NEVER
-    end: str = ""  # of a verbatim block, with {name} for that of its beginning; empty for the line that began it
+    end: str = ""  # end of a verbatim block; {name} is the name at its start; empty: the line that started it
     levels: dict[str, int] = field(default_factory=dict)
     underlines: str = ""
 
@@ -66,27 +68,27 @@ _SYNTAXES = {
     ),
 }
 _MAN_PAGE = re.compile(r"(?:[.']\\\".*\n|[ \t]*\n){0,100}\.(?:TH|Dd|Dt)\b")
-_LONGEST = 1000  # characters of a line that may be a heading
-_SHORTEST_UNDERLINE = 3
-_TOLERANCE = 1  # characters that an underline may be shorter or longer than its title
+_MAX_HEADING_LINE = 1000  # characters of a line that may be a heading
+_MIN_UNDERLINE = 3
+_TOLERANCE = 1  # difference in length between an underline and its title
 
 
 def load_asciidoc(text: str) -> Document:
-    """Read AsciiDoc. Its blocks are spans of the text; a delimiter that is never closed reaches to the end."""
+    """Read AsciiDoc. Its blocks are spans of the text; an unclosed delimiter extends to the end."""
     return _load(text, _ASCIIDOC)
 
 
 def load_converted(text: str) -> Document:
-    """Read a text as `convert` makes it: headings of number signs, and paragraphs between blank lines."""
+    """Read text from `convert`: headings with number signs, and paragraphs separated by blank lines."""
     return _load(text, _CONVERTED)
 
 
 def load_line_markup(text: str, ending: str) -> Document | None:
-    """Read a text by its markup, in the same way; None for a text without any.
+    """Read a text with line-based markup in the same way; return None if it has no such markup.
 
     Args:
-        text: the file.
-        ending: that of its name, in lower case, as `.tex`; man pages are known by how they begin.
+        text: The content of the file.
+        ending: The extension of the file, in lower case, such as `.tex`; man pages are recognized by their first lines.
     """
     syntax = _SYNTAXES.get(ending) or (_SYNTAXES["man"] if _MAN_PAGE.match(text) else None)
     document = _load(text, syntax) if syntax else None
@@ -104,7 +106,7 @@ def _marks(text: str, syntax: _Syntax) -> Iterator[Mark]:
     offset = 0
     for line, below in pairwise([*text.split("\n"), ""]):
         bare = line.removeprefix("\ufeff").rstrip()
-        is_markup = closing is None and len(bare) <= _LONGEST
+        is_markup = closing is None and len(bare) <= _MAX_HEADING_LINE
         heading = _heading(bare, below.rstrip() if begins_block else "", syntax) if is_markup else None
         if closing is not None:
             if bare.strip().lower().endswith(closing):
@@ -130,7 +132,7 @@ def _closing(begin: re.Match[str]) -> str:
 
 
 def _heading(line: str, below: str, syntax: _Syntax) -> tuple[int, str] | None:
-    """The level and title of a heading that a line is, alone or with the one below it."""
+    """Return the level and title of the heading that a line forms, alone or with its underline."""
     if found := syntax.heading.fullmatch(line):
         level = found["level"]
         number = syntax.levels.get(level) or (int(level) if level.isdigit() else len(level))
@@ -142,7 +144,7 @@ def _heading(line: str, below: str, syntax: _Syntax) -> tuple[int, str] | None:
 
 def _is_underline(line: str, below: str, syntax: _Syntax) -> bool:
     return (
-        len(below) >= _SHORTEST_UNDERLINE
+        len(below) >= _MIN_UNDERLINE
         and below[0] in syntax.underlines
         and below == below[0] * len(below)
         and abs(len(line) - len(below)) <= _TOLERANCE
@@ -151,11 +153,11 @@ def _is_underline(line: str, below: str, syntax: _Syntax) -> bool:
 
 
 def load_plain(text: str, fallback: str | None = None) -> Document:
-    """Read a text without headings. `fallback` says why a document with structure is read so."""
+    """Read a text without headings. `fallback` says why a structured document is read as plain text."""
     return Document(title=None, sections=build_sections(paragraphs(text)), structured=False, fallback=fallback)
 
 
 def paragraphs(text: str) -> list[Block]:
-    """Cut a text after each run of blank lines."""
+    """Split a text after each run of blank lines."""
     ends = (match.end() for match in _PARAGRAPH_END.finditer(text))
     return tile(text, [Mark(0, "prose"), *(Mark(end, "prose") for end in ends if end < len(text))])

@@ -1,11 +1,11 @@
-"""Markdown: CommonMark with tables and front matter, kept as it is.
+"""Markdown loader: CommonMark with tables and front matter, kept unchanged.
 
-markdown-it finds the structure; only the line numbers of its tokens are used, and the text stays the file's own. The
-blocks are the leaves of the token tree, so that a fence inside a list is a block like any other.
+markdown-it finds the structure; only the line numbers of its tokens are used, and the text remains that of the file.
+The blocks are the leaves of the token tree, so a fence inside a list is a separate block.
 
-Two extensions are defined here: the blocks of MDX, where indentation and angle brackets mean nothing, and attribute
-lists at the ends of headings, as kramdown, Pandoc, Python-Markdown and Docusaurus read them. `Install {#install .wide}`
-and `Install {: #install }` are headings `Install` with the anchor `install`.
+This module defines two extensions: the blocks of MDX, where indentation and angle brackets have no meaning, and
+attribute lists after headings, as in kramdown, Pandoc, Python-Markdown and Docusaurus. `Install {#install .wide}` and
+`Install {: #install }` are headings `Install` with the anchor `install`.
 """
 
 import re
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
-_LINE_END = re.compile(r"\r\n?|\n")  # what markdown-it takes for one
+_LINE_END = re.compile(r"\r\n?|\n")  # line ends as markdown-it recognizes them
 _MARKUP = re.compile(r"[\\`*_\[\]<>!&]")
 _FRONT_MATTER_TITLE = re.compile(r"^title:[ \t]*(?P<quote>[\"']?)(?P<title>\S.*?)(?P=quote)[ \t]*$", re.MULTILINE)
 _BYTE_ORDER_MARK = "\ufeff"
@@ -36,13 +36,13 @@ _KINDS: dict[str, BlockKind] = {
     "hr": "prose",
 }
 _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*")
-_ASK_ONLY = True  # a rule's last argument: whether it only says if it holds
+_CHECK_ONLY = True  # the last argument of a rule: only check whether it matches
 _COMMENTS = (("<!--", "-->"), ("{/*", "*/"))
-_LONGEST = 500  # characters of a list
+_MAX_ATTRIBUTES = 500  # characters of an attribute list
 
 
 def use_heading_attributes(parser: "MarkdownIt") -> None:
-    """Let a parser take the attribute list from the content of each heading to the attributes of its token."""
+    """Make a parser move the attribute list of each heading from its content to the attributes of its token."""
     parser.core.ruler.after("block", "heading_attributes", _heading_attributes)
 
 
@@ -55,12 +55,12 @@ def _heading_attributes(state: "StateCore") -> None:
 
 
 def _split_attributes(heading: str) -> tuple[str, dict[str, str]]:
-    """The text of a heading, and the attributes in the list behind it; none where what stands there is no such list."""
+    """Return the text of a heading and the attributes after it, which may be empty."""
     from mdit_py_plugins.attrs.parse import ParseError, parse
 
-    start = heading.rfind("{", -_LONGEST) if heading.endswith("}") else -1
+    start = heading.rfind("{", -_MAX_ATTRIBUTES) if heading.endswith("}") else -1
     text = heading[: max(start, 0)]
-    if not text[-1:].isspace():  # as in `/users/{id}`
+    if not text[-1:].isspace():  # for example `/users/{id}`
         return heading, {}
     try:
         _, attributes = parse("{" + heading[start + 1 :].removeprefix(":"))
@@ -70,19 +70,19 @@ def _split_attributes(heading: str) -> tuple[str, dict[str, str]]:
 
 
 def _use_mdx(parser: "MarkdownIt") -> None:
-    """Change a parser's rules to those of MDX, and of the HTML comments that its tools allow."""
+    """Apply the rules of MDX to a parser, and allow HTML comments, as MDX tools do."""
     parser.disable(["code", "html_block", "lheading"])
     parser.block.ruler.at("paragraph", _paragraph)
     parser.block.ruler.before("fence", "comment", _comment, {"alt": ["paragraph", "reference", "blockquote", "list"]})
 
 
 def _comment(state: "StateBlock", first: int, last: int, silent: object) -> bool:
-    """A comment that begins a line, with the fences and headings inside it."""
+    """Match a comment at the start of a line, including the fences and headings inside it."""
     start = state.bMarks[first] + state.tShift[first]
     closing = next((end for begin, end in _COMMENTS if state.src.startswith(begin, start)), None)
     if closing is None:
         return False
-    if closing not in state.env:  # where the last comment ends is found once: many that are never closed stay cheap
+    if closing not in state.env:  # search for the last end once, to keep many unclosed comments cheap
         state.env[closing] = state.src.rfind(closing)
     if start > state.env[closing]:
         return False
@@ -98,10 +98,10 @@ def _comment(state: "StateBlock", first: int, last: int, silent: object) -> bool
 
 
 def _paragraph(state: "StateBlock", first: int, _last: int, _silent: object) -> bool:
-    """A paragraph or an underlined heading, as in Markdown but for one thing.
+    """Match a paragraph or an underlined heading, as in Markdown, with one difference.
 
-    There, a line that is indented by four or more goes on with the paragraph before it whatever it holds, since it
-    could only be code. Here a fence deep inside components is a fence.
+    In Markdown, a line indented by four or more continues the paragraph before it whatever it contains, because it
+    could only be code. In MDX, a fence deep inside components remains a fence.
     """
     end, level = _end_of_paragraph(state, first)
     content = state.getLines(first, end, state.blkIndent, keepLastLF=False).strip()
@@ -115,7 +115,7 @@ def _paragraph(state: "StateBlock", first: int, _last: int, _silent: object) -> 
 
 
 def _end_of_paragraph(state: "StateBlock", first: int) -> tuple[int, int]:
-    """The line after a paragraph, and the level of the heading that it is if that line underlines it, else 0."""
+    """Return the line after a paragraph, and its heading level if that line underlines it, otherwise 0."""
     terminators = state.md.block.ruler.getRules("paragraph")
     around, state.parentType = state.parentType, "paragraph"
     line, level = first + 1, 0
@@ -125,7 +125,7 @@ def _end_of_paragraph(state: "StateBlock", first: int) -> tuple[int, int]:
             level = 1 if state.src[start] == "=" else 2
             break
         # A negative indentation marks a lazy line of a quote.
-        if state.sCount[line] >= 0 and any(ends(state, line, state.lineMax, _ASK_ONLY) for ends in terminators):
+        if state.sCount[line] >= 0 and any(ends(state, line, state.lineMax, _CHECK_ONLY) for ends in terminators):
             break
         line += 1
     state.parentType = around
@@ -138,7 +138,7 @@ def load_markdown(text: str) -> Document:
 
 
 def as_document(blocks: list[Block], *, transformed: bool) -> Document:
-    """A document of Markdown blocks, named by its front matter or its first heading of level 1."""
+    """Return a document of Markdown blocks, titled by its front matter or its first heading of level 1."""
     sections = build_sections(blocks)
     front_matter = next((block.text for block in blocks if block.kind == "front_matter"), None)
     title = _front_matter_title(front_matter) or next((part.section for part in sections if part.section), None)
@@ -146,9 +146,9 @@ def as_document(blocks: list[Block], *, transformed: bool) -> Document:
 
 
 def markdown_blocks(text: str, *, mdx: bool = False) -> list[Block]:
-    """Cut Markdown into its leaf blocks, which tile the text.
+    """Split Markdown into its leaf blocks, which cover the text without gaps.
 
-    With `mdx`, indentation makes no code and angle brackets make no HTML, as in MDX.
+    With `mdx`, indentation does not start code blocks, and angle brackets do not start HTML, as in MDX.
     """
     shift = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
     body = text[shift:]
@@ -156,8 +156,8 @@ def markdown_blocks(text: str, *, mdx: bool = False) -> list[Block]:
     return tile(text, [*_marks(body, starts, mdx=mdx)])
 
 
-def untouchable_lines(text: str) -> list[tuple[int, int]]:
-    """The fenced blocks and the front matter of MDX, as pairs of lines: 0-based, the second exclusive."""
+def protected_lines(text: str) -> list[tuple[int, int]]:
+    """Return the line ranges of the fenced blocks and the front matter in MDX: 0-based, end exclusive."""
     tokens = _block_parser(mdx=True).parse(text)
     return [(token.map[0], token.map[1]) for token in tokens if token.type in {"fence", "front_matter"} and token.map]
 
@@ -189,7 +189,7 @@ def _marks(body: str, starts: list[int], *, mdx: bool) -> Iterator[Mark]:
 
 
 def _plain(source: str, environment: dict[str, object]) -> str:
-    """The text of a heading without its markup."""
+    """Return the text of a heading without its markup."""
     if len(source) > MAX_TITLE * 5 or not _MARKUP.search(source):
         return " ".join(source[: MAX_TITLE * 5].split())[:MAX_TITLE]
     children = _inline_parser().parseInline(source, environment)[0].children or []

@@ -1,8 +1,8 @@
-"""MDX: Markdown with the JavaScript taken out.
+"""MDX loader: Markdown with the JavaScript removed.
 
-Imports, exports, JSX tags, comments and expressions that only name a value are taken out, so that what is left is
-Markdown on the same lines. The prose inside components stays, and so do fences, code spans and what an expression
-spells out. Every search below is linear in the size of the file.
+Imports, exports, JSX tags, comments, and expressions that only name a value are removed, which leaves Markdown on the
+same lines. Prose inside components, fences, code spans and literal text in expressions remain. Every search below takes
+linear time in the size of the file.
 """
 
 import re
@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 
-from docindex_dagster.documents.markdown import as_document, markdown_blocks, untouchable_lines
+from docindex_dagster.documents.markdown import as_document, markdown_blocks, protected_lines
 from docindex_dagster.documents.model import Block, Document
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -25,22 +25,22 @@ _GAP = re.compile(r"(?<=\S) {2,}")
 _BRACE = re.compile(r"[{}]")
 _COMMENT = re.compile(r"(?P<html><!--)|\{\s*/\*")
 _COMMENT_ENDS = {True: re.compile(r"-->"), False: re.compile(r"\*/\s*\}")}
-_NAMED = re.compile(r"\{\s*[A-Za-z_$][\w$]*(?:\.[\w$]+)+\s*\}")  # a value
-# What is spelled out in it; between backticks it stays the code span that it looks like.
-_SPELLED = re.compile(r"""\{\s*(?:(["'])(?P<text>(?:(?!\1)[^\\\n]){0,500})\1|(?P<code>`[^`$\\]{1,500}`))\s*\}""")
+_NAMED = re.compile(r"\{\s*[A-Za-z_$][\w$]*(?:\.[\w$]+)+\s*\}")  # an expression that names a value
+# Literal text in an expression; a template literal remains as the code span that it resembles.
+_LITERAL = re.compile(r"""\{\s*(?:(["'])(?P<text>(?:(?!\1)[^\\\n]){0,500})\1|(?P<code>`[^`$\\]{1,500}`))\s*\}""")
 _TAG_NAME = re.compile(r"</?\s*(?:[A-Za-z_$][\w$.-]*)?")
 _ATTRIBUTE = re.compile(r"\s+(?:[A-Za-z_$][\w$:.-]*(?:\s*=\s*)?)?")
 _TAG_END = re.compile(r"\s*/?>")
 
 
 def load_mdx(text: str) -> Document:
-    """Read MDX. Lines are those of the file."""
-    blocks = [_cleaned(block) for block in markdown_blocks(_without_javascript(text), mdx=True)]
+    """Read MDX. Line numbers are those of the file."""
+    blocks = [_clean(block) for block in markdown_blocks(_without_javascript(text), mdx=True)]
     return as_document([block for block in blocks if block.text.strip()], transformed=True)
 
 
-def _cleaned(block: Block) -> Block:
-    """A block without the blank lines that the taken code left behind."""
+def _clean(block: Block) -> Block:
+    """Return a block without the blank lines that the removed code left behind."""
     text = block.text.rstrip()
     first_line = block.start_line + text.count("\n", 0, len(text) - len(text.lstrip()))
     lines = text.split("\n")
@@ -53,7 +53,7 @@ def _cleaned(block: Block) -> Block:
 
 
 def _without_javascript(text: str) -> str:
-    """Replace all that is JavaScript by a space, or by nothing where only more of it stands before; line ends stay."""
+    """Replace JavaScript with a space, or with nothing if the line is otherwise blank before it; newlines remain."""
     kept: list[str] = []
     end = 0
     is_line_blank = True
@@ -68,24 +68,24 @@ def _without_javascript(text: str) -> str:
 
 
 def _javascript(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of imports, exports, tags and comments, in order."""
-    untouchable = _untouchable(text)
-    braces = _matching_braces(text, untouchable)
+    """Yield the spans of JavaScript, such as imports, tags and comments, in order."""
+    protected = _protected_spans(text)
+    braces = _matching_braces(text, protected)
     runs = _backtick_runs(text)
     position = 0
-    for start, stop in [*untouchable, (len(text), len(text))]:
+    for start, stop in [*protected, (len(text), len(text))]:
         comments = _Comments(text, start)
         while position < start:
             candidate = _CANDIDATE.search(text, position, start)
             if candidate is None:
                 break
             found = candidate.start()
-            spelled = _SPELLED.match(text, found, start)
-            if spelled:
-                inner = spelled.span("text" if spelled["code"] is None else "code")
+            literal = _LITERAL.match(text, found, start)
+            if literal:
+                inner = literal.span("text" if literal["code"] is None else "code")
                 yield found, inner[0]
-                yield inner[1], spelled.end()
-                position = spelled.end()
+                yield inner[1], literal.end()
+                position = literal.end()
                 continue
             end = comments.end(found) or _javascript_end(text, found, start, braces)
             if end:
@@ -95,7 +95,7 @@ def _javascript(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _Comments:
-    """Finds the ends of comments up to a limit. Once one is not closed, no later one of its kind is looked for."""
+    """A search for comment ends up to a limit. After an unclosed comment, it skips later comments of that kind."""
 
     def __init__(self, text: str, limit: int) -> None:
         self._text = text
@@ -103,7 +103,7 @@ class _Comments:
         self._unclosed: set[bool] = set()
 
     def end(self, start: int) -> int | None:
-        """The end of the comment that begins at `start`, or None."""
+        """Return the end of the comment that starts at `start`, or None."""
         opening = _COMMENT.match(self._text, start, self._limit)
         if opening is None or (is_html := opening["html"] is not None) in self._unclosed:
             return None
@@ -114,7 +114,7 @@ class _Comments:
 
 
 def _javascript_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int | None:
-    """The end of the JavaScript that begins at `start`, or None if it is text after all."""
+    """Return the end of the JavaScript that starts at `start`, or None if it is text."""
     if text[start] == "<":
         return _tag_end(text, start, limit, braces)
     if text[start] == "{":
@@ -126,7 +126,7 @@ def _javascript_end(text: str, start: int, limit: int, braces: dict[int, int]) -
 
 
 def _statement_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int:
-    """An import or export reaches to the next blank line outside braces."""
+    """Return the end of an import or export, which extends to the next blank line outside braces."""
     position = start
     while True:
         blank = _BLANK_LINE.search(text, position, limit)
@@ -140,7 +140,7 @@ def _statement_end(text: str, start: int, limit: int, braces: dict[int, int]) ->
 
 
 def _tag_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int | None:
-    """The end of an opening, closing or self-closing JSX tag."""
+    """Return the end of an opening, closing or self-closing JSX tag."""
     name = _TAG_NAME.match(text, start, limit)
     position = name.end() if name else start
     while True:
@@ -163,7 +163,7 @@ def _tag_end(text: str, start: int, limit: int, braces: dict[int, int]) -> int |
 
 
 def _past_code_span(text: str, start: int, runs: dict[int, list[int]]) -> int:
-    """Where to go on after a character that begins no JavaScript: past the code span, if it opens one."""
+    """Return where to continue after a character that starts no JavaScript: after the code span if it opens one."""
     if text[start] == "\\":
         return start + 2
     ticks = _BACKTICKS.match(text, start)
@@ -178,19 +178,19 @@ def _past_code_span(text: str, start: int, runs: dict[int, list[int]]) -> int:
 
 
 def _backtick_runs(text: str) -> dict[int, list[int]]:
-    """Where runs of backticks begin, by their length."""
+    """Return the start positions of runs of backticks, by length."""
     runs: dict[int, list[int]] = {}
     for match in _BACKTICKS.finditer(text):
         runs.setdefault(len(match[0]), []).append(match.start())
     return runs
 
 
-def _matching_braces(text: str, untouchable: list[tuple[int, int]]) -> dict[int, int]:
-    """Each opening brace outside fences that is closed, with the place after its closing one."""
+def _matching_braces(text: str, protected: list[tuple[int, int]]) -> dict[int, int]:
+    """Map each opening brace that has a match outside fences to the position after its closing brace."""
     matching: dict[int, int] = {}
     opened: list[int] = []
     position = 0
-    for start, stop in [*untouchable, (len(text), len(text))]:
+    for start, stop in [*protected, (len(text), len(text))]:
         for brace in _BRACE.finditer(text, position, start):
             if brace[0] == "{":
                 opened.append(brace.start())
@@ -200,8 +200,8 @@ def _matching_braces(text: str, untouchable: list[tuple[int, int]]) -> dict[int,
     return matching
 
 
-def _untouchable(text: str) -> list[tuple[int, int]]:
-    """The spans of the front matter and of fenced blocks, in characters."""
+def _protected_spans(text: str) -> list[tuple[int, int]]:
+    """Return the character spans of the front matter and the fenced blocks."""
     starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
     last = len(starts) - 1
-    return [(starts[min(first, last)], starts[min(end, last)]) for first, end in untouchable_lines(text)]
+    return [(starts[min(first, last)], starts[min(end, last)]) for first, end in protected_lines(text)]

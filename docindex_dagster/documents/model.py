@@ -1,9 +1,9 @@
-"""What every loader returns, and how it is made: a document as sections of blocks, in the order of the file.
+"""The document model that every loader returns: sections of blocks in file order, and helpers to build it.
 
-Tables store its links and anchors as text, one a line: the line of the file, the kind, the titles above and the name,
-separated by tabs. Pages are anchors, as viewers and links address them: `manual.pdf#page=12`.
+Tables store the links and anchors of a document as text, one per line: line in the file, kind, enclosing titles and
+name, with_separators by tabs. Pages are anchors in the form that viewers and links use: `manual.pdf#page=12`.
 
-The blocks of a document that is transformed are written anew, as plain Markdown, and located in the file.
+The blocks of a transformed document are rewritten as plain Markdown and carry their positions in the original file.
 """
 
 import re
@@ -17,7 +17,7 @@ from docindex_dagster.core.safe_text import fence_around
 BlockKind = Literal["front_matter", "heading", "term", "prose", "item", "code", "table"]
 PointerKind = Literal["link", "ref", "anchor", "label"]
 
-# Titles are repeated on every chunk under them, so that one absurd heading must not multiply the index.
+# Titles are repeated in every chunk below them; the limit keeps one absurd heading from inflating the index.
 MAX_TITLE = 200
 _PDF = "pdf"
 _PAGE = "page="
@@ -27,10 +27,10 @@ _NEAR = 20_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """What a transformed text no longer shows: where it leads, or by which name others lead to it.
+    """A link or anchor that a transformed text no longer shows.
 
-    A `link` has an address, a `ref` the label of a place in any file. An `anchor` is a name of a place in its file, a
-    `label` one that all files share.
+    A `link` has an address; a `ref` has the label of a location in any file. An `anchor` names a location in its own
+    file; a `label` names one for all files.
     """
 
     kind: PointerKind
@@ -42,11 +42,11 @@ class Pointer:
 class Block:
     """The smallest unit of a document: a heading, a paragraph, a list item, a fenced block, a table.
 
-    A term names what follows it: the word that is defined, the function that is described.
+    A term names what follows it, for example the defined word or the documented function.
 
-    `text` ends with the white space that separates it from the next block, so that the texts of consecutive blocks,
-    put end to end, are readable as they stand. Lines are 1-based and inclusive. Bytes are offsets into the text of the
-    file as UTF-8, and None where the document was transformed.
+    `text` ends with the whitespace that separates it from the next block, so the concatenated texts of consecutive
+    blocks are readable. Lines are 1-based and inclusive. Byte offsets refer to the text of the file as UTF-8; they are
+    None if the document was transformed.
     """
 
     kind: BlockKind
@@ -55,17 +55,17 @@ class Block:
     end_line: int
     start_byte: int | None = None
     end_byte: int | None = None
-    level: int = 0  # of a heading: 1 and deeper
+    level: int = 0  # of a heading, starting at 1
     title: str = ""  # of a heading: its text without markup
-    pointers: tuple[Pointer, ...] = ()  # empty where the text shows them
+    pointers: tuple[Pointer, ...] = ()  # empty if the text shows them
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What lies between two headings. Its first block is its heading, except before the first heading."""
+    """The blocks between two headings. The first block is the heading, except before the first heading."""
 
     heading_path: tuple[str, ...]  # the titles of all open headings, outermost first
-    level: int  # of its own heading; 0 before the first
+    level: int  # of its own heading; 0 before the first heading
     section: str | None  # the open heading of level 1
     subsection: str | None  # the deepest open heading of level 2 or 3
     blocks: tuple[Block, ...]
@@ -73,32 +73,32 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """The text of a file that is none itself."""
+    """The text of a binary file."""
 
     text: str
-    pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages
-    problem: str | None = None  # what could not be read, and why
+    pages: tuple[int, ...] = ()  # the line on which each page starts; empty if there are no pages
+    problem: str | None = None  # what could not be read and why
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file, loaded.
+    """A loaded file.
 
-    Where `transformed` is false, the texts of all blocks put end to end are the file.
+    If `transformed` is false, the concatenated texts of all blocks equal the text of the file.
     """
 
-    title: str | None  # what its metadata calls it, else its first heading of level 1
+    title: str | None  # from its metadata, otherwise its first heading of level 1
     sections: tuple[Section, ...]
-    front_matter: str | None = None  # as it stands between its fences
+    front_matter: str | None = None  # as written between its fences
     transformed: bool = False
-    structured: bool = True  # false for plain text, which has no headings to speak of
+    structured: bool = True  # false for plain text, which has no headings
     fallback: str | None = None  # why the file was read as plain text
-    pages: tuple[int, ...] = ()  # the line on which each page begins; empty where there are no pages
+    pages: tuple[int, ...] = ()  # the line on which each page starts; empty if there are no pages
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Where a block begins, in characters, and what it is. It ends where the next one begins."""
+    """The start offset of a block in characters, and its kind. The block ends where the next one starts."""
 
     offset: int
     kind: BlockKind
@@ -107,7 +107,7 @@ class Mark:
 
 
 def tile(text: str, marks: Sequence[Mark]) -> list[Block]:
-    """Cut `text` at the marks, which are in ascending order. What stands before the first mark belongs to it."""
+    """Split `text` at the marks, which are in ascending order. Text before the first mark belongs to that mark."""
     if not text:
         return []
     kept: list[Mark] = []
@@ -137,17 +137,17 @@ def tile(text: str, marks: Sequence[Mark]) -> list[Block]:
 
 
 def last_line(text: str, first_line: int) -> int:
-    """The line of the last character of a text that begins on `first_line`; a line end belongs to its line."""
+    """Return the line of the last character of a text that starts on `first_line`; a newline belongs to its line."""
     return first_line + text.count("\n", 0, max(len(text) - 1, 0))
 
 
 def utf8_length(text: str) -> int:
-    """How many bytes a text takes as UTF-8."""
+    """Return the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 def build_sections(blocks: Iterable[Block]) -> tuple[Section, ...]:
-    """Cut a document's blocks before each heading."""
+    """Split the blocks of a document before each heading."""
     sections: list[Section] = []
     open_headings: list[Block] = []
     current: list[Block] = []
@@ -177,45 +177,46 @@ def _section(open_headings: list[Block], blocks: list[Block]) -> Section:
 
 
 def is_converted(language: str | None) -> bool:
-    """Whether files of a language are no text themselves."""
+    """Return whether files of a language are binary files that are converted to text."""
     return language == _PDF
 
 
 class PlacedPointer(NamedTuple):
-    """A link or an anchor of a document, in the section with these titles."""
+    """A link or an anchor of a document, with the titles of its section."""
 
     line: int
-    kind: str  # as `model.Pointer` has it
+    kind: str  # as in `model.Pointer`
     titles: str
     name: str
 
 
 def write_pointers(pointers: Iterable[PlacedPointer]) -> str | None:
-    """The text of some pointers; None for none."""
+    """Serialize pointers; return None for no pointers."""
     return "\n".join([_line(*pointer) for pointer in pointers]) or None
 
 
 def read_pointers(text: str | None) -> Iterator[PlacedPointer]:
-    """The pointers of a text."""
+    """Parse serialized pointers."""
     for line in text.split("\n") if text else ():
         number, kind, titles, name = line.split("\t")
         yield PlacedPointer(int(number), kind, titles, name)
 
 
 def page_anchor(page: int) -> str:
-    """The anchor of a page, from 1."""
+    """Return the anchor of a page, counted from 1."""
     return f"{_PAGE}{page}"
 
 
 def page_at(row: Mapping[str, Any], line: int) -> int | None:
-    """The page on which a line of a chunk is; None where the document has no pages."""
+    """Return the page of a line in a chunk; None if the document has no pages."""
     found = read_pointers(row["pointers"]) if is_converted(row["language"]) else ()
-    named = (one.name.removeprefix(_PAGE) for one in found if one.line <= line and one.name.startswith(_PAGE))
-    return max((int(page) for page in named if page.isdecimal()), default=None)
+    anchors = [pointer.name for pointer in found if pointer.line <= line and pointer.name.startswith(_PAGE)]
+    pages = (anchor.removeprefix(_PAGE) for anchor in anchors)
+    return max((int(page) for page in pages if page.isdecimal()), default=None)
 
 
 def page_range(row: Mapping[str, Any]) -> str:
-    """The pages on which a chunk is, in words; nothing where the document has no pages."""
+    """Describe the pages of a chunk in words; return "" if the document has no pages."""
     first, last = page_at(row, row["start_line"]), page_at(row, row["end_line"])
     return "" if first is None else f"page {first}" if first == last else f"pages {first} to {last}"
 
@@ -225,31 +226,31 @@ def _line(line: int, *fields: str) -> str:
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text that are separated by white space."""
+    """Return the whitespace-separated words of a text."""
     return frozenset(text.split())
 
 
 def heading_block(title: str, level: int, start_line: int, end_line: int) -> Block:
-    """A heading, written with number signs however it was marked in the file."""
+    """Return a heading written with number signs, regardless of its markup in the file."""
     title = " ".join(title.split())
     text = f"{'#' * min(level, 6)} {title}"
     return Block("heading", text, start_line, end_line, level=level, title=title[:MAX_TITLE])
 
 
 def code_block(code: str, language: str, start_line: int, end_line: int) -> Block:
-    """Code between fences longer than any run of backticks inside it."""
+    """Return code between fences that are longer than any run of backticks inside it."""
     fence = fence_around(code)
     return Block("code", f"{fence}{language}\n{code}\n{fence}", start_line, end_line)
 
 
 def table_block(rows: Sequence[Sequence[str]], start_line: int, end_line: int) -> Block:
-    """A table, one line a row."""
+    """Return a table with one line per row."""
     lines = ("| " + " | ".join(" ".join(cell.split()) for cell in row) + " |" for row in rows)
     return Block("table", "\n".join(lines), start_line, end_line)
 
 
-def separated(blocks: Sequence[Block]) -> list[Block]:
-    """Put a blank line after every block, and a line end between the items of a list."""
+def with_separators(blocks: Sequence[Block]) -> list[Block]:
+    """Append a blank line to every block, but only a newline between the items of a list."""
     return [
         replace(block, text=block.text + ("\n" if block.kind == "item" and after == "item" else "\n\n"))
         for block, after in zip_longest(blocks, (block.kind for block in blocks[1:]))
@@ -259,8 +260,8 @@ def separated(blocks: Sequence[Block]) -> list[Block]:
 class SourceLines:
     """A forward search for text in a file.
 
-    Parsers of HTML and JSON keep no positions. So each text is searched from where the one before it was found; one
-    that is not found is taken to stand on the last line that was.
+    HTML and JSON parsers do not report positions. The search for each text starts where the previous text was found. A
+    text that is not found gets the line of the last one found.
     """
 
     def __init__(self, source: str, start: int = 0) -> None:
@@ -270,18 +271,18 @@ class SourceLines:
 
     @property
     def position(self) -> int:
-        """Where the last text was found."""
+        """The position of the last text found."""
         return self._position
 
     def line_behind(self, position: int, text: str) -> int | None:
-        """The line of a text that stands not far behind a former position; the search goes on from where it was."""
+        """Return the line of a text shortly after an earlier position, without moving the current position."""
         found = self._source.find(text, position, position + _NEAR)
         if found < self._position:
             return None if found == -1 else self._line - self._source.count("\n", found, self._position)
         return self._line + self._source.count("\n", self._position, found)
 
     def line_of(self, text: str) -> int:
-        """The line, 1-based, on which `text` stands next; `text` has no line ends."""
+        """Return the 1-based line of the next occurrence of `text`, which contains no newlines."""
         found = self._source.find(text, self._position) if text else -1
         if found != -1:
             self._line += self._source.count("\n", self._position, found)

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells as Markdown, code cells as fences, outputs dropped."""
+"""Jupyter notebook loader: Markdown cells as Markdown, code cells as fences, outputs dropped."""
 
 import json
 import re
@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from docindex_dagster.documents.line_markup import paragraphs
 from docindex_dagster.documents.markdown import as_document, markdown_blocks
-from docindex_dagster.documents.model import Block, Document, SourceLines, code_block, heading_block, separated
+from docindex_dagster.documents.model import Block, Document, SourceLines, code_block, heading_block, with_separators
 
 _MAGIC = re.compile(r"\s*[%!?]|.*\?\s*$")
 _TIMING = re.compile(r"%%(?:capture|prun|time|timeit)\b")
 
 
 def load_notebook(text: str) -> Document:
-    """Read a notebook. Lines are those of the cell's source in the JSON file, as far as they can be found.
+    """Read a notebook. Line numbers are those of the cell's source in the JSON file, as far as it can be found.
 
     Raises:
-        ValueError: it is not JSON.
-        TypeError: it is not a notebook.
+        ValueError: The text is not valid JSON.
+        TypeError: The JSON is not a notebook.
     """
     language, cells = _read(text)
     blocks = [block for cell in cells for block in _blocks(cell, language)]
@@ -27,13 +27,13 @@ def load_notebook(text: str) -> Document:
 
 
 def read_code_cells(text: str) -> tuple[str, list[str], list[int]]:
-    """The language of a notebook's kernel, the lines of its code cells, and the line in the file of each of these.
+    """Return the kernel language of a notebook, the lines of its code cells, and the file line of each of them.
 
-    Lines for the kernel instead of the language, as `%matplotlib inline`, are blank.
+    Lines addressed to the kernel, such as `%matplotlib inline`, are blank.
 
     Raises:
-        ValueError: it is not JSON.
-        TypeError: it is not a notebook.
+        ValueError: The text is not valid JSON.
+        TypeError: The JSON is not a notebook.
     """
     language, cells = _read(text)
     source: list[str] = []
@@ -46,7 +46,7 @@ def read_code_cells(text: str) -> tuple[str, list[str], list[int]]:
 
 
 class _Cell(NamedTuple):
-    """A cell that is not blank, its text, and the line in the file of each line of it."""
+    """A cell that is not blank, its text, and the file line of each of its lines."""
 
     content: Mapping[str, object]
     source: str
@@ -54,7 +54,7 @@ class _Cell(NamedTuple):
 
     @property
     def kind(self) -> object:
-        """Its type, such as `code`."""
+        """The cell type, such as `code`."""
         return self.content.get("cell_type")
 
 
@@ -64,26 +64,26 @@ def _read(text: str) -> tuple[str, Iterator[_Cell]]:
 
 
 def _cells(notebook: object, lines_of_file: SourceLines) -> Iterator[_Cell]:
-    for cell in _listed(notebook):
+    for cell in _cell_list(notebook):
         source = _source(cell) if isinstance(cell, dict) else ""
         if isinstance(cell, dict) and source.strip():
             lines = [lines_of_file.line_of(_as_json(line)) for line in source.split("\n")]
             yield _Cell(cell, source, lines)
 
 
-def _listed(notebook: object) -> list[object]:
-    """The cells of a notebook; before the format 4, those of its worksheets."""
+def _cell_list(notebook: object) -> list[object]:
+    """Return the cells of a notebook; in formats before 4, those of its worksheets."""
     if isinstance(notebook, dict):
         cells, sheets = notebook.get("cells"), notebook.get("worksheets")
         if isinstance(cells, list):
             return cells
         if isinstance(sheets, list):
             return [cell for sheet in sheets if isinstance(sheet, dict) for cell in sheet.get("cells", ())]
-    raise TypeError("it holds no list of cells")
+    raise TypeError("notebook has no list of cells")
 
 
 def _without_magic(lines: Sequence[str]) -> list[str]:
-    """The lines of a cell without commands for its kernel; of a cell that is all for another program, blank ones."""
+    """Return the lines of a cell without kernel commands; all lines are blank if the cell is for another program."""
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%") and not _TIMING.match(first):
         return [""] * len(lines)
@@ -93,13 +93,13 @@ def _without_magic(lines: Sequence[str]) -> list[str]:
 def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
     source, lines = cell.source, cell.lines
     if cell.kind == "code":
-        fence = code_block(source.strip("\n"), _named(cell.content) or language, lines[0], lines[-1])
-        yield from separated([fence])
+        fence = code_block(source.strip("\n"), _language_value(cell.content) or language, lines[0], lines[-1])
+        yield from with_separators([fence])
         return
     if cell.kind == "heading":
         level = cell.content.get("level")
         level = max(1, level) if isinstance(level, int) else 1
-        yield from separated([heading_block(source, level, lines[0], lines[-1])])
+        yield from with_separators([heading_block(source, level, lines[0], lines[-1])])
         return
     is_markdown = cell.kind == "markdown"
     for block in markdown_blocks(source + "\n\n") if is_markdown else paragraphs(source + "\n\n"):
@@ -110,24 +110,24 @@ def _blocks(cell: _Cell, language: str) -> Iterator[Block]:
 def _source(cell: Mapping[str, object]) -> str:
     source = cell.get("source", cell.get("input", ""))
     text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-    # JSON may spell half a surrogate pair, which is no text.
+    # JSON can contain lone surrogates, which are not valid text.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _language(notebook: Mapping[str, object]) -> str:
     metadata = notebook.get("metadata")
     for key, name in (("language_info", "name"), ("kernelspec", "language")):
-        described = metadata.get(key) if isinstance(metadata, dict) else None
-        if isinstance(described, dict) and (found := _named(described, name)):
+        entry = metadata.get(key) if isinstance(metadata, dict) else None
+        if isinstance(entry, dict) and (found := _language_value(entry, name)):
             return found
     return ""
 
 
-def _named(described: Mapping[str, object], name: str = "language") -> str:
-    value = described.get(name)
+def _language_value(entry: Mapping[str, object], name: str = "language") -> str:
+    value = entry.get(name)
     return value.lower() if isinstance(value, str) and value.isprintable() else ""
 
 
 def _as_json(source_line: str) -> str:
-    """A line as it stands in the file, where Jupyter keeps one line of source on a line; a blank one says nothing."""
+    """Return a line as Jupyter writes it to the file, one line of source per line; "" if blank, as it is not unique."""
     return json.dumps(source_line, ensure_ascii=False)[1:-1] if source_line.strip() else ""

@@ -1,7 +1,6 @@
-"""reStructuredText: the tree that docutils reads, written as plain Markdown blocks.
+"""reStructuredText loader: writes the docutils tree as plain Markdown blocks.
 
-Comments and what is layout alone are left out; targets and addresses of links are recorded beside the text. All other
-text is kept.
+Comments and pure layout are left out; targets and link addresses are recorded as pointers. All other text is kept.
 """
 
 import re
@@ -22,15 +21,15 @@ from docindex_dagster.documents.model import (
     build_sections,
     code_block,
     heading_block,
-    separated,
     table_block,
+    with_separators,
 )
-from docindex_dagster.documents.rst_parser import END_LINE, IS_TERM, LABELLED, LANGUAGE, LINK, REF, parse_rst
+from docindex_dagster.documents.rst_parser import END_LINE, FOOTNOTE_LABEL, IS_TERM, LANGUAGE, LINK, REF, parse_rst
 
 # docutils itself refuses longer lines, and takes gigabytes for hundreds of thousands of constructs.
 _MAX_LINE = 10_000
 _MAX_LINES = 50_000
-# What a system message of this level quotes stands nowhere else in the tree: a malformed table, a misplaced title.
+# Text quoted in a system message of this level is missing from the tree: a malformed table, a misplaced title.
 _ERROR = 3
 _MISPLACED = "Unexpected section title"
 _LETTER = re.compile(r"\w")
@@ -41,14 +40,14 @@ _ROMAN_VALUES = (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1)
 _ROMAN_DIGITS = ("m", "cm", "d", "cd", "c", "xc", "l", "xl", "x", "ix", "v", "iv", "i")
 _MAX_ROMAN = 5000  # docutils reads no larger ones
 _ATTRIBUTES: dict[str, PointerKind] = {LINK: "link", REF: "ref"}
-_LEADING = frozenset(["inline", "reference"])
-_HOLDERS = frozenset(["line_block", "table"])  # blocks whose text is in other nodes
-_MOST_STEPS = 10  # from one name of an address to the next
+_LINKING = frozenset(["inline", "reference"])
+_CONTAINERS = frozenset(["line_block", "table"])  # blocks whose text is in other nodes
+_MAX_STEPS = 10  # redirections from one target name to another
 
 
 @dataclass(slots=True, eq=False)
 class _Marker:
-    """What stands before the first block inside a list item and the like, and how far all of them are indented."""
+    """The text before the first block in a list item or similar, and the indentation of all its blocks."""
 
     text: str
     indent: str
@@ -56,19 +55,19 @@ class _Marker:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a node is written: under how many titles, and inside what."""
+class _Context:
+    """The context in which a node is written: the number of enclosing titles, and the enclosing markers."""
 
     depth: int = 0
     markers: tuple[_Marker, ...] = ()
 
-    def inside(self, text: str) -> "_Place":
-        """The place of what follows a marker, such as the bullet of a list item."""
+    def inside(self, text: str) -> "_Context":
+        """Return the context of the content after a marker, such as the bullet of a list item."""
         marker = _Marker(text, " " * min(len(text), 4))
         return replace(self, markers=(*self.markers, marker))
 
     def write(self, text: str) -> str:
-        """A block's text with the markers that have not been written yet, and indented."""
+        """Return a block's text, indented and with the markers that are still to be written."""
         first = "".join(marker.indent if marker.is_written else marker.text for marker in self.markers)
         rest = "".join(marker.indent for marker in self.markers)
         written = first + text.replace("\n", f"\n{rest}")
@@ -79,17 +78,17 @@ class _Place:
 
 
 def load_rst(text: str) -> Document:
-    """Read reStructuredText. Lines are those of the file, as far as docutils knows them.
+    """Read reStructuredText. Line numbers refer to the file, as far as docutils knows them.
 
     Raises:
-        ValueError: it has too many lines, or too long ones.
-        RecursionError: it is nested too deeply.
+        ValueError: The text has too many lines, or too long lines.
+        RecursionError: The text is nested too deeply.
     """
     text = text.removeprefix("\ufeff").translate({ord("\v"): " ", ord("\f"): " "})  # as docutils does
     lines = text.splitlines(keepends=True)
     if len(lines) > _MAX_LINES or any(len(line) > _MAX_LINE for line in lines):
         raise ValueError(f"more than {_MAX_LINES} lines, or a line of more than {_MAX_LINE} characters")
-    # docutils ends lines at carriage returns and the like as well; our lines end at "\n" alone.
+    # docutils also ends lines at carriage returns and similar characters; our lines end only at "\n".
     numbers = [*accumulate((line.count("\n") for line in lines), initial=1)]
     last = max(len(lines), 1)
 
@@ -105,7 +104,7 @@ def load_rst(text: str) -> Document:
         )
         for block in _blocks(parse_rst(text))
     ]
-    sections = build_sections(separated(blocks))
+    sections = build_sections(with_separators(blocks))
     title = next((part.section for part in sections if part.section), None)
     return Document(title=title, sections=sections, transformed=True)
 
@@ -115,59 +114,59 @@ def _blocks(tree: Any) -> Iterator[Block]:
     line = 1
     language = ""
     links = _Links(tree)
-    labels: list[Pointer] = []  # of what comes next
-    stack = [(tree, _Place())]
+    labels: list[Pointer] = []  # of the next block
+    stack = [(tree, _Context())]
     while stack:
-        node, place = stack.pop()
+        node, context = stack.pop()
         if node.tagname in _SKIPPED:
             language = node.get(LANGUAGE, language)
             labels += links.labels(node, line)
             continue
-        children = _children(node, place)
+        children = _children(node, context)
         if children is not None:
             stack.extend(reversed(children))
             continue
         line = max(line, node.line or line)
-        block = _block(node, place, line, language)
+        block = _block(node, context, line, language)
         if block.text.strip():
             pointers = (*labels, *links.of(node, block.end_line))
             labels = []
             yield replace(block, pointers=pointers) if pointers else block
 
 
-def _children(node: Any, place: _Place) -> list[tuple[Any, _Place]] | None:
-    """What a node holds and where that is written, or None for a node that is a block itself."""
+def _children(node: Any, context: _Context) -> list[tuple[Any, _Context]] | None:
+    """Return the children of a node with their contexts, or None for a node that is a block itself."""
     if isinstance(node, nodes.table | nodes.line_block | nodes.TextElement | nodes.image):
         return None
     if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
-        return [(item, place.inside(_marker(node, index))) for index, item in enumerate(node.children)]
+        return [(item, context.inside(_marker(node, index))) for index, item in enumerate(node.children)]
     children = node.children
     if isinstance(node, nodes.system_message):
-        children = _quoted(node)
+        children = _quoted_blocks(node)
     elif isinstance(node, nodes.section):
-        place = replace(place, depth=place.depth + 1)
+        context = replace(context, depth=context.depth + 1)
     elif isinstance(node, nodes.definition_list_item):
         children = _with_classifiers(node)
     elif isinstance(node, nodes.definition):
-        place = place.inside("    ")
+        context = context.inside("    ")
     elif isinstance(node, nodes.footnote | nodes.citation):
         children = [child for child in children if child.tagname != "label"]
-        place = place.inside(f"[{node[LABELLED]}] ")
+        context = context.inside(f"[{node[FOOTNOTE_LABEL]}] ")
     elif isinstance(node, nodes.field | nodes.option_list_item):
         label, *body = children
-        children = [*body, nodes.paragraph()]  # the label stands even if nothing follows
-        place = place.inside(f"{label.astext()}: ")
-    return [(child, place) for child in children]
+        children = [*body, nodes.paragraph()]  # writes the label even if the body is empty
+        context = context.inside(f"{label.astext()}: ")
+    return [(child, context) for child in children]
 
 
-def _quoted(message: Any) -> list[Any]:
-    """What a system message quotes, where that stands nowhere else."""
+def _quoted_blocks(message: Any) -> list[Any]:
+    """Return the text quoted in a system message, if it appears nowhere else."""
     lost = [*message.findall(nodes.literal_block)] if message["level"] >= _ERROR else []
     return [_title_as_term(block) for block in lost] if _MISPLACED in message.astext() else lost
 
 
 def _title_as_term(block: Any) -> Any:
-    """A title in a directive, where docutils allows none, as what names the text after it."""
+    """Return a title inside a directive, where docutils allows none, as a term for the text after it."""
     title = "\n".join(line for line in block.astext().splitlines() if _LETTER.search(line))
     term: Any = nodes.paragraph(title, "", nodes.Text(title))
     term[IS_TERM] = True
@@ -175,7 +174,7 @@ def _title_as_term(block: Any) -> Any:
 
 
 def _marker(listing: Any, index: int) -> str:
-    """The bullet or number of an item, as its list counts; full stops stand for parentheses."""
+    """Return the bullet or number of an item in its list's style, with a full stop instead of parentheses."""
     if listing.tagname == "bullet_list":
         return "- "
     number = listing.get("start", 1) + index
@@ -198,7 +197,7 @@ def _roman(number: int) -> str:
 
 
 def _with_classifiers(item: Any) -> list[Any]:
-    """The parts of an item of a definition list, its classifiers as part of its term."""
+    """Return the parts of a definition list item, with its classifiers appended to the term."""
     term, *parts = item.children
     for part in parts:
         if isinstance(part, nodes.classifier):
@@ -206,10 +205,10 @@ def _with_classifiers(item: Any) -> list[Any]:
     return [term, *(part for part in parts if not isinstance(part, nodes.classifier))]
 
 
-def _block(node: Any, place: _Place, line: int, language: str) -> Block:
+def _block(node: Any, context: _Context, line: int, language: str) -> Block:
     end_line = max(node.get(END_LINE, line + node.rawsource.rstrip().count("\n")), line)
     if node.tagname == "title":
-        return heading_block(_inline(node), place.depth, line, end_line)
+        return heading_block(_inline(node), context.depth, line, end_line)
     if node.tagname in _VERBATIM:
         default = language if node.tagname == "literal_block" else ""
         return code_block(_inline(node), node.get("language") or default, line, end_line)
@@ -217,38 +216,38 @@ def _block(node: Any, place: _Place, line: int, language: str) -> Block:
         rows = [[_cell(entry) for entry in row.children] for row in node.findall(lambda part: part.tagname == "row")]
         return table_block(rows, line, end_line)
     text = "\n".join(_lines(node)) if node.tagname == "line_block" else _inline(node)
-    return Block(_kind(node, place), place.write(text), line, end_line)
+    return Block(_kind(node, context), context.write(text), line, end_line)
 
 
 def _cell(entry: Any) -> str:
-    """The text of all blocks in a cell of a table."""
+    """Return the text of all blocks in a table cell."""
     texts = []
     stack = [entry]
     while stack:
         node = stack.pop()
-        children = None if node.tagname in _SKIPPED else _children(node, _Place())
+        children = None if node.tagname in _SKIPPED else _children(node, _Context())
         if children is not None:
             stack.extend(child for child, _ in reversed(children))
         elif node.tagname == "table":
-            texts.append(_block(node, _Place(), 0, "").text)
+            texts.append(_block(node, _Context(), 0, "").text)
         elif node.tagname not in _SKIPPED:
             texts.append(" ".join(_lines(node)) if node.tagname == "line_block" else _inline(node))
     return " ".join(texts)
 
 
 def _lines(line_block: Any) -> list[str]:
-    """The lines of a line block and of those in it."""
+    """Return the lines of a line block, including nested ones."""
     return [_inline(line) for line in line_block.findall(lambda part: part.tagname == "line")]
 
 
-def _kind(node: Any, place: _Place) -> BlockKind:
+def _kind(node: Any, context: _Context) -> BlockKind:
     if node.tagname == "term" or node.get(IS_TERM):
         return "term"
-    return "item" if place.markers else "prose"
+    return "item" if context.markers else "prose"
 
 
 def _inline(node: Any) -> str:
-    """The text of a block, with code spans and the labels of footnotes marked."""
+    """Return the text of a block, with marked code spans and footnote labels."""
     parts = []
     for found in node.findall(lambda part: part.tagname == "#text" or part.tagname in _REFERENCES):
         if found.tagname in _REFERENCES:
@@ -260,21 +259,21 @@ def _inline(node: Any) -> str:
 
 
 class _Links:
-    """Tells where the references in one tree lead. Those without a name are to be asked for in their order."""
+    """Resolver for the references in one tree. Anonymous references must be resolved in document order."""
 
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._unnamed = tree.findall(lambda node: node.tagname == "target" and node.get("anonymous"))
 
     def labels(self, node: Any, line: int) -> Iterator[Pointer]:
-        """The names of a target that stands before what it names."""
+        """Yield the names of a target that precedes what it names."""
         if node.tagname == "target" and "refuri" not in node and "refname" not in node:
             for name in node["names"]:
                 yield Pointer("label", name, node.line or line)
 
     def of(self, block: Any, end_line: int) -> Iterator[Pointer]:
-        """The links in a block that ends on a line."""
-        if block.tagname in _HOLDERS:
+        """Yield the links in a block that ends on a given line."""
+        if block.tagname in _CONTAINERS:
             for part in block.findall(nodes.TextElement):
                 if not isinstance(part, nodes.Inline):
                     yield from self._in_text(part, part.line or block.line or end_line)
@@ -286,10 +285,10 @@ class _Links:
             if part.tagname == "#text":
                 line += part.count("\n")
                 continue
-            pointer = self._pointer(part, line) if part.tagname in _LEADING else None
+            pointer = self._pointer(part, line) if part.tagname in _LINKING else None
             if pointer:
                 yield pointer
-            if part.tagname != "target":  # the address in a reference is part of that
+            if part.tagname != "target":  # the address inside a reference belongs to the reference
                 line += part.rawsource.count("\n")
 
     def _pointer(self, reference: Any, line: int) -> Pointer | None:
@@ -300,7 +299,7 @@ class _Links:
             return None
         if reference.get("anonymous"):
             reference = next(self._unnamed, reference)
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MAX_STEPS):
             if "refuri" in reference:
                 return Pointer("link", reference["refuri"], line)
             name = reference.get("refname")

@@ -1,11 +1,11 @@
-"""A docutils parser that reads structure only and loses no text.
+"""A docutils parser that reads only structure and loses no text.
 
-Importing this module imports docutils; import it where reStructuredText is read.
+Importing this module imports docutils, so import it only where reStructuredText is read.
 
-Sphinx adds directives and roles that docutils does not know, and docutils reports unknown ones as errors. Here no
-directive and no role is ever looked up or run: a directive becomes its name, arguments and content, a role its text.
-This is done in subclasses of the parser's states and not with docutils' registries, which are global to the process.
-So nothing can be included, executed or registered by a document.
+Sphinx adds directives and roles that docutils reports as errors because it does not know them. This parser never
+layout_options up or runs directives and roles: a directive becomes its name, arguments and content, and a role becomes
+its text. This is implemented in subclasses of the parser's states because docutils' registries are global to the
+process. As a result, a document cannot include, execute or register anything.
 """
 
 import csv
@@ -22,11 +22,11 @@ from docutils.parsers.rst import Parser, directives, states
 
 from docindex_dagster.documents.model import words
 
-# docutils searches all of a paragraph for the end of each inline markup: characters times possible starts.
+# docutils searches the rest of a paragraph for the end of each inline markup: characters times possible starts.
 _MAX_INLINE_STEPS = 1_000_000
-# Each inline markup without an end costs it a tenth of a millisecond, for a message that is not read.
-_MAX_COMPLAINTS = 5_000
-_SILENT = 6  # above the worst level of a system message
+# Each unterminated inline markup takes docutils a tenth of a millisecond, for a message that nobody reads.
+_MAX_MESSAGES = 5_000
+_SILENT = 6  # above the highest level of a system message
 _DIRECTIVE = re.compile(r"\.\.[ ]+([\w](?:[\w.:+-]*[\w+])?)[ ]?::(?:[ ]+|$)")
 _SUBSTITUTION = re.compile(r"\.\.[ ]+(?=\|[^ |])")
 _DEFINED = re.compile(r"\|([^|]+)\|[ ]+([\w-]+)::(?:[ ]+|$)")
@@ -35,18 +35,18 @@ _HAS_MARKUP = re.compile(r"`|\|[^ |][^|]*\|")
 _UNICODE_COMMENT = re.compile(r"(?:^|\s)\.\.(?:\s|$)")
 _TITLED = re.compile(r"(.*\S)\s*(?<!\x00)<([^<>]*)>", re.DOTALL)
 _OPTION = re.compile(r":([\w-]+):(?:[ ]+(.*)|$)")
-# An attribute of the paragraph that names what a directive describes.
+# Attribute of the paragraph that names what a directive describes.
 IS_TERM = "docindex_is_term"
-# Attributes of the paragraph that defines a substitution: its name; its text, None where that cannot be inserted.
-_DEFINES = "docindex_defines"
-_STANDS_FOR = "docindex_stands_for"
-LABELLED = "docindex_label"  # an attribute of a footnote: what it is called in the source
-END_LINE = "docindex_end_line"  # an attribute of what is longer than its source says
-LANGUAGE = "docindex_language"  # an attribute of an empty node: that of the literal blocks after it
-# Attributes of what stands for a role or an entry of a list of pages: an address, a label.
+# Attributes of the paragraph that defines a substitution: its name, and its text (None if it cannot be inserted).
+_SUBSTITUTION_NAME = "docindex_defines"
+_REPLACEMENT = "docindex_stands_for"
+FOOTNOTE_LABEL = "docindex_label"  # attribute of a footnote: its label in the source
+END_LINE = "docindex_end_line"  # attribute of a node that extends beyond its source
+LANGUAGE = "docindex_language"  # attribute of an empty node: the language of the literal blocks after it
+# Attributes of a node that represents a role or an entry of a page list: an address, a label.
 LINK = "docindex_link"
 REF = "docindex_ref"
-# How a thing looks or is gathered, not what it says.
+# Options that control appearance or collection rather than content.
 _LAYOUT_OPTIONS = words(
     "align backlinks class class-body class-card class-container class-content class-footer class-header "
     "class-item class-label class-row class-title color columns copyable dedent delim depth emphasize-lines "
@@ -56,16 +56,16 @@ _LAYOUT_OPTIONS = words(
     "selected-marker shadow start-after start-at start-line stub-columns style sync sync-group tab-width tabid "
     "target template text-align titlesonly toctree visible width widths"
 )
-# They say how the page is laid out or its source is read: neither their name nor their argument is text.
+# Directives for page layout or parsing: neither their name nor their argument is text.
 _LAYOUT = words(
     "card-carousel class container cssclass default-domain default-role grid grid-item highlight ifconfig only "
     "role rst-class sectnum section-numbering tab-set tabs tabularcolumns target-notes"
 )
-# What they hold speaks for itself without their name.
+# Directives whose content is clear without their name.
 _NAMELESS = _LAYOUT | words("compound csv-table glossary hlist list-table meta table")
-# Their content is code, in the language that their argument names.
+# Directives whose content is code in the language that their argument names.
 _WITH_LANGUAGE = words("code code-block input ipython output raw sourcecode")
-# Their content is in a language of its own.
+# Directives whose content is in a language of its own.
 _VERBATIM = _WITH_LANGUAGE | words(
     "blockdiag digraph doctest graph graphviz jinja math mermaid plantuml plot productionlist prompt seqdiag "
     "testcleanup testcode testoutput testsetup uml"
@@ -75,18 +75,18 @@ _LANGUAGES = dict.fromkeys(["doctest", "testcleanup", "testcode", "testsetup", "
     "testoutput": "",
 }
 _VERBATIM_ROLES = words("code math raw")
-# They name what is defined somewhere, as Sphinx has it for all languages.
+# Roles for definitions, in all languages that Sphinx supports.
 _CODE_ROLES = words(
     "attr class concept const data enum enumerator exc func function macro member meth method mod module namespace obj "
     "property struct trait type var"
 )
-# They lead to a file or a label.
-_LEADING_ROLES = {"doc": LINK, "download": LINK, "ref": REF, "numref": REF}
-_SERIES = words("cve cwe pep rfc")  # of numbered documents
-_SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # a list of the page's own titles, data about the page
-_LITERAL = "parsed-literal"  # code with markup in it
+# Roles that link to a file or a label.
+_LINK_ROLES = {"doc": LINK, "download": LINK, "ref": REF, "numref": REF}
+_SERIES = words("cve cwe pep rfc")  # numbered documents
+_SILENT_DIRECTIVES = frozenset(["contents", "facet"])  # the page's own table of contents; page metadata
+_LITERAL = "parsed-literal"  # code that contains markup
 _LISTINGS = frozenset(["autosummary", "toctree"])
-# The text after their name is prose, not a name.
+# Directives with prose after their name instead of an argument.
 _PROSE = words(
     "admonition attention caution centered danger deprecated error epigraph hint important note rubric seealso "
     "sidebar tip todo topic version-added version-changed version-deprecated version-removed versionadded "
@@ -95,10 +95,10 @@ _PROSE = words(
 
 
 def parse_rst(text: str) -> Any:
-    """Parse reStructuredText into a docutils document, to which no transform is applied.
+    """Parse reStructuredText into a docutils document without applying transforms.
 
     Raises:
-        RecursionError: it is nested too deeply.
+        RecursionError: The text is nested too deeply.
     """
     settings = docutils.frontend.get_default_settings(Parser)
     settings.file_insertion_enabled = False
@@ -114,15 +114,15 @@ def parse_rst(text: str) -> Any:
 
 
 def _substitute(document: Any, budget: int) -> None:
-    """Put the text of substitutions where they are referred to, as long as that adds no more than `budget` characters.
+    """Insert the text of substitutions at their references, adding at most `budget` characters.
 
-    A definition whose text stands elsewhere now is emptied. Any other stays, after its name.
+    A definition whose text was inserted elsewhere is emptied. Any other definition remains, after its name.
     """
     references = [*document.findall(nodes.substitution_reference)]
     uses = Counter(reference.astext() for reference in references)
     inserted: dict[str, str] = {}
-    for definition in document.findall(lambda node: node.tagname == "paragraph" and node.get(_DEFINES)):
-        name, text = definition[_DEFINES], definition.get(_STANDS_FOR)
+    for definition in document.findall(lambda node: node.tagname == "paragraph" and node.get(_SUBSTITUTION_NAME)):
+        name, text = definition[_SUBSTITUTION_NAME], definition.get(_REPLACEMENT)
         budget -= len(text or "") * uses[name]
         if text == "" or (text and uses[name] and budget >= 0):
             inserted[name] = text or name
@@ -134,21 +134,21 @@ def _substitute(document: Any, budget: int) -> None:
 
 
 def _inliner() -> Any:
-    """An inline parser that reads every role as its text.
+    """Return an inline parser that reads every role as its text.
 
-    It is an instance with two methods replaced, since docutils looks its patterns up in the class itself.
+    It is an instance with two replaced methods, because docutils looks up its patterns in the class itself.
     """
     inliner: Any = states.Inliner()
     parse = inliner.parse
-    complaints = 0
+    message_count = 0
 
     def parse_bounded(text: str, lineno: int, memo: Any, parent: Any) -> Any:
-        nonlocal complaints
+        nonlocal message_count
         steps = len(text) * sum(text.count(start) for start in "*`|_")
-        if steps > _MAX_INLINE_STEPS or complaints > _MAX_COMPLAINTS:
+        if steps > _MAX_INLINE_STEPS or message_count > _MAX_MESSAGES:
             return [nodes.Text(text)], []
         found, messages = parse(text, lineno, memo, parent)
-        complaints += len(messages)
+        message_count += len(messages)
         return found, []
 
     inliner.parse = parse_bounded
@@ -157,32 +157,32 @@ def _inliner() -> Any:
 
 
 def _role_text(rawsource: str, text: str, role: str, lineno: int) -> tuple[list[Any], list[Any]]:  # noqa: ARG001 - docutils' signature
-    if role in _VERBATIM_ROLES:  # docutils marks backslashes by NUL characters
+    if role in _VERBATIM_ROLES:  # docutils replaces backslashes with NUL characters
         return [nodes.inline(rawsource, "", nodes.Text(text.replace("\0", "\\")))], []
     shown = text.removeprefix("~").removeprefix("!")
     if role.lower() in _SERIES and "<" not in shown:
         shown = f"{role.upper()} {shown}"
     titled = _TITLED.fullmatch(shown)
     kind = nodes.literal if role.lower().rpartition(":")[2] in _CODE_ROLES and not titled else nodes.inline
-    leading = _LEADING_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
-    leads = {leading: nodes.unescape(titled[2] if titled else shown)} if leading else {}
-    return [kind(rawsource, titled[1] if titled else shown, **leads)], []
+    attribute = _LINK_ROLES.get(role.lower().removeprefix("std:")) if not text.startswith("!") else None
+    attributes = {attribute: nodes.unescape(titled[2] if titled else shown)} if attribute else {}
+    return [kind(rawsource, titled[1] if titled else shown, **attributes)], []
 
 
 _RSTState: Any = states.RSTState
 
 
-class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack most of what is needed here
-    """What is changed in all states of the parser."""
+class _TextState(_RSTState):  # type: ignore[misc]  # docutils' stubs lack most of what this class uses
+    """Overrides shared by all states of the parser."""
 
-    nested_sm_cache: ClassVar[list[Any]] = []  # machines are cached by state class; docutils' own hold its own states
+    nested_sm_cache: ClassVar[list[Any]] = []  # cached by state class; docutils' own machines have docutils' states
 
     def __init__(self, state_machine: Any, debug: bool = False) -> None:  # noqa: FBT001, FBT002 - docutils' signature
         super().__init__(state_machine, debug)
         self.nested_sm_kwargs = {"state_classes": _STATES, "initial_state": "Body"}
 
     def explicit_construct(self, match: Any) -> tuple[list[Any], bool]:
-        """Read what follows two dots: directives and substitutions as text, the rest as docutils does."""
+        """Read directives and substitutions after two dots as text, and everything else as docutils does."""
         directive = _DIRECTIVE.match(match.string)
         if directive:
             return self._directive(directive)
@@ -192,16 +192,16 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         result: tuple[list[Any], bool] = super().explicit_construct(match)
         label = _LABEL.match(match.string)
         if label and result[0]:
-            result[0][0][LABELLED] = label[1]
+            result[0][0][FOOTNOTE_LABEL] = label[1]
         return result
 
     def new_subsection(self, title: str, lineno: int, messages: list[Any]) -> None:
-        """Open a section, and note the line of its title, which docutils knows but does not keep."""
+        """Open a section and record the line of its title, which docutils knows but does not keep."""
         super().new_subsection(title, lineno, messages)
         self.parent[0].line = lineno
 
     def table(self, isolate_function: Any, parser_class: Any) -> tuple[list[Any], bool]:
-        """Read a table, and note its lines, which docutils does not keep."""
+        """Read a table and record its lines, which docutils does not keep."""
         line = self.state_machine.abs_line_number()
         found, blank_finish = super().table(isolate_function, parser_class)
         for node in found:
@@ -216,16 +216,16 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         defined = _DEFINED.match(text)
         if defined is None:
             return [_paragraph(text, line)], blank_finish
-        name, kind, mentioned = defined[1], defined[2].lower(), text[defined.end() :].strip()
-        inline, _ = self.inline_text(mentioned, line)
+        name, kind, replacement = defined[1], defined[2].lower(), text[defined.end() :].strip()
+        inline, _ = self.inline_text(replacement, line)
         paragraph = _at(nodes.paragraph(text, "", *inline), line)
-        paragraph[_DEFINES] = name
+        paragraph[_SUBSTITUTION_NAME] = name
         if kind == "replace":
-            paragraph[_STANDS_FOR] = paragraph.astext()
+            paragraph[_REPLACEMENT] = paragraph.astext()
         elif kind == "unicode":
-            paragraph[_STANDS_FOR] = _unicode(mentioned)
+            paragraph[_REPLACEMENT] = _unicode(replacement)
         elif kind == "image":
-            paragraph[_STANDS_FOR] = next(
+            paragraph[_REPLACEMENT] = next(
                 (found[2] for found in map(_OPTION.match, lines) if found and found[1] == "alt"), ""
             )
         return [paragraph], blank_finish
@@ -235,10 +235,10 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         line = self.state_machine.abs_line_number()
         lines, _, _, blank_finish = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
         directive = _read_directive(name, lines, line)
-        return self._mentioned(directive), blank_finish or self.state_machine.is_next_line_blank()
+        return self._directive_nodes(directive), blank_finish or self.state_machine.is_next_line_blank()
 
-    def _mentioned(self, directive: "_Directive") -> list[Any]:
-        """What a directive says."""
+    def _directive_nodes(self, directive: "_Directive") -> list[Any]:
+        """Return the text of a directive as nodes."""
         name = directive.name
         if name == _LITERAL:
             text = "\n".join([*directive.argument.splitlines(), *directive.content])
@@ -251,7 +251,7 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         return [] if name in _SILENT_DIRECTIVES else [self._container(directive)]
 
     def _container(self, directive: "_Directive") -> Any:
-        """A directive whose content is reStructuredText: its name and arguments, its options, its content."""
+        """Return a directive with reStructuredText content: its name and arguments, its options, its content."""
         container: Any = nodes.container()
         argument = "" if directive.name in _LAYOUT else directive.argument
         if argument and (directive.name in _PROSE or _HAS_MARKUP.search(argument)):
@@ -284,9 +284,11 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         return _at(nodes.paragraph(value, "", nodes.Text(f"{key}: "), *inline), line)
 
     def _csv_table(self, directive: "_Directive") -> Any:
-        """A table of comma separated values; what cannot be read as one is code."""
-        delimiter = directive.looks.get("delim", ",")
-        lines = [f"{line}\n" for line in (directive.looks.get("header", ""), *directive.content) if line.strip()]
+        """Return a table from comma-separated values, or a literal block if they are invalid."""
+        delimiter = directive.layout_options.get("delim", ",")
+        lines = [
+            f"{line}\n" for line in (directive.layout_options.get("header", ""), *directive.content) if line.strip()
+        ]
         try:
             rows = [
                 *csv.reader(
@@ -303,29 +305,29 @@ class _KeepsAll(_RSTState):  # type: ignore[misc]  # the stubs of docutils lack 
         return nodes.paragraph(text, "", *inline)
 
 
-# Explicit markup is read by every state, and a state is known by the name of its class.
-_STATES = tuple(type(state.__name__, (_KeepsAll, state), {}) for state in states.state_classes)
+# Every state reads explicit markup, and docutils identifies a state by its class name.
+_STATES = tuple(type(state.__name__, (_TextState, state), {}) for state in states.state_classes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Directive:
-    """A directive taken apart. Lines are 1-based."""
+    """A parsed directive. Lines are 1-based."""
 
     name: str
     argument: str
     options: tuple[tuple[str, str, int], ...]  # each with its line
-    looks: dict[str, str]  # the options that say how it looks
-    content: Any  # docutils' list of lines, which knows where each comes from
+    layout_options: dict[str, str]
+    content: Any  # docutils' list of lines, which records where each line comes from
     line: int
     content_line: int
 
 
 def _read_directive(name: str, lines: Any, line: int) -> _Directive:
-    """Take the indented block of a directive apart. Its first line is what follows the two colons."""
+    """Parse the indented block of a directive. Its first line is the text after the two colons."""
     position = 0
     if lines and lines[0].strip():
         position = 1
-        # Names and signatures may go on, one a line; prose and code that go on are content.
+        # Names and signatures may continue, one per line; continued prose and code are content.
         while name not in _PROSE | _VERBATIM | {_LITERAL} and position < len(lines) and lines[position].strip():
             if _OPTION.match(lines[position].strip()):
                 break
@@ -334,7 +336,7 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
     if not position and lines:
         position = 1
     options: list[tuple[str, str, int]] = []
-    while name != "meta" and position < len(lines) and lines[position].strip():  # its content is a list of fields
+    while name != "meta" and position < len(lines) and lines[position].strip():  # `meta` content is a list of fields
         option = _OPTION.match(lines[position].strip())
         if option:
             options.append((option[1], option[2] or "", line + position))
@@ -348,13 +350,13 @@ def _read_directive(name: str, lines: Any, line: int) -> _Directive:
         position += 1
     while len(lines) > position and not lines[-1].strip():
         lines.trim_end()
-    mentioned = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
-    looks = {key: value for key, value, _ in options if key in _LAYOUT_OPTIONS}
-    return _Directive(name, argument, mentioned, looks, lines[position:], line, line + position)
+    text_options = tuple(option for option in options if option[1] and option[0] not in _LAYOUT_OPTIONS)
+    layout_options = {key: value for key, value, _ in options if key in _LAYOUT_OPTIONS}
+    return _Directive(name, argument, text_options, layout_options, lines[position:], line, line + position)
 
 
 def _unicode(codes: str) -> str | None:
-    """The characters of a `unicode` directive."""
+    """Return the characters of a `unicode` directive."""
     try:
         return "".join(directives.unicode_code(code) for code in _UNICODE_COMMENT.split(codes)[0].split())
     except ValueError:
@@ -362,18 +364,21 @@ def _unicode(codes: str) -> str | None:
 
 
 def _listing(directive: _Directive) -> Any:
-    """The lines of a table of contents, each its title if it has one; those of pages lead there."""
+    """Return the lines of a table of contents, using titles where given; entries for pages become links."""
     paragraph: Any = _at(nodes.paragraph("\n".join(directive.content)), directive.content_line)
     for index, entry in enumerate(directive.content):
         titled = _TITLED.fullmatch(entry.strip())
         address = titled[2] if titled else entry.strip()
-        leads = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
-        paragraph += [nodes.Text("\n" if index else ""), nodes.inline(entry, titled[1] if titled else entry, **leads)]
+        attributes = {LINK: address} if directive.name == "toctree" and address not in {"", "self"} else {}
+        paragraph += [
+            nodes.Text("\n" if index else ""),
+            nodes.inline(entry, titled[1] if titled else entry, **attributes),
+        ]
     return paragraph
 
 
 def _tabulate(container: Any) -> None:
-    """Make the list of lists in a `list-table` a table; anything else in it stays."""
+    """Convert the nested list in a `list-table` to a table; leave anything else in it unchanged."""
     for index, listing in enumerate(container.children):
         if isinstance(listing, nodes.bullet_list):
             rows = [[cell.children for cell in _cells(row)] for row in listing.children]
@@ -381,7 +386,7 @@ def _tabulate(container: Any) -> None:
 
 
 def _cells(row: Any) -> Iterator[Any]:
-    """What stands in a row: the items of the list that it holds, and what is beside that list, as it is."""
+    """Yield the cells of a row: the items of its list, and any content next to that list, unchanged."""
     for child in row.children:
         if isinstance(child, nodes.bullet_list):
             yield from child.children
@@ -402,11 +407,11 @@ def _table(rows: Sequence[Sequence[Sequence[Any]]], line: int, end_line: int) ->
 
 
 def _verbatim(directive: _Directive) -> Any:
-    """A directive whose content is not reStructuredText, as a literal block with its language."""
+    """Return a directive without reStructuredText content as a literal block with its language."""
     argument = directive.argument
     if directive.name in _WITH_LANGUAGE:
         language, _, argument = argument.partition(" ")
-        language = language or directive.looks.get("language", "")
+        language = language or directive.layout_options.get("language", "")
     else:
         language = _LANGUAGES.get(directive.name, directive.name)
     code = "\n".join([*argument.splitlines(), *directive.content])
@@ -417,13 +422,13 @@ def _verbatim(directive: _Directive) -> Any:
 
 
 def _paragraph(text: str, line: int) -> Any:
-    """Text in which nothing is markup."""
+    """Return a paragraph of text without markup."""
     text = text.rstrip()
     return _at(nodes.paragraph(text, "", nodes.Text(text)), line)
 
 
 def _term(text: str, line: int) -> Any:
-    """A paragraph that names what follows it."""
+    """Return a paragraph that names what follows it."""
     paragraph = _paragraph(text, line)
     paragraph[IS_TERM] = True
     return paragraph

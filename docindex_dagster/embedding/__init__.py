@@ -1,1 +1,1 @@
-"""Turning text into vectors."""
+"""Text embedding: providers, batching and vector reuse."""

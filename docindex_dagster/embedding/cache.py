@@ -1,10 +1,10 @@
-"""Vectors that lie beside the `embeddings` tables, in part files, so that no text is embedded twice by one model.
+"""On-disk vectors alongside the `embeddings` tables, so that no model embeds the same text twice.
 
-The *spill* holds what a run has embedded: each batch is a part, until the table that holds it is published. The *cache*
-holds what a table holds no more: the text is gone, or the model was in use before. A repository has a cache for each
-model, since a text may come back on any branch, and a model by an edit of the settings. Its parts are written once and
-joined when they become many; runs of several branches may do so concurrently. The oldest vectors of a model are evicted
-first.
+The *spill* holds what a run has embedded: one part file per batch, until the table with these vectors is published. The
+*cache* holds vectors that a table dropped because the text was removed or the model changed. A repository has one cache
+per model, since a text may return on any branch, and a model when the settings change back. Parts are immutable and are
+merged once there are many; runs for several branches may add and merge concurrently. The oldest vectors of a model are
+evicted first.
 """
 
 import shutil
@@ -19,19 +19,19 @@ import pyarrow.compute as pc
 from docindex_dagster.core import tables
 from docindex_dagster.core.layout import Layout, base_key, file_name
 from docindex_dagster.core.schemas import embeddings_schema
-from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, matrix, usable
+from docindex_dagster.embedding.build import COLUMNS, EmbeddingResult, build_embeddings, is_valid_vector, matrix
 from docindex_dagster.embedding.protocol import Embedder
 
-# Of a model. Beyond so many rows, or three times those of the repository's tables, the oldest are forgotten.
-_MOST_ROWS = 5000
-_MOST_TIMES = 3
-_MOST_PARTS = 8
+# Per model: evict the oldest rows beyond 5,000 or three times the rows in the repository's tables, whichever is more.
+_MIN_LIMIT_ROWS = 5000
+_LIMIT_FACTOR = 3
+_MAX_PARTS = 8
 
 
-def elsewhere(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
-    """Tables with the `COLUMNS` in which the vectors of the source `key` may lie, each read when it is asked for.
+def reusable_tables(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
+    """Yield tables with the `COLUMNS` that may hold vectors for the source `key`, each read lazily.
 
-    First the spill of earlier runs, then the cache, the newest part first, then what other branches have.
+    Order: the spill of earlier runs, the cache (newest part first), the tables of other branches, their spills.
     """
     yield from VectorSpill(layout, key).tables(model)
     yield from VectorCache(layout, key).tables(model)
@@ -43,47 +43,47 @@ def elsewhere(layout: Layout, key: str, model: str) -> Iterator[pa.Table]:
 
 
 def settle(layout: Layout, key: str, embeddings: pa.Table) -> None:
-    """Empty the spill of a source whose `embeddings` are written; what these lack goes to the cache."""
+    """Clear the spill of a source whose `embeddings` are written; cache the vectors that the table lacks."""
     spill = VectorSpill(layout, key)
     for rows in spill.parts():
-        if (unused := left_out(rows, embeddings)).num_rows:
+        if (unused := rows_not_in(rows, embeddings)).num_rows:
             VectorCache(layout, key).add(_usable(unused))
     spill.forget()
 
 
 def remove(layout: Layout, key: str) -> None:
-    """Remove the spill of a source; the cache of its repository stays while it has other branches."""
+    """Remove the spill of a source, and the cache of its repository unless other branches have vectors."""
     VectorSpill(layout, key).forget()
     if not set(_branches(layout, key)) - {file_name(key)}:
         shutil.rmtree(layout.cached_vectors(key), ignore_errors=True)
 
 
-def left_out(rows: pa.Table, table: pa.Table) -> pa.Table:
-    """Those rows whose text and model a table does not have."""
+def rows_not_in(rows: pa.Table, table: pa.Table) -> pa.Table:
+    """Return the rows whose text and model are not in the table."""
     return rows.filter(pc.invert(pc.is_in(_keys(rows), _keys(table).combine_chunks())))
 
 
 @dataclass(frozen=True, slots=True)
 class VectorSpill:
-    """What runs of the source `key` embedded and did not publish yet, of any model."""
+    """Vectors, from any model, that runs of the source `key` embedded but have not published yet."""
 
     layout: Layout
     key: str
 
     def parts(self) -> Iterator[pa.Table]:
-        """The batches, in no order."""
+        """Yield the batches in no particular order."""
         return _spilled(self._folder)
 
     def tables(self, model: str) -> Iterator[pa.Table]:
-        """What there is of a model, as one table: it may be thousands of batches."""
+        """Yield the vectors of a model as one table: there may be thousands of batches."""
         return _of_model(self.parts(), model)
 
     def add(self, rows: pa.Table) -> None:
-        """Keep rows with the `COLUMNS`; several threads may do so at once."""
+        """Keep rows with the `COLUMNS`; safe to call from several threads."""
         tables.write_part(self._folder, rows)
 
     def forget(self) -> None:
-        """Remove all of it."""
+        """Remove the spill."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
@@ -93,24 +93,24 @@ class VectorSpill:
 
 @dataclass(frozen=True, slots=True)
 class VectorCache:
-    """Vectors that no table of the repository of the source `key` holds any more, and that it may need again."""
+    """Vectors that no table of the repository holds any more but that it may need again."""
 
     layout: Layout
     key: str
 
     def tables(self, model: str) -> Iterator[pa.Table]:
-        """Tables with the `COLUMNS`, each read when it is asked for; the newest part comes first."""
+        """Yield tables with the `COLUMNS`, newest part first, each read lazily."""
         for part in reversed(_parts(self._folder(model))):
             yield from _read(part)
 
     def add(self, *tables_of_rows: pa.Table) -> None:
-        """Keep rows with the `COLUMNS`, of any model."""
+        """Keep rows with the `COLUMNS`, from any model."""
         for rows in tables_of_rows:
             for model in pc.unique(rows["model"]).to_pylist():
-                self._add(model, _once(rows.filter(pc.equal(rows["model"], model))))
+                self._add(model, _deduplicate(rows.filter(pc.equal(rows["model"], model))))
 
     def forget(self, model: str) -> None:
-        """Remove what is cached of a model, for all branches."""
+        """Remove the cached vectors of a model for all branches."""
         shutil.rmtree(self._folder(model), ignore_errors=True)
 
     def _folder(self, model: str) -> Path:
@@ -119,31 +119,31 @@ class VectorCache:
     def _add(self, model: str, rows: pa.Table) -> None:
         parts = _parts(self._folder(model))
         self._write(model, _number(parts[-1]) + 1 if parts else 1, rows)
-        if len(parts) >= _MOST_PARTS:
+        if len(parts) >= _MAX_PARTS:
             present = sum(tables.row_count(_table(self.layout, name)) for name in _branches(self.layout, self.key))
-            self._join(model, max(_MOST_ROWS, _MOST_TIMES * present))
+            self._merge(model, max(_MIN_LIMIT_ROWS, _LIMIT_FACTOR * present))
 
     def _write(self, model: str, number: int, rows: pa.Table) -> None:
-        # Another branch's run may choose the same number now.
+        # A concurrent run of another branch may choose the same number.
         path = self._folder(model) / f"{number:08d}.{uuid4().hex}.parquet"
         tables.write(path, rows.replace_schema_metadata(None))
 
-    def _join(self, model: str, most: int) -> None:
-        """Make one part of all; of a text that was cached twice its last row stays, and `most` rows altogether.
+    def _merge(self, model: str, limit: int) -> None:
+        """Merge all parts into one: the newest row of each text, at most `most` rows.
 
-        What goes is what was seen here, and only once its rows lie elsewhere: parts that others add meanwhile stay.
+        Deletes only the parts listed here, after their rows are written: parts added concurrently stay.
         """
         parts = _parts(self._folder(model))
         rows = [table for part in reversed(parts) for table in _read(part)]
         if rows:
             newest_first = pa.concat_tables(table for table in rows if table.schema.equals(rows[0].schema))
-            self._write(model, _number(parts[-1]), _once(newest_first).slice(0, most))
+            self._write(model, _number(parts[-1]), _deduplicate(newest_first).slice(0, limit))
         for part in parts:
             part.unlink(missing_ok=True)
 
 
 def _branches(layout: Layout, key: str) -> list[str]:
-    """The file names of the sources of a repository that have vectors."""
+    """Return the file names of the sources of a repository that have vectors."""
     base = file_name(base_key(key))
     names = {path.stem for path in layout.tables("embeddings")}
     names |= {folder.name for folder in layout.spilled_vectors(key).parent.glob("*")}
@@ -155,7 +155,7 @@ def _table(layout: Layout, name: str) -> Path:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The oldest first."""
+    """Return the parts, oldest first."""
     return sorted(folder.glob("[0-9]*.parquet"))
 
 
@@ -164,33 +164,33 @@ def _number(part: Path) -> int:
 
 
 def _read(part: Path) -> Iterator[pa.Table]:
-    """The columns of a table, if it can be read and has them."""
-    yield from _columns(tables.read(part))
+    """Yield the `COLUMNS` of a table if it is readable and has them."""
+    yield from _project(tables.read(part))
 
 
 def _spilled(folder: Path) -> Iterator[pa.Table]:
     for part in folder.glob("[!.]*.arrow"):
-        yield from _columns(tables.read_part(part))
+        yield from _project(tables.read_part(part))
 
 
-def _columns(table: pa.Table | None) -> Iterator[pa.Table]:
+def _project(table: pa.Table | None) -> Iterator[pa.Table]:
     if table is not None and set(COLUMNS) <= set(table.column_names):
         yield table.select(list(COLUMNS)).replace_schema_metadata(None)
 
 
 def _of_model(parts: Iterable[pa.Table], model: str) -> Iterator[pa.Table]:
-    found = [_usable(rows) for part in parts if (rows := part.filter(pc.equal(part["model"], model))).num_rows]
-    if found:
-        yield pa.concat_tables(rows for rows in found if rows.schema.equals(found[0].schema))
+    matching = [_usable(rows) for part in parts if (rows := part.filter(pc.equal(part["model"], model))).num_rows]
+    if matching:
+        yield pa.concat_tables(rows for rows in matching if rows.schema.equals(matching[0].schema))
 
 
 def _usable(rows: pa.Table) -> pa.Table:
-    """The rows whose vectors a power cut has left whole: the spill is not synced."""
-    return rows.filter(pa.array(usable(matrix(rows["vector"]))))
+    """Return the rows with valid vectors: the spill is not synced, so a power failure can corrupt it."""
+    return rows.filter(pa.array(is_valid_vector(matrix(rows["vector"]))))
 
 
-def _once(rows: pa.Table) -> pa.Table:
-    """The first row of each text of a model."""
+def _deduplicate(rows: pa.Table) -> pa.Table:
+    """Return the first row of each text of a model."""
     keys = _keys(rows)
     return rows.take(pc.index_in(pc.unique(keys), keys))
 
@@ -202,10 +202,10 @@ def _keys(rows: pa.Table) -> pa.ChunkedArray:
 def embed(
     layout: Layout, key: str, chunks: pa.Table, previous: pa.Table | None, embedder: Embedder, *, full: bool = False
 ) -> EmbeddingResult:
-    """Give every chunk of the source `key` its vector, and cache the vectors that it needs no more.
+    """Assign a vector to every chunk of the source `key`, and cache the vectors it no longer needs.
 
-    Each batch is spilled to disk, and kept even if the run dies; the caller that publishes the table calls
-    `settle`. With `full`, nothing is reused, and what was cached of this model is removed. Other arguments and
+    Each batch is spilled to disk and survives a crash of the run; the caller that publishes the table then calls
+    `settle`. With `full`, nothing is reused and the cached vectors of this model are removed. Other arguments and
     errors are those of `build_embeddings`.
     """
     cached, spill = VectorCache(layout, key), VectorSpill(layout, key)
@@ -215,8 +215,8 @@ def embed(
         former = None if former is None else former.filter(pc.not_equal(former["model"], embedder.name))
         settle(layout, key, embeddings_schema(embedder.dimension).empty_table())
         cached.forget(embedder.name)
-    tables_elsewhere = () if full else elsewhere(layout, key, embedder.name)
+    tables_elsewhere = () if full else reusable_tables(layout, key, embedder.name)
     result = build_embeddings(chunks, None if full else previous, embedder, key, tables_elsewhere, keep=spill.add)
     if former is not None:
-        cached.add(left_out(former, result.table))
+        cached.add(rows_not_in(former, result.table))
     return result

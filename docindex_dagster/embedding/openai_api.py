@@ -1,7 +1,7 @@
-"""Asking an API that speaks OpenAI's `/embeddings`, again and again while it is worth it.
+"""Client for OpenAI's `/embeddings` API and compatible ones, with retries.
 
-OpenAI's own library is not used, since it takes 0.85 seconds to load. The retry policy: a rate limit that one thread
-meets holds back all threads, an unusable answer counts as a failure, and a run that ends stops waiting.
+OpenAI's own library takes 0.85 seconds to load, so it is not used. Retry policy: a rate limit hit by one thread holds
+back all threads, an unusable response counts as a failure, and a run that is ending stops waiting.
 """
 
 import base64
@@ -30,51 +30,51 @@ from docindex_dagster.embedding.protocol import Vectors
 if TYPE_CHECKING:
     from httpx2 import Client, Response
 
-_MOST_BYTES_A_VALUE = 64  # of an answer: a number in decimal, and what stands around it
-_LEAST_BYTES = 1 << 20
-# What OpenAI takes from variables that its own library reads.
+_MAX_BYTES_PER_VALUE = 64  # in a response: a decimal number and its separators
+_MIN_BODY_BYTES = 1 << 20
+# Headers from the environment variables that OpenAI's own library reads.
 _HEADERS = {"OPENAI_ORG_ID": "OpenAI-Organization", "OPENAI_PROJECT_ID": "OpenAI-Project"}
 _LATE = "did not answer in time: see embedding.timeout_s"
-_MOST_GARBLED = 2  # answers that cannot be used are paid for, too
-_LONGEST_MESSAGE = 200  # characters that are shown of an API's message
+_MAX_GARBLED = 2  # unusable responses, which cost money too
+_MAX_MESSAGE = 200  # characters shown of an API's message
 _REDIRECTS, _LIMIT, _SERVER_FAILS = range(300, 400), 429, 500
 _REFUSED = {400, 413, 422}
-_AGAIN = {408, 409, _LIMIT}
+_RETRYABLE = {408, 409, _LIMIT}
 _TOO_LONG = re.compile(
     r"context.?length|too (long|large)|(maximum|max|exceed|less than).{0,60}(token|length)", re.IGNORECASE | re.DOTALL
 )
-_NO_KEY = "it does not accept the key, or wants one: see DOCINDEX_EMBEDDING__API_KEY and docs/embedders.md"
+_NO_KEY = "it requires a key or rejects this one: see DOCINDEX_EMBEDDING__API_KEY and docs/embedders.md"
 _WHY = {
     401: _NO_KEY,
     403: _NO_KEY,
-    404: "there is no such model or path: see embedding.model and embedding.base_url",
-    _LIMIT: "it is asked too often: set embedding.requests_per_minute, embedding.tokens_per_minute or a lower "
+    404: "model or path not found: check embedding.model and embedding.base_url",
+    _LIMIT: "too many requests: set embedding.requests_per_minute, embedding.tokens_per_minute or a lower "
     "embedding.concurrency",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The vectors of a request's texts, of unit length, and how many tokens these were, if the API says so."""
+    """The unit vectors of a request's texts, and their number of tokens if the API reports it."""
 
     vectors: Vectors
     tokens: int | None
 
 
-class _AgainError(Exception):
-    """A try failed, and the next one may not."""
+class _RetryableError(Exception):
+    """A failed attempt that is worth retrying."""
 
     def __init__(
         self, what: str, *, is_limit: bool = False, asked_s: float | None = None, is_garbled: bool = False
     ) -> None:
-        self.is_limit = is_limit  # others had better wait, too
-        self.asked_s = asked_s  # how long the API asks to wait
-        self.is_garbled = is_garbled  # it answered, and wants to be paid
+        self.is_limit = is_limit  # a rate limit: other threads should wait too
+        self.asked_s = asked_s  # seconds to wait, if the API says
+        self.is_garbled = is_garbled  # the API sent an unusable response, and bills it
         super().__init__(what)
 
 
 class RefusedError(Exception):
-    """The API does not take a request as it is; the message is what it says."""
+    """The API rejects the request as it is; the message is the API's."""
 
     def __init__(self, message: str, status: int, param: str) -> None:
         self.status, self.param = status, param
@@ -82,64 +82,64 @@ class RefusedError(Exception):
 
     @property
     def is_too_long(self) -> bool:
-        """It is a matter of length."""
+        """Whether the API rejects the request for its length."""
         return _TOO_LONG.search(str(self)) is not None
 
     def is_about(self, option: str) -> bool:
-        """It is a matter of an option of the request."""
+        """Whether the API rejects the request because of this option."""
         message = str(self).lower()
         return option == self.param or option in message or (option == "dimensions" and "matryoshka" in message)
 
 
 def _read_answer(body: bytes, texts: int, dimension: int) -> Answer:
-    """The vectors of so many texts.
+    """Return the vectors in a response.
 
     Raises:
-        _AgainError: the answer cannot be used.
+        _AgainError: the response is unusable.
         EmbeddingError: the vectors have another dimension.
     """
     try:
         answer = _Body.model_validate_json(body)
         rows = [_values(item.embedding) for item in answer.data]
     except (ValidationError, ValueError):
-        raise _AgainError("answered what is not {data: [{index, embedding}]}", is_garbled=True) from None
-    places = [at if item.index is None else item.index for at, item in enumerate(answer.data)]
-    if sorted(places) != list(range(texts)):
-        raise _AgainError(f"answered {len(rows)} vectors for {texts} texts", is_garbled=True)
+        raise _RetryableError("answered with JSON other than {data: [{index, embedding}]}", is_garbled=True) from None
+    positions = [at if item.index is None else item.index for at, item in enumerate(answer.data)]
+    if sorted(positions) != list(range(texts)):
+        raise _RetryableError(f"answered with {len(rows)} vectors for {texts} texts", is_garbled=True)
     if wrong := {len(row) for row in rows} - {dimension}:
         raise EmbeddingError(
-            f"answered vectors of {min(wrong)} values, not of {dimension}: "
-            f"set embedding.dimensions = {min(wrong)}, or another embedding.model"
+            f"answered with vectors of {min(wrong)} values, not {dimension}: "
+            f"set embedding.dimensions = {min(wrong)}, or change embedding.model"
         )
     vectors = np.empty((texts, dimension))
-    vectors[places] = rows
+    vectors[positions] = rows
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
-        raise _AgainError("answered vectors that have no direction", is_garbled=True)
+        raise _RetryableError("answered with vectors that are zero or not finite", is_garbled=True)
     usage = answer.usage or _Usage()
     return Answer((vectors / lengths).astype(np.float32), usage.prompt_tokens or usage.total_tokens)
 
 
-def _explained(
+def _error_for(
     status: int, headers: Mapping[str, str], body: bytes, key: str | None
-) -> _AgainError | RefusedError | EmbeddingError:
-    """What follows from a status that says of no success; messages go on from the name of the API."""
+) -> _RetryableError | RefusedError | EmbeddingError:
+    """Return the error for an unsuccessful status; the caller prefixes its message with the name of the API."""
     try:
-        found: object = json.loads(body)
+        payload: object = json.loads(body)
     except (ValueError, RecursionError):
-        found = body.decode("utf-8", "replace")
-    message = _message_of(found, key)
-    about = found.get("error", found) if isinstance(found, dict) else {}
-    about = about if isinstance(about, dict) else {}
+        payload = body.decode("utf-8", "replace")
+    message = _message_of(payload, key)
+    detail = payload.get("error", payload) if isinstance(payload, dict) else {}
+    detail = detail if isinstance(detail, dict) else {}
     if status in _REFUSED or (status >= _SERVER_FAILS and _TOO_LONG.search(message)):
-        return RefusedError(message, status, str(about.get("param") or ""))
-    if about.get("code") == "insufficient_quota":
-        return EmbeddingError(f"answered {status}: the quota of the account is used up, see its billing")
-    if status in _AGAIN or status >= _SERVER_FAILS:
-        why = _WHY.get(status, "it fails: try again later")
-        return _AgainError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=retry_after_s(headers))
+        return RefusedError(message, status, str(detail.get("param") or ""))
+    if detail.get("code") == "insufficient_quota":
+        return EmbeddingError(f"answered {status}: the account's quota is used up. Check its billing")
+    if status in _RETRYABLE or status >= _SERVER_FAILS:
+        why = _WHY.get(status, "temporary failure, try again later")
+        return _RetryableError(f"answered {status}: {why}", is_limit=status == _LIMIT, asked_s=retry_after_s(headers))
     if status in _REDIRECTS:
-        return EmbeddingError(f"answered {status}: embedding.base_url must name the place that it redirects to")
+        return EmbeddingError(f"answered {status}: set embedding.base_url to the URL it redirects to")
     return EmbeddingError(f"answered {status}: {_WHY.get(status, message)}")
 
 
@@ -159,24 +159,24 @@ class _Body(BaseModel):
 
 
 def _values(embedding: str | list[float]) -> NDArray[np.float64 | np.float32]:
-    """A vector, shape (d,), of numbers, or of the base64 of 32-bit ones, which is a quarter as long."""
+    """Return a vector, shape (d,), from numbers or from base64 of 32-bit floats, which takes a quarter of the size."""
     if isinstance(embedding, list):
         return np.array(embedding, np.float64)
     return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
 
 
 def _message_of(body: object, key: str | None) -> str:
-    """What the API says, in a line and without the key, which some repeat."""
+    """Return the API's message as one line, without the key, which some APIs repeat."""
     while isinstance(body, dict):
         body = next((body[name] for name in ("message", "error", "detail") if name in body), None)
-    text = str(body or "it does not say why").replace(key or "\0", "…")
+    text = str(body or "no reason given").replace(key or "\0", "…")
     text = " ".join(scrub(text).split())
-    return "".join(char for char in text if char.isprintable())[:_LONGEST_MESSAGE]
+    return "".join(char for char in text if char.isprintable())[:_MAX_MESSAGE]
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to try: so long for one answer, in seconds, and so often."""
+    """How long to try: the timeout per response in seconds, and the retry policy."""
 
     timeout_s: float
     retry: Retry
@@ -184,29 +184,29 @@ class Patience:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class OpenAIApi:
-    """An endpoint and a model of it. It may be asked from several threads."""
+    """A client for one model at an endpoint; thread-safe."""
 
     base_url: str
     key: str | None = field(repr=False)
     model: str
     dimension: int
-    options: dict[str, Any]  # of a request, besides the model and the texts
-    instead: dict[str, Any] = field(default_factory=dict)  # of those that an API may refuse; None: nothing
-    requests: int = field(default=0, init=False)  # so far
+    options: dict[str, Any]  # of a request, in addition to the model and the texts
+    instead: dict[str, Any] = field(default_factory=dict)  # fallbacks for options the API may reject; None: omit
+    requests: int = field(default=0, init=False)  # sent so far
     _client: "Client | None" = field(default=None, init=False, repr=False)
     _lock: Lock = field(default_factory=Lock, init=False, repr=False)
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Name of the API in messages."""
         return f"the embedding API {urlsplit(self.base_url).netloc.rpartition('@')[2]}"
 
     def ask(self, texts: Sequence[str], tokens: int, rate: Rate, patience: Patience) -> Answer:
-        """The vectors of some texts, which are about so many tokens.
+        """Return the vectors of texts that have about `tokens` tokens.
 
         Raises:
-            RefusedError: the API does not take these texts.
-            EmbeddingError: it fails, or answers what cannot be used.
+            RefusedError: the API rejects these texts.
+            EmbeddingError: the API fails, or its response is unusable.
         """
         tries = garbled = 0
         is_limit = False
@@ -216,59 +216,59 @@ class OpenAIApi:
             rate.wait(tokens)
             tries += 1
             try:
-                return self._ask(texts, patience.timeout_s)
-            except _AgainError as error:
+                return self._attempt(texts, patience.timeout_s)
+            except _RetryableError as error:
                 garbled += error.is_garbled
                 is_limit = error.is_limit
                 raise
 
-        def is_passing(error: BaseException) -> bool:
-            return isinstance(error, _AgainError) and garbled <= _MOST_GARBLED
+        def is_transient(error: BaseException) -> bool:
+            return isinstance(error, _RetryableError) and garbled <= _MAX_GARBLED
 
         def sleep(seconds: float) -> None:
-            (rate.hold if is_limit else pause)(seconds)  # a limit is one for all threads
+            (rate.hold if is_limit else pause)(seconds)  # a rate limit applies to all threads
 
         try:
-            return patience.retry.call(attempt, is_passing, _asked_s, sleep)
+            return patience.retry.call(attempt, is_transient, _asked_s, sleep)
         except EmbeddingError as error:
             raise EmbeddingError(f"{self.name} {error}") from None
-        except _AgainError as error:
-            asked = f"; it asks to wait for {error.asked_s:,.0f} s" if error.asked_s else ""
+        except _RetryableError as error:
+            retry_hint = f". Retry after {error.asked_s:,.0f} s" if error.asked_s else ""
             times = f" ({tries} tries)" if tries > 1 else ""
-            raise EmbeddingError(f"{self.name} {error}{asked}{times}") from None
+            raise EmbeddingError(f"{self.name} {error}{retry_hint}{times}") from None
 
-    def _ask(self, texts: Sequence[str], timeout_s: float) -> Answer:
+    def _attempt(self, texts: Sequence[str], timeout_s: float) -> Answer:
         options = self.options
         try:
             return _read_answer(self._post(texts, options, timeout_s), len(texts), self.dimension)
         except RefusedError as error:
             instead = {name: value for name, value in self.instead.items() if error.is_about(name)}
-            others = {name: value for name, value in (options | instead).items() if value is not None}
-            if others == options:
+            adjusted = {name: value for name, value in (options | instead).items() if value is not None}
+            if adjusted == options:
                 raise
-            self.options = others
-            return self._ask(texts, timeout_s)
+            self.options = adjusted
+            return self._attempt(texts, timeout_s)
 
     def _post(self, texts: Sequence[str], options: dict[str, Any], timeout_s: float) -> bytes:
         import httpx2
 
         deadline = time.monotonic() + timeout_s
-        client = self._connected()
+        client = self._connect()
         try:
-            asked = {"input": list(texts), "model": self.model, **options}
-            request = client.build_request("POST", "/embeddings", json=asked, timeout=timeout_s)
+            payload = {"input": list(texts), "model": self.model, **options}
+            request = client.build_request("POST", "/embeddings", json=payload, timeout=timeout_s)
             response = client.send(request, stream=True)
         except httpx2.TimeoutException:
-            raise _AgainError(f"did not answer within {timeout_s:g} s: see embedding.timeout_s") from None
-        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
-            raise _AgainError("cannot be reached: see embedding.base_url and the network") from None
+            raise _RetryableError(f"did not answer within {timeout_s:g} s: see embedding.timeout_s") from None
+        except Exception:  # noqa: BLE001 errors of httpx2 and the libraries it uses
+            raise _RetryableError("cannot be reached: check embedding.base_url and the network") from None
         with closing(response):
-            body = self._received(response, len(texts), deadline)
+            body = self._receive(response, len(texts), deadline)
         if response.is_success:
             return body
-        raise _explained(response.status_code, response.headers, body, self.key)
+        raise _error_for(response.status_code, response.headers, body, self.key)
 
-    def _connected(self) -> "Client":
+    def _connect(self) -> "Client":
         with self._lock:
             self.requests += 1
             if self._client is None:
@@ -276,31 +276,31 @@ class OpenAIApi:
 
                 headers = {header: os.environ[name] for name, header in _HEADERS.items() if name in os.environ}
                 headers["Authorization"] = f"Bearer {self.key or 'none'}"
-                # A redirect would carry the texts and the key to another place.
+                # Following a redirect would send the texts and the key to another server.
                 self._client = httpx2.Client(base_url=self.base_url, headers=headers, follow_redirects=False)
                 weakref.finalize(self, self._client.close)
             return self._client
 
-    def _received(self, response: "Response", texts: int, deadline: float) -> bytes:
-        """An answer up to a size and within its time: a server may send for ever."""
-        most = _LEAST_BYTES + texts * self.dimension * _MOST_BYTES_A_VALUE
+    def _receive(self, response: "Response", texts: int, deadline: float) -> bytes:
+        """Read a response with limits on size and time: a server may send data forever."""
+        limit = _MIN_BODY_BYTES + texts * self.dimension * _MAX_BYTES_PER_VALUE
         body = bytearray()
         for block in _blocks(response, deadline):
             body += block
-            if len(body) > most:
-                raise _AgainError(f"answered more than {most:,} bytes", is_garbled=True)
+            if len(body) > limit:
+                raise _RetryableError(f"answered more than {limit:,} bytes", is_garbled=True)
             if time.monotonic() > deadline:
-                raise _AgainError(_LATE)
+                raise _RetryableError(_LATE)
         return bytes(body)
 
 
 def _blocks(response: "Response", deadline: float) -> Iterator[bytes]:
     try:
         yield from response.iter_bytes()
-    except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+    except Exception as error:  # noqa: BLE001 errors of httpx2 and the libraries it uses
         is_late = time.monotonic() > deadline
-        raise _AgainError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
+        raise _RetryableError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
 
 
 def _asked_s(error: BaseException) -> float | None:
-    return error.asked_s if isinstance(error, _AgainError) else None
+    return error.asked_s if isinstance(error, _RetryableError) else None

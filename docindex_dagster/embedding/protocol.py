@@ -1,4 +1,4 @@
-"""What every embedding provider offers, and what it may offer besides."""
+"""Protocol of embedding providers, and its optional extensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,41 +7,41 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]  # shape (n, dimension), or (dimension,) for one
+Vectors = NDArray[np.float32]  # shape (n, dimension), or (dimension,) for a single text
 
 
 @runtime_checkable
 class Embedder(Protocol):
     """A model that embeds texts; vectors have unit length, so that a dot product is a cosine.
 
-    It is made often, for its name alone: what is slow waits until a text is embedded.
+    Embedders are often constructed only for their name: postpone slow work until the first text is embedded.
     """
 
     @property
     def name(self) -> str:
-        """The model's name. It changes when a text would get another vector: vectors of two names never meet."""
+        """Name of the model. It must change whenever vectors would change: vectors of different names never mix."""
         ...
 
     @property
     def dimension(self) -> int:
-        """Values of a vector."""
+        """Number of values per vector."""
         ...
 
     @property
     def max_tokens(self) -> int:
-        """Longer texts are cut."""
+        """Maximum length of a text in tokens; longer texts are truncated."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Vectors of shape (len(texts), dimension).
+        """Return vectors of shape (len(texts), dimension).
 
         Raises:
-            EmbeddingError: the provider failed; a `PartialEmbeddingError` has the vectors that it gave before.
+            EmbeddingError: the provider failed; a `PartialEmbeddingError` carries the vectors computed before that.
         """
         ...
 
     def embed_query(self, text: str) -> Vectors:
-        """A vector of shape (dimension,).
+        """Return a vector of shape (dimension,).
 
         Raises:
             EmbeddingError: the provider failed.
@@ -51,16 +51,16 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Batched(Protocol):
-    """An embedder that says how it wants to be asked."""
+    """An embedder that sets its own batch size and concurrency."""
 
     @property
     def batch_size(self) -> int:
-        """Texts of one call; what a call returns is safe from then on, even if the run is killed."""
+        """Number of texts per call. The vectors a call returns are kept even if the run is killed afterwards."""
         ...
 
     @property
     def concurrency(self) -> int:
-        """Calls at once, from so many threads."""
+        """Number of concurrent calls, each from its own thread."""
         ...
 
 
@@ -75,33 +75,33 @@ class Remote(Protocol):
 
 
 def endpoint_of(embedder: Embedder) -> str | None:
-    """Where an embedder sends texts; None where they stay on this machine, or that is unknown."""
+    """Return the URL an embedder sends texts to; None if they stay on this machine or the embedder does not say."""
     return embedder.endpoint if isinstance(embedder, Remote) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an embedder was asked for since it was made."""
+    """What an embedder has consumed since its creation."""
 
     requests: int = 0
     tokens: int = 0
-    cost: float | None = None  # in dollars; None where no price is known
-    cut: int = 0  # texts that were too long
+    cost: float | None = None  # in dollars; None if the price is unknown
+    cut: int = 0  # texts that were truncated
 
 
 @runtime_checkable
 class Metered(Protocol):
-    """An embedder that is paid for."""
+    """An embedder that charges for its use."""
 
     def usage(self) -> Usage:
-        """What it was asked for so far."""
+        """Return the usage so far."""
         ...
 
 
 def cut_note(embedder: Embedder) -> str:
-    """What a user should know of texts that were too long for a model; empty where none was."""
+    """Return a note about texts truncated because they were too long for the model; empty if there were none."""
     cut = embedder.usage().cut if isinstance(embedder, Metered) else 0
     if not cut:
         return ""
     texts = "a text was" if cut == 1 else f"{cut:,} texts were"
-    return f"{texts} longer than {embedder.name} takes, and cut: what their ends say is found by words alone"
+    return f"{texts} longer than the limit of {embedder.name} and truncated: only word search finds the rest"

@@ -1,6 +1,6 @@
-"""The embedding providers by name, ours and those of installed packages.
+"""Registry of embedding providers, built-in and from installed packages.
 
-A provider makes an embedder of the settings. For those of packages see docs/embedders.md.
+A provider creates an embedder from the settings. For providers from packages, see docs/embedders.md.
 """
 
 from collections.abc import Callable
@@ -35,8 +35,8 @@ def _minilm(settings: EmbeddingSettings) -> Embedder:
 def _sentence_transformers(settings: EmbeddingSettings) -> Embedder:
     if settings.model is None:
         raise EmbeddingError(
-            "sentence-transformers needs embedding.model: a name of the hub, as 'BAAI/bge-small-en-v1.5', or a folder, "
-            "as './models/mine'"
+            "sentence-transformers needs embedding.model: the name of a model on the hub, such as "
+            "'BAAI/bge-small-en-v1.5', or a folder, such as './models/mine'"
         )
     return SentenceTransformersEmbedder(
         settings.model, settings.dimensions, settings.device, settings.batch_size or DEFAULT_BATCH
@@ -57,17 +57,17 @@ PROVIDERS: Plugins[Provider] = Plugins(
 
 
 def load_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder that the settings name. Its weights are loaded when it first embeds.
+    """Create the embedder named in the settings. It loads its weights when it first embeds.
 
     Raises:
-        EmbeddingError: there is no such provider, its package cannot be imported, or the settings lack what it needs.
+        EmbeddingError: provider not found, its package cannot be imported, or a required setting is missing.
     """
     return PROVIDERS.load(settings.provider)(settings)
 
 
 @cache
 def shared_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The same, once for a process: its weights are loaded once, whoever asks.
+    """Return the process-wide embedder for the settings, which loads its weights only once.
 
     Raises:
         EmbeddingError: as `load_embedder`.
@@ -76,10 +76,10 @@ def shared_embedder(settings: EmbeddingSettings) -> Embedder:
 
 
 def embedder_named(name: str, settings: EmbeddingSettings | None = None) -> Embedder | None:
-    """The embedder of a model that the settings may not name any more; None where no provider has it.
+    """Return the embedder with this name, even if the settings no longer select it; None if no provider has it.
 
-    The names of our models say all of it: PROVIDER/MODEL/DIMENSION. What else a provider needs is in the settings, but
-    for the key, which is that of the provider that they name and goes to no other.
+    The names of built-in models are complete: PROVIDER/MODEL/DIMENSION. Other options come from the settings, except
+    the key: it belongs to the provider in the settings and is passed to no other.
     """
     settings = settings or EmbeddingSettings()
     provider, _, rest = name.partition("/")

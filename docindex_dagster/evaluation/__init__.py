@@ -1,4 +1,4 @@
-"""How good a search is on the user's own repositories: questions, metrics, intervals, comparisons."""
+"""Search quality on the user's own repositories: questions, metrics, intervals and comparisons."""
 
-# Unless a user says otherwise: how many of the newest commits are read, and how many questions are asked, of a source.
+# Defaults per source: the number of recent commits to read, and the number of questions to ask.
 COMMITS, QUESTIONS = 1000, 200

@@ -1,7 +1,7 @@
-"""Questions that users and agents collect as they search: each with the place that answered it, and who noted it.
+"""Questions that users and agents collect while searching: each with the passage that answers it, and its origin.
 
-They stay on this machine, in a file of the home, in the format of `question_file`. A user notes one by
-`docindex search --good`; the page, the API and the tools of agents do where `evaluation.collect` is set.
+They stay on this machine, in a file of the home, in the format of `question_file`. A user records one with
+`docindex search --good`. The web page, the API and agents can record them if `evaluation.collect` is set.
 """
 
 import json
@@ -26,14 +26,14 @@ from docindex_dagster.sources.secrets import find_secrets
 from docindex_dagster.stores.reader import Reader
 
 MOST_BYTES = 4 << 20
-"""Of the file: some ten thousand questions. `docindex evaluate` reads more, which a user may have put together."""
-_OWN, _WITH_GROUP = 0o600, 0o640  # modes of the file
-_Place = tuple[str, str]  # a source, and a path with its lines
+"""Maximum size: about ten thousand questions. `docindex evaluate` reads larger files, which users may assemble."""
+_OWN, _WITH_GROUP = 0o600, 0o640  # file modes
+_Place = tuple[str, str]  # a source, and a path with line numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What became of a question: as it is written, whether it is in the file now, and whether that is new."""
+    """The result of recording a question: whether it is in the file now, and whether that is a change."""
 
     question: str
     target: Target
@@ -42,39 +42,39 @@ class Noted:
 
 
 def collect(settings: Settings, question: str, target: Target, origin: Origin) -> Noted:
-    """Note that a place answers a question; what is noted already is not written again, whoever noted it.
+    """Record that a passage answers a question, unless it is already recorded.
 
     Raises:
-        QuestionError: no line of a file can say so, as of an empty question.
-        QueryError: the question holds a secret, or the file is full.
-        AccessError: the home may not be written, or a pull has made a folder around it a link.
-        FullDiskError: there is no space left.
+        QuestionError: The question cannot be stored in the file, for example because it is empty.
+        QueryError: The question contains a secret, or the file is full.
+        AccessError: The home is not writable, or a pull has replaced a parent folder with a symlink.
+        FullDiskError: The disk is full.
     """
     values = as_line(question, target)
     if find_secrets(values["question"]):
-        raise QueryError("the question holds a secret, so it is not written down")
+        raise QueryError("the question contains a secret, so it was not saved")
     line = json.dumps({**values, "origin": origin}).encode() + b"\n"
-    with _alone(settings) as file:
+    with _locked(settings) as file:
         before = _read(file)
         is_new = (target.source, str(target)) not in _places(before, values["question"])
         if is_new:
-            # A user's editor may have left the last line without an end.
+            # An editor may have left the last line without a line break.
             added = line if not before or before.endswith(b"\n") else b"\n" + line
             if len(before) + len(added) > MOST_BYTES:
-                raise QueryError(f"{file} is full: move what it holds to another file, and evaluate by that")
+                raise QueryError(f"{file} is full: move its contents to another file, and evaluate that one")
             append(file, added, _WITH_GROUP if settings.access.group else _OWN)
     return Noted(values["question"], target, is_noted=True, is_new=is_new)
 
 
 def take_back(settings: Settings, question: str, target: Target) -> Noted:
-    """Note no longer that a place answers a question, whoever noted it. All other lines stay as they are.
+    """Delete the record that a passage answers a question, whoever recorded it. Other lines are not changed.
 
     Raises:
-        AccessError: the home may not be written.
-        FullDiskError: there is no space left.
+        AccessError: The home is not writable.
+        FullDiskError: The disk is full.
     """
     text, place = normal(question), (target.source, str(target))
-    with _alone(settings) as file:
+    with _locked(settings) as file:
         before = _read(file)
         after = _without(before, text, place)
         if after != before:
@@ -84,9 +84,9 @@ def take_back(settings: Settings, question: str, target: Target) -> Noted:
 
 
 def noted_places(settings: Settings, question: str) -> frozenset[tuple[str, str]]:
-    """The places that are noted for a question: of each its source, and its path with its lines.
+    """Return the passages recorded for a question: the source of each, and its path with line numbers.
 
-    None where this user may not read the file: `collect` says so.
+    Return an empty set if this user may not read the file; `collect` reports that.
     """
     try:
         return _places(_read(Layout(settings.home).questions), normal(question))
@@ -95,8 +95,8 @@ def noted_places(settings: Settings, question: str) -> frozenset[tuple[str, str]
 
 
 @contextmanager
-def _alone(settings: Settings) -> Iterator[Path]:
-    """The file, which no other process or thread writes meanwhile."""
+def _locked(settings: Settings) -> Iterator[Path]:
+    """Yield the file, locked against writes by other processes and threads."""
     layout = Layout(settings.home)
     owner = f"questions of process {os.getpid()}"
     try:
@@ -105,7 +105,7 @@ def _alone(settings: Settings) -> Iterator[Path]:
         with reporting_full_disk(layout.home), exclusive(layout.feedback_lock, owner, lambda _: None):
             yield layout.questions
     except PermissionError as error:
-        raise AccessError(f"this user may not write {layout.questions}; ask its owner") from error
+        raise AccessError(f"{layout.questions} is not writable for this user; ask its owner") from error
 
 
 def _read(file: Path) -> bytes:
@@ -121,7 +121,7 @@ def _places(data: bytes, question: str) -> frozenset[_Place]:
 
 
 def _without(data: bytes, question: str, place: _Place) -> bytes:
-    """The same lines but for those that note a place for a question."""
+    """Return the lines without those that record a passage for a question."""
     others, at = [], 0
     for start, end in _lines_about(data, question):
         if _place(data[start:end], question) == place:
@@ -131,7 +131,7 @@ def _without(data: bytes, question: str, place: _Place) -> bytes:
 
 
 def _lines_about(data: bytes, question: str) -> Iterator[tuple[int, int]]:
-    """The beginnings and ends of lines in which a question stands as `collect` writes it. A large file has few."""
+    """Yield the start and end of each line that contains a question as `collect` writes it."""
     wanted, end = json.dumps(question).encode(), 0
     while (found := data.find(wanted, end)) >= 0:
         start = data.rfind(b"\n", 0, found) + 1
@@ -140,7 +140,7 @@ def _lines_about(data: bytes, question: str) -> Iterator[tuple[int, int]]:
 
 
 def _place(line: bytes, question: str) -> _Place | None:
-    """The place that a line notes for a question; None of a line about another one, or that `collect` did not write."""
+    """Return the passage that a line records for a question; None for other questions and foreign lines."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError):
@@ -152,38 +152,38 @@ def _place(line: bytes, question: str) -> _Place | None:
 
 
 def target_of(hit: Hit) -> Target:
-    """The lines of a hit.
+    """Return the lines of a hit.
 
     Raises:
-        QueryError: it is a commit.
+        QueryError: The hit is a commit.
     """
     _check_type(hit.source_type)
     return Target(hit.source, hit.path, (hit.start_line, hit.end_line))
 
 
 def target_named(reader: Reader, reference: str, sources: Sequence[str], readings: Sequence[Reference] = ()) -> Target:
-    """The indexed file that a reference means, or lines of it.
+    """Return the indexed file that a reference means, or lines of it.
 
     Args:
         reader: the index.
         reference: a place in a file, as `core.references` reads it.
-        sources: among which the path is one; none for all.
-        readings: what the reference may mean; none for all that `core.references` reads in it.
+        sources: the sources that may have the path; empty for all.
+        readings: the possible meanings of the reference; empty for all that `core.references` finds.
 
     Raises:
-        QueryError: nothing of it is indexed, it is a commit, or it may be a file of several sources.
+        QueryError: The reference matches nothing in the index, is a commit, or matches files of several sources.
     """
     found, rows = look_up(reader, readings or parse(reference, reader.generation.sources), sources)
     for row in rows:
         _check_type(row["source_type"])
     files = sorted({(row["source"], row["path"]) for row in rows})
     if len(files) > 1:
-        raise QueryError(f"{reference} is in {' and in '.join(source for source, _ in files)}: name the source")
+        raise QueryError(f"{reference} is ambiguous: it is in {' and '.join(source for source, _ in files)}; name one")
     [(source, path)] = files
-    is_whole = found.path == path and found.chunk is None and not found.symbol
-    return Target(source, path, found.lines if is_whole else (rows[0]["start_line"], rows[-1]["end_line"]))
+    is_file = found.path == path and found.chunk is None and not found.symbol
+    return Target(source, path, found.lines if is_file else (rows[0]["start_line"], rows[-1]["end_line"]))
 
 
 def _check_type(source_type: str) -> None:
     if source_type == COMMIT:
-        raise QueryError("a commit answers no question of an evaluation: only files do")
+        raise QueryError("a commit cannot answer a question; only files can")

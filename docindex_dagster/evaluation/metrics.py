@@ -1,7 +1,7 @@
-"""How well a ranking answers a question, by the ranks of what answers it.
+"""Metrics of a ranking: how well it answers a question, computed from the ranks of the targets.
 
-A target's rank is that of the first hit that is of its file, and overlaps its lines where it has any: the definition of
-`benchmarks/files.py`.
+A target's rank is the rank of the first hit in its file that overlaps its lines, if it has any. This is the definition
+of `benchmarks/files.py`.
 """
 
 import math
@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-DEPTH = 10  # hits that are looked at
-_DRAWS = 2000
-_SEED = 20_261_126  # any number will do
+DEPTH = 10  # hits considered
+_SAMPLES = 2000
+_SEED = 20_261_126  # arbitrary
 _LEVEL = 0.95
-_VALUES_A_BLOCK = 4_000_000  # counts in memory
+_VALUES_A_BLOCK = 4_000_000  # counts held in memory
 
 
 class Scores(NamedTuple):
-    """The metrics of one question, each from 0 to 1; of several, their means."""
+    """The metrics of a question, or their means over several questions, each from 0 to 1."""
 
     hit_1: float
     hit_5: float
@@ -33,13 +33,13 @@ LABELS = ("Hit@1", "Hit@5", "Hit@10", "MRR", "NDCG@10")
 
 
 def scores(ranks: Sequence[int | None]) -> Scores:
-    """The metrics of a question.
+    """Return the metrics of a question.
 
     Args:
-        ranks: of each target, from 1; None where it is not found.
+        ranks: the rank of each target, from 1; None if it is not found.
 
     Raises:
-        ValueError: there are no targets.
+        ValueError: There are no targets.
     """
     if not ranks:
         raise ValueError("a question without targets has no metrics")
@@ -51,18 +51,18 @@ def scores(ranks: Sequence[int | None]) -> Scores:
         hit_5=float(first is not None and first <= 5),  # noqa: PLR2004 the 5 of Hit@5
         hit_10=float(first is not None),
         mrr=0.0 if first is None else 1 / first,
-        # Two targets with lines may be met by one hit, which counts for both.
+        # A hit may overlap two targets with lines. It counts for both.
         ndcg_10=min(1.0, sum(map(_gain, found)) / ideal),
     )
 
 
 def _gain(rank: int) -> float:
-    """What a target is worth at a rank."""
+    """Return the gain of a target at a rank."""
     return 1 / math.log2(rank + 1)
 
 
 class Interval(NamedTuple):
-    """A mean and the ends of its interval."""
+    """A mean and the bounds of its interval."""
 
     mean: float
     low: float
@@ -70,15 +70,15 @@ class Interval(NamedTuple):
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of zero."""
+        """Whether the interval does not contain zero."""
         return self.low > 0 or self.high < 0
 
 
 def intervals(values: Sequence[Sequence[float]]) -> list[Interval]:
-    """The mean of each column of values, a row a question, with its interval; none where there are no rows.
+    """Return the mean of each column, with its interval; empty if there are no rows. Each row is a question.
 
-    The interval holds the middle 95 % of the means of questions that are drawn anew with replacement, by a fixed seed
-    (B. Efron, "Bootstrap methods", 1979). Of a difference, both rankings of a question are drawn together.
+    The interval contains the middle 95 % of the means of bootstrap samples, drawn with a fixed seed (B. Efron,
+    "Bootstrap methods", 1979). For a difference, both rankings of a question are drawn together.
     """
     if not values:
         return []
@@ -90,18 +90,18 @@ def intervals(values: Sequence[Sequence[float]]) -> list[Interval]:
 
 
 def _means(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The means of each draw, shape (draws, metrics), float64, of rows of shape (questions, metrics)."""
+    """Return the means of each draw, shape (draws, metrics), float64, from rows of shape (questions, metrics)."""
     random = np.random.default_rng(_SEED)
     count = len(rows)
     step = max(1, _VALUES_A_BLOCK // count)
     shares = np.full(count, 1 / count)
-    # How often each question is drawn says all of a draw.
+    # A draw is determined by how often each question occurs in it.
     blocks = [
-        random.multinomial(count, shares, size=min(step, _DRAWS - start)) @ rows for start in range(0, _DRAWS, step)
+        random.multinomial(count, shares, size=min(step, _SAMPLES - start)) @ rows for start in range(0, _SAMPLES, step)
     ]
     return np.concatenate(blocks) / count
 
 
 def _rounded(value: float) -> float:
-    """To what is printed, so that the order in which a machine adds up is not seen."""
+    """Round to the printed precision, which hides the machine's order of summation."""
     return round(float(value), 4) + 0.0

@@ -1,9 +1,9 @@
-"""How well questions were answered in the last nights, and whether they are answered worse now.
+"""Nightly scores of the questions, and whether answers have become worse.
 
-Each question is compared with itself: with the mean of what it had in the last nights. So it does not matter that
-another night asked others, and what differs is the search or the repository, since a search gives the same each time.
-The mean of these differences has an interval as any mean (see `metrics`); a search is worse where all of the interval
-is below zero, and the mean is not just a trifle. After a week of it, worse is usual, and warns no more.
+Each question is compared with the mean of its own scores in the last nights, so it does not matter that another night
+asked other questions. A search is deterministic, so a difference comes from the search or the repository. The mean of
+these differences has an interval like any mean (see `metrics`). Answers are worse if the interval lies below zero and
+the mean is not negligible. After a week, the lower scores are the new normal and no longer cause a warning.
 """
 
 import json
@@ -25,19 +25,19 @@ from docindex_dagster.evaluation.run import Wanted, questions_of_file, questions
 from docindex_dagster.search.scope import without_branches
 from docindex_dagster.stores.reader import Reader, open_reader
 
-NIGHTS = 7  # that are remembered of a question
-FEWEST = 20  # questions in common: an interval of fewer says little
-TRIFLE = 0.01  # of NDCG@10
+NIGHTS = 7  # remembered per question
+FEWEST = 20  # questions in common; an interval of fewer means little
+TRIFLE = 0.01  # a negligible change of NDCG@10
 _FORMAT = 1
 _DIGITS = 4
 Scores = Mapping[str, Sequence[float]]  # NDCG@10 of the last nights by question, the newest last
-_MOST = 2000  # questions of all sources: half a minute
+_MAX_QUESTIONS = 2000  # questions of all sources, which take half a minute
 _WORST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How NDCG@10 differs from the last nights, over the questions that they asked, too; None where these are few."""
+    """How NDCG@10 differs from the last nights, over the shared questions; None if there are too few."""
 
     name: str
     questions: int
@@ -45,12 +45,12 @@ class Change:
 
     @property
     def is_drop(self) -> bool:
-        """Whether searches are worse."""
+        """Whether answers are worse."""
         return self.difference is not None and self.difference.high < 0 and self.difference.mean <= -TRIFLE
 
 
 def changes(answers: Sequence[Answer], before: Scores) -> Iterator[Change]:
-    """How all answers differ from those of the last nights, then those of each source."""
+    """Yield the change over all answers since the last nights, then that of each source."""
     yield _change(ALL, answers, before)
     for key, some in grouped(answers, lambda answer: answer.question.source):
         yield _change(key, some, before)
@@ -67,13 +67,13 @@ def _change(name: str, answers: Sequence[Answer], before: Scores) -> Change:
 
 
 def identity(question: Question) -> str:
-    """What stays the same of a question, though its line in a file changes."""
+    """Return a key of a question that does not depend on its line in a file."""
     parts = [question.text, *(f"{target.source}/{target}" for target in question.targets)]
     return blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def remembered(answers: Sequence[Answer], before: Scores) -> dict[str, list[float]]:
-    """What to remember after a night: of the questions that it asked, the scores of the last nights."""
+    """Return the scores to remember after a night: those of the last nights, for the questions that it asked."""
     found = {}
     for answer in answers:
         key = identity(answer.question)
@@ -82,7 +82,7 @@ def remembered(answers: Sequence[Answer], before: Scores) -> dict[str, list[floa
 
 
 def read(file: Path) -> dict[str, list[float]]:
-    """What was remembered; nothing where there is no such file, or it is damaged or of another version."""
+    """Read the remembered scores; empty if the file is missing, damaged or of another version."""
     try:
         found: Any = json.loads(file.read_text(encoding="utf-8"))
         if found["format"] != _FORMAT:
@@ -95,10 +95,10 @@ def read(file: Path) -> dict[str, list[float]]:
 
 
 def write(file: Path, scores: Scores) -> None:
-    """Remember scores in the place of those before.
+    """Replace the remembered scores.
 
     Raises:
-        FullDiskError: there is no space left.
+        FullDiskError: The disk is full.
     """
     text = json.dumps({"format": _FORMAT, "ndcg_10": dict(sorted(scores.items()))})
     with replacing(file) as temporary:
@@ -107,7 +107,7 @@ def write(file: Path, scores: Scores) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """What a night found; without a report where there was nothing to ask."""
+    """The results of a night; without a report if there was nothing to ask."""
 
     report: Report | None
     changes: Sequence[Change]
@@ -115,20 +115,20 @@ class Night:
 
 
 def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:
-    """Ask what is published now, and remember how well it answered.
+    """Ask the questions of the published index, and remember the scores.
 
     Raises:
-        QuestionError: the user's file of questions is wrong.
-        EmbeddingError: as `ask`.
-        StoreError: what is published cannot be read.
-        FullDiskError: there is no space left.
+        QuestionError: The user's question file is invalid.
+        EmbeddingError: As for `ask`.
+        StoreError: The published index cannot be read.
+        FullDiskError: The disk is full.
     """
     layout = Layout(settings.home)
     if not settings.evaluation.questions or not layout.current.exists():
         return Night(None, ())
     reader = open_reader(layout)
     sources = without_branches(reader.generation.sources)
-    questions = sample(_questions(settings, reader, sources, warn), _MOST)
+    questions = sample(_questions(settings, reader, sources, warn), _MAX_QUESTIONS)
     if not questions:
         return Night(None, ())
     answers = ask(Configuration(settings), reader, questions, sources=sources, warn=warn)
@@ -140,7 +140,7 @@ def evaluate_night(settings: Settings, warn: Callable[[str], None]) -> Night:
 def _questions(
     settings: Settings, reader: Reader, sources: tuple[str, ...], warn: Callable[[str], None]
 ) -> list[Question]:
-    """Those of the history of each source, but of further branches, which share most of it; and the user's."""
+    """Return questions from the history of each source, and the user's. Branches are skipped, since they share it."""
     section = settings.evaluation
     wanted = Wanted(sources, section.commits, section.questions)
     found = [*questions_of_history(settings, reader, wanted, warn).questions]

@@ -1,9 +1,9 @@
-"""Questions of the user's: a file of CSV or of JSON lines, each with a question and the path that answers it.
+"""The user's question files: CSV or JSON lines, each with a question and the path that answers it.
 
     question,path,source
     how are sessions signed,src/flask/sessions.py:317-340,
 
-The third column may be left out, and so may a fourth, `origin`, which says how a question was collected. Lines with the
+The third column is optional, and so is a fourth, `origin`, which tells how a question was collected. Lines with the
 same question are one question with several answers.
 """
 
@@ -26,8 +26,8 @@ from docindex_dagster.stores.analysis import terms
 
 Files = Mapping[str, Mapping[str, IndexedFile]]  # by source, then by path
 
-_MOST_BYTES = 16 << 20
-_MOST_PROBLEMS = 5  # that are shown
+_MAX_BYTES = 16 << 20
+_MAX_PROBLEMS = 5  # shown
 LONGEST = 2000  # characters of a question
 _COLUMNS = ("question", "path", "source", "origin")
 _ORIGINS: tuple[Origin, ...] = get_args(Origin)
@@ -45,20 +45,20 @@ class _Row:
 
 
 class _LineError(Exception):
-    """What is wrong with a line."""
+    """A line is invalid."""
 
 
 def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[[str], None]) -> list[Question]:
-    """The questions of a file, in its order; a warning names each line whose path is not indexed, and leaves it out.
+    """Read the questions of a file, in order. Skip lines whose path is not indexed, with a warning for each.
 
     Args:
-        settings: of the project.
-        file: named `.csv` or `.jsonl`.
-        files: what is indexed of the sources that are searched.
+        settings: the project's settings.
+        file: a `.csv` or `.jsonl` file.
+        files: the indexed files of the searched sources.
         warn: called with each warning.
 
     Raises:
-        QuestionError: the file cannot be read, or lines of it are wrong, which it numbers; or nothing is left of it.
+        QuestionError: The file cannot be read, has invalid lines (the message numbers them), or no usable question.
     """
     targets: dict[str, list[Target]] = {}
     first: dict[str, _Row] = {}
@@ -71,17 +71,17 @@ def read_questions(settings: Settings, file: Path, files: Files, warn: Callable[
             problems.append(f"{file}:{row.line}: {error}")
             continue
         if found is None:
-            warn(f"{file}:{row.line}: nothing is indexed at {row.path}, so the line is left out")
+            warn(f"{file}:{row.line}: skipped, because {row.path} is not indexed")
             continue
         first.setdefault(row.question, row)
         targets.setdefault(row.question, []).append(found)
         origins.setdefault(row.question, []).extend([] if row.origin is None else [row.origin])
     if problems:
-        more = len(problems) - _MOST_PROBLEMS
-        raise QuestionError("\n".join([*problems[:_MOST_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]))
+        more = len(problems) - _MAX_PROBLEMS
+        raise QuestionError("\n".join([*problems[:_MAX_PROBLEMS], *([f"and {more:,} more"] if more > 0 else [])]))
     if not targets:
         raise QuestionError(
-            f"{file} has no question whose path is indexed; `docindex why PATH` says what keeps one out"
+            f"no question in {file} has an indexed path; run `docindex why PATH` to see which rule excludes it"
         )
     return [_question(file, first[text], found, origins[text], files) for text, found in targets.items()]
 
@@ -93,10 +93,10 @@ def _question(file: Path, row: _Row, found: Sequence[Target], origins: Sequence[
 
 
 def as_line(question: str, target: Target) -> dict[str, str]:
-    """What a line of JSON has to hold to be read as a question and its answer.
+    """Return the JSON values of a line that records a question and its answer.
 
     Raises:
-        QuestionError: no line is read so: the question is empty or too long, or the path is one that none can name.
+        QuestionError: The question is empty or too long, or the path cannot be written in a question file.
     """
     values = {"question": normal(question), "path": str(target), "source": target.source}
     try:
@@ -104,19 +104,19 @@ def as_line(question: str, target: Target) -> dict[str, str]:
     except _LineError as error:
         raise QuestionError(str(error)) from error
     if (row.path, row.lines) != (target.path, target.lines):
-        raise QuestionError(f"no file of questions can name {target.path!r}")
+        raise QuestionError(f"{target.path!r} cannot be written in a question file")
     return values
 
 
 def normal(question: str) -> str:
-    """A question in one line, as it is compared with others."""
+    """Normalize a question to one line, for comparison with others."""
     return " ".join(well_formed(question).split())
 
 
 def _rows(file: Path, problems: list[str]) -> Iterator[_Row]:
     reading = {".csv": _csv, ".jsonl": _jsonl}.get(file.suffix.lower())
     if reading is None:
-        raise QuestionError(f"{file}: name it .csv, with the columns question and path, or .jsonl")
+        raise QuestionError(f"{file}: expected a .csv file with the columns question and path, or a .jsonl file")
     for line, values in reading(file, _text(file)):
         try:
             yield from _parsed(line, values)
@@ -126,16 +126,16 @@ def _rows(file: Path, problems: list[str]) -> Iterator[_Row]:
 
 def _text(file: Path) -> str:
     try:
-        data = read_regular(file, _MOST_BYTES + 1)
-        if len(data) > _MOST_BYTES:
-            raise QuestionError(f"{file} is larger than {_MOST_BYTES >> 20} MiB")
+        data = read_regular(file, _MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise QuestionError(f"{file} is larger than {_MAX_BYTES >> 20} MiB")
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise QuestionError(f"{file} is no UTF-8: {error.reason} at byte {error.start:,}") from error
+        raise QuestionError(f"{file} is not UTF-8: {error.reason} at byte {error.start:,}") from error
 
 
 def _csv(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    """The number of each line, and its values by the names of the columns, or what is wrong with it."""
+    """Yield the number of each line, and its values by column, or what is wrong with it."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         names = [name.strip().lower() for name in next(rows, [])]
@@ -147,7 +147,7 @@ def _csv(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any] | str]]
         for row in rows:
             if row:
                 named = dict(zip(names, row, strict=False))
-                yield start, named if len(row) == len(names) else f"has {len(row)} values, not {len(names)}"
+                yield start, named if len(row) == len(names) else f"expected {len(names)} values, got {len(row)}"
             start = rows.line_num + 1
     except csv.Error as error:
         yield rows.line_num, str(error)
@@ -160,36 +160,36 @@ def _jsonl(_file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any] | st
         try:
             values = json.loads(line)
         except (ValueError, RecursionError) as error:
-            yield number, f"is no JSON: {error}"
+            yield number, f"invalid JSON: {error}"
             continue
         if not isinstance(values, dict) or not {"question", "path"} <= values.keys() <= set(_COLUMNS):
-            yield number, 'must be an object with "question" and "path", and "source" if you like'
+            yield number, 'expected an object with "question" and "path", and optionally "source"'
         else:
             yield number, values
 
 
 def _parsed(line: int, values: Mapping[str, Any] | str) -> Iterator[_Row]:
-    """A row for each path of a line."""
+    """Yield a row for each path of a line."""
     if isinstance(values, str):
         raise _LineError(values)
     text, paths = values["question"], values["path"]
     source, origin = values.get("source") or None, values.get("origin") or None
     listed = paths if isinstance(paths, list) else [paths]
     if not isinstance(text, str) or not (source is None or isinstance(source, str)):
-        raise _LineError("question and source must be texts")
+        raise _LineError("question and source must be strings")
     if origin is not None and origin not in _ORIGINS:
-        raise _LineError(f"the origin must be one of {', '.join(_ORIGINS)}")
+        raise _LineError(f"origin must be one of {', '.join(_ORIGINS)}")
     question = normal(text)
     if not terms(question):
         raise _LineError("the question is empty")
     if len(question) > LONGEST:
         raise _LineError(f"the question has more than {LONGEST:,} characters")
     if not listed or not all(isinstance(path, str) and path.strip() for path in listed):
-        raise _LineError("the path is empty: say which file answers the question")
+        raise _LineError("the path is empty: name the file that answers the question")
     for path in listed:
         place = _PLACE.fullmatch(well_formed(path.strip()))
         if place is None:
-            raise _LineError(f"{path!r} is no path")
+            raise _LineError(f"invalid path: {path!r}")
         yield _Row(line, question, place["path"], _lines(place), source, origin)
 
 
@@ -198,12 +198,12 @@ def _lines(place: re.Match[str]) -> tuple[int, int] | None:
         return None
     first, last = int(place["first"]), int(place["last"] or place["first"])
     if not 1 <= first <= last:
-        raise _LineError(f"lines {first}-{last} are none: they count from 1, and the last is no less than the first")
+        raise _LineError(f"invalid lines {first}-{last}: lines count from 1, and the last must not be before the first")
     return first, last
 
 
 def _target(settings: Settings, row: _Row, files: Files) -> Target | None:
-    """What a row means: a path on disk, or in a source, or the end of one path alone."""
+    """Return the target of a row, whose path is on disk, in a source, or the unique suffix of a path."""
     within = files if row.source is None else {key: files[key] for key in [_key(row.source, files)]}
     on_disk = _on_disk(settings, row.path)
     exact = [(key, row.path) for key, paths in within.items() if row.path in paths]
@@ -212,21 +212,21 @@ def _target(settings: Settings, row: _Row, files: Files) -> Target | None:
         exact = [on_disk]
     ends = exact or [(key, path) for key, paths in within.items() for path in paths if path.endswith(f"/{row.path}")]
     if len(ends) > 1:
-        shown = " and ".join(f"{path} of {key}" for key, path in ends[:3])
-        raise _LineError(f"{row.path} may be {shown}: write more of it, or name the source")
+        matches = " and ".join(f"{path} of {key}" for key, path in ends[:3])
+        raise _LineError(f"{row.path} is ambiguous: it matches {matches}; write more of it, or name the source")
     return Target(*ends[0], row.lines) if ends else None
 
 
 def _key(name: str, files: Files) -> str:
-    fitting = [key for key in files if name in {key, key.partition("/")[2]}]
-    if len(fitting) != 1:
-        raise _LineError(f"there is no source {name!r} among those that are searched: {', '.join(files)}")
-    return fitting[0]
+    matching = [key for key in files if name in {key, key.partition("/")[2]}]
+    if len(matching) != 1:
+        raise _LineError(f"source {name!r} not found among the searched ones: {', '.join(files)}")
+    return matching[0]
 
 
 def _on_disk(settings: Settings, path: str) -> tuple[str, str] | None:
-    """The source and path of a file that is given by its path on disk, from the project's folder."""
+    """Return the source and name of a file given by its path on disk, relative to the project's folder."""
     if "\0" in path:
-        raise _LineError("no path holds a NUL character")
+        raise _LineError("invalid path: it contains a NUL character")
     found = registry.located(settings, settings.root / path)
     return (found[0].key, found[1]) if found else None

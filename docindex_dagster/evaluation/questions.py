@@ -1,4 +1,4 @@
-"""What is asked, and what answers it: files that are in the index now."""
+"""Questions, and the indexed files that answer them."""
 
 import re
 from collections import Counter
@@ -12,9 +12,9 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 Origin: TypeAlias = Literal["cli", "page", "api", "mcp"]
-"""How a question was collected: by `docindex search --good`, the page, another client of the API, or an agent."""
+"""How a question was collected: `docindex search --good`, the web page, another API client, or an agent."""
 _COLUMNS = ("path", "source_type", "language")
-_ACCOUNT = re.compile(
+_CHANGE_LOG = re.compile(
     r"(?:^|/)(?:change[-_]?(?:s|log|logs)|history|news|releases?|release[-_]?notes?|whats[-_]?new|unreleased)"
     r"(?:[-_.\d][^/]*)?(?:/|$)",
     re.IGNORECASE,
@@ -23,7 +23,7 @@ _ACCOUNT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a hit is."""
+    """The position of a hit."""
 
     source: str
     path: str
@@ -36,14 +36,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A file of the index that answers a question, or lines of it."""
+    """An indexed file that answers a question, or lines of it."""
 
     source: str
     path: str
     lines: tuple[int, int] | None = None
 
     def is_met(self, place: Place) -> bool:
-        """Whether a place is of the file, and overlaps the lines."""
+        """Return whether a place is in the file and overlaps the lines."""
         if (place.source, place.path) != (self.source, self.path):
             return False
         return self.lines is None or (place.start_line <= self.lines[1] and place.end_line >= self.lines[0])
@@ -60,13 +60,13 @@ class Question:
     """A question and its answers.
 
     Attributes:
-        name: where it is from: `SOURCE@COMMIT`, or `FILE:LINE`.
-        text: what is asked.
-        targets: what answers it, at least one.
-        language: the one that most targets are in.
-        within: the sources that are searched; none for all.
-        is_of_history: whether documents that say what changed repeat it, so that they do not count.
-        origins: how it was collected; none for a question that was not.
+        name: its origin: `SOURCE@COMMIT`, or `FILE:LINE`.
+        text: the question.
+        targets: the answers, at least one.
+        language: the language of most targets.
+        within: the sources to search; empty for all.
+        is_of_history: whether it comes from a commit, so that documents that report changes do not count as answers.
+        origins: how it was collected; empty if it was not.
     """
 
     name: str
@@ -79,18 +79,18 @@ class Question:
 
     @property
     def source(self) -> str:
-        """The source of its first target."""
+        """The source of the first target."""
         return self.targets[0].source
 
 
 def most_common(values: Iterable[str]) -> str:
-    """The value that occurs most often, of equals the first in order."""
+    """Return the most frequent value; of several, the first in sort order."""
     counts = Counter(values)
     return min(counts, key=lambda value: (-counts[value], value))
 
 
 def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
-    """The rank of each target among some places, best first: of the first that meets it, from 1."""
+    """Return the rank of each target, from 1, among places sorted best first; None if no place meets it."""
     return [
         next((rank for rank, place in enumerate(places, start=1) if target.is_met(place)), None)
         for target in question.targets
@@ -98,9 +98,9 @@ def ranks(question: Question, places: Sequence[Place]) -> list[int | None]:
 
 
 def sample(questions: Sequence[Question], most: int | None, seed: int = 0) -> list[Question]:
-    """At most so many of some questions, in their order; the same for the same names and seed. None: all.
+    """Return at most `most` questions, in order; all if it is None. The same names and seed give the same sample.
 
-    Those with the smallest hashes are asked (bottom-k sampling): a new commit displaces at most one question.
+    Those with the smallest hashes are chosen (bottom-k sampling), so a new commit displaces at most one question.
     """
     if most is None or len(questions) <= most:
         return list(questions)
@@ -111,22 +111,22 @@ def sample(questions: Sequence[Question], most: int | None, seed: int = 0) -> li
 
 
 def random_number(question: Question, seed: int = 0) -> bytes:
-    """Of a question and a seed: eight bytes."""
+    """Return eight bytes that are determined by a question and a seed."""
     return blake2b(f"{seed}:{question.name}".encode(), digest_size=8).digest()
 
 
 class IndexedFile(NamedTuple):
-    """What a file is for, and the language that it is in."""
+    """The purpose and the language of a file."""
 
     source_type: str
     language: str
 
 
 def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
-    """The files of a source by their paths; its commits are none.
+    """Return the files of a source, without its commits, by path.
 
     Raises:
-        DamagedStoreError: the table cannot be read.
+        DamagedStoreError: The table cannot be read.
     """
     with reading_stores():
         rows = [row for part, at in reader.parts.of_source(key) for row in part.values(_COLUMNS, at)]
@@ -138,5 +138,5 @@ def indexed_files(reader: Reader, key: str) -> dict[str, IndexedFile]:
 
 
 def is_account(path: str, source_type: str) -> bool:
-    """Whether a file is a document that says what changed, such as a change log, by its path."""
-    return source_type == "doc" and _ACCOUNT.search(path) is not None
+    """Return whether a file is a document that reports changes, such as a change log, judging by its path."""
+    return source_type == "doc" and _CHANGE_LOG.search(path) is not None

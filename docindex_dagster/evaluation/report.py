@@ -1,4 +1,4 @@
-"""What is shown of an evaluation: means of all questions, of each source and each language, and the worst answers."""
+"""The report of an evaluation: means over all questions, by source and by language, and the worst answers."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The metrics of some questions, in the order of `metrics.NAMES`."""
+    """The metrics of a group of questions, in the order of `metrics.NAMES`."""
 
     name: str
     questions: int
     metrics: Sequence[Interval]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it: each metric with its mean and the ends of its interval."""
+        """Return the JSON form: each metric with its mean and the bounds of its interval."""
         metrics = {name: metric._asdict() for name, metric in zip(NAMES, self.metrics, strict=True)}
         return {"name": self.name, "questions": self.questions, **metrics}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """How good a search is."""
+    """The metrics of a search, and its worst answers."""
 
     total: Figures
     by_source: Sequence[Figures]
@@ -35,7 +35,7 @@ class Report:
     worst: Sequence[Answer]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON form."""
         return {
             "total": self.total.as_dict(),
             "by_source": [one.as_dict() for one in self.by_source],
@@ -45,13 +45,13 @@ class Report:
 
 
 def report(answers: Sequence[Answer], worst: int = 10) -> Report:
-    """The figures of some answers, and so many of the worst ones.
+    """Return the figures of the answers, and the `worst` worst ones.
 
     Raises:
-        ValueError: there are no answers.
+        ValueError: There are no answers.
     """
     if not answers:
-        raise ValueError("there are no answers to report on")
+        raise ValueError("no answers to report on")
     return Report(
         figures(ALL, answers),
         [figures(name, some) for name, some in grouped(answers, lambda answer: answer.question.source)],
@@ -61,12 +61,12 @@ def report(answers: Sequence[Answer], worst: int = 10) -> Report:
 
 
 def figures(name: str, answers: Sequence[Answer]) -> Figures:
-    """The figures of at least one answer."""
+    """Return the figures of at least one answer."""
     return Figures(name, len(answers), intervals([answer.scores for answer in answers]))
 
 
 def grouped(answers: Sequence[Answer], key: Callable[[Answer], str]) -> Iterable[tuple[str, list[Answer]]]:
-    """Answers by what they have in common, the largest group first."""
+    """Group answers by a key, the largest group first."""
     found: dict[str, list[Answer]] = {}
     for answer in answers:
         found.setdefault(key(answer), []).append(answer)
@@ -74,7 +74,7 @@ def grouped(answers: Sequence[Answer], key: Callable[[Answer], str]) -> Iterable
 
 
 def described(answer: Answer) -> dict[str, Any]:
-    """An answer as JSON has it: what was asked, what was wanted and at which ranks that is, and what was found."""
+    """Return the JSON form of an answer: the question, the expected targets with their ranks, and what was found."""
     question = answer.question
     return {
         "name": question.name,
@@ -89,21 +89,21 @@ def described(answer: Answer) -> dict[str, Any]:
 
 
 def _goodness(answer: Answer) -> tuple[float, float, bytes]:
-    """By its scores; of equals, any of all sources come first."""
+    """Sort by score; break ties pseudorandomly, so that no source comes first."""
     return answer.scores.ndcg_10, answer.scores.mrr, random_number(answer.question)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What the second configuration gives, and how much more than the first one."""
+    """The figures of the second configuration, and their difference from the first."""
 
-    total: Figures  # of the second
+    total: Figures  # of the second configuration
     difference: Figures
     by_source: Sequence[Figures]  # differences
-    changed: Sequence[tuple[Answer, Answer]]  # of which the ranks differ most, the first and the second answer
+    changed: Sequence[tuple[Answer, Answer]]  # the pairs that differ most: the first and the second answer
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the JSON form."""
         return {
             "total": self.total.as_dict(),
             "difference": self.difference.as_dict(),
@@ -114,13 +114,13 @@ class Comparison:
 
 
 def compare(first: Sequence[Answer], second: Sequence[Answer], shown: int = 10) -> Comparison:
-    """Compare the answers of two configurations to the same questions, and list so many of those that differ most.
+    """Compare the answers of two configurations to the same questions, and list the `shown` pairs that differ most.
 
     Raises:
-        ValueError: the questions are not the same, or there are none.
+        ValueError: The questions differ, or there are none.
     """
     if not first or [answer.question for answer in first] != [answer.question for answer in second]:
-        raise ValueError("two configurations are compared on the same questions")
+        raise ValueError("both configurations must answer the same questions")
     after = {answer.question: answer for answer in second}
     pairs = [(answer, after[answer.question]) for answer in first]
     by_source = [
@@ -133,7 +133,7 @@ def compare(first: Sequence[Answer], second: Sequence[Answer], shown: int = 10) 
 
 
 def verdict(difference: Interval) -> str:
-    """What a difference means: nothing is shown where its interval has zero in it."""
+    """Return the verdict on a difference. An interval that contains zero shows no difference."""
     if not difference.excludes_zero:
         return "no difference is shown"
     return "better" if difference.mean > 0 else "worse"

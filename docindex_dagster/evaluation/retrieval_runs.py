@@ -1,4 +1,4 @@
-"""Asking questions by a configuration, and scoring what is found."""
+"""Run questions through a search configuration, and score the results."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,12 +18,12 @@ from docindex_dagster.search.reranking.protocol import Reranker, ignore_warning
 from docindex_dagster.search.reranking.providers import load_reranker
 from docindex_dagster.stores.reader import Reader
 
-_SPARE = 10  # hits in the place of those that do not count
+_SPARE = 10  # extra hits, in case some do not count
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question, the ten best places that a search gives, the rank of each target, and how good that is."""
+    """A question, the ten best places that a search returned, the rank of each target, and the scores."""
 
     question: Question
     places: tuple[Place, ...]
@@ -39,31 +39,31 @@ def ask(
     sources: tuple[str, ...] = (),
     warn: Callable[[str], None] = ignore_warning,
 ) -> list[Answer]:
-    """Ask each question, as `docindex search` would, and see where its targets stand.
+    """Ask each question, as `docindex search` would, and rank its targets.
 
     Args:
         configuration: how to search.
         reader: the index.
-        questions: what to ask.
-        sources: that are searched for a question that names none; none for all.
-        warn: called with each thing that made results worse, and how many questions it was about.
+        questions: the questions.
+        sources: the sources to search for a question that names none; empty for all.
+        warn: called with each degradation of results, and the number of questions that it affects.
 
     Raises:
-        QueryError: as `search`; or the configuration names another model than that of the index.
-        EmbeddingError: vectors or the graph alone are asked, and the model fails.
-        DamagedStoreError: a store cannot be read.
+        QueryError: As for `search`, or the configuration names another model than the index.
+        EmbeddingError: The model fails, and the mode is vector or graph.
+        DamagedStoreError: A store cannot be read.
     """
     _check_model(configuration, reader)
     settings = configuration.settings
-    asking = _Asking(
+    session = _Session(
         configuration,
         reader,
         sources,
         load_reranker(settings.rerank, warn),
         cache(lambda name: embedder_named(name, settings.embedding)),
     )
-    answers = [asking.answer(question) for question in questions]
-    for note, count in asking.notes.most_common():
+    answers = [session.answer(question) for question in questions]
+    for note, count in session.notes.most_common():
         warn(f"{count:,} of {len(questions):,} questions: {note}")
     return answers
 
@@ -74,13 +74,13 @@ def _check_model(configuration: Configuration, reader: Reader) -> None:
     model, indexed = shared_embedder(configuration.settings.embedding).name, reader.generation.model
     if model != indexed:
         raise QueryError(
-            f"the configuration names the model {model}, and the index in {reader.layout.home} has vectors of "
-            f"{indexed}: make an index by that model in another DOCINDEX_HOME, and name it as `home`"
+            f"the configuration names the model {model}, but the index in {reader.layout.home} has vectors of "
+            f"{indexed}: create an index with {model} in another DOCINDEX_HOME, and set `home` to it"
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Asking:
+class _Session:
     configuration: Configuration
     reader: Reader
     sources: tuple[str, ...]
@@ -113,6 +113,6 @@ class _Asking:
             warn=notes.append,
         )
         is_doubtful = not hits or hits[0].is_weak
-        # Where nothing is close to a question, the last warning says so: that is what is measured.
+        # If no hit is close to the question, the last warning says so. Metrics show this already.
         self.notes.update(notes[:-1] if is_doubtful else notes)
         return hits

@@ -1,1 +1,1 @@
-"""The knowledge graph: from what files say about names to who calls, imports, inherits and documents what."""
+"""Knowledge graph: who calls, imports, inherits from and documents what, derived from what files say about names."""

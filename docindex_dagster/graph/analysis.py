@@ -1,4 +1,4 @@
-"""What a graph is like as a whole: how much is in it, how much is resolved, its hubs, parts and cycles."""
+"""Statistics of a graph: its size, share of resolved calls, hubs, components and import cycles."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,25 +22,25 @@ _HUBS = 10
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Counts over a graph."""
+    """Counts of a graph."""
 
     nodes: dict[str, int]  # by type
     edges: dict[str, int]  # by predicate
-    calls: dict[str, int]  # to symbols, to what is external, and unresolved
-    resolved: float  # the share of calls that are not unresolved; 1 where there are none
-    hubs: list[tuple[str, int]]  # the symbols that most others call, with their number
-    components: int  # parts of the code and documents that no edge joins
+    calls: dict[str, int]  # to symbols, to external names, and unresolved
+    resolved: float  # share of calls that are resolved; 1 if there are no calls
+    hubs: list[tuple[str, int]]  # most called symbols, with their number of callers
+    components: int  # connected components of the code and documents
 
 
 def statistics(graph: OpenGraph) -> Statistics:
-    """Count what there is."""
+    """Compute the statistics of a graph."""
     types = graph.nodes["type"].combine_chunks().dictionary_encode()
     codes, kinds = types.indices.to_numpy(), types.dictionary.to_pylist()
     is_inside = np.array([kind not in {EXTERNAL, UNRESOLVED} for kind in kinds], bool)[codes]
     called = graph.objects[graph.chosen({"calls"})]
     calls = _calls(np.bincount(codes[called], minlength=len(kinds)).tolist(), kinds)
     return Statistics(
-        nodes=_ranked(graph.nodes["type"]),
+        nodes=_count_values(graph.nodes["type"]),
         edges={row["values"]: row["counts"] for row in pc.value_counts(graph.edges["predicate"]).to_pylist()},
         calls=calls,
         resolved=1 - calls.get(UNRESOLVED, 0) / max(1, len(called)),
@@ -49,14 +49,14 @@ def statistics(graph: OpenGraph) -> Statistics:
     )
 
 
-def _ranked(column: pa.ChunkedArray) -> dict[str, int]:
-    """How often each value occurs, the most frequent first."""
+def _count_values(column: pa.ChunkedArray) -> dict[str, int]:
+    """Count the values of a column, most frequent first."""
     found = pc.value_counts(column).to_pylist()
     return {row["values"]: row["counts"] for row in sorted(found, key=lambda row: -row["counts"])}
 
 
 def _calls(reached: Sequence[int], kinds: Sequence[str]) -> dict[str, int]:
-    """How many calls reach symbols, what is external, and what is unresolved, by how many reach each type of node."""
+    """Count calls to symbols, external names and unresolved names, from the counts per node type."""
     found: Counter[str] = Counter()
     for kind, count in zip(kinds, reached, strict=True):
         found[kind if kind in {EXTERNAL, UNRESOLVED} else "symbols"] += count
@@ -64,7 +64,7 @@ def _calls(reached: Sequence[int], kinds: Sequence[str]) -> dict[str, int]:
 
 
 def _hubs(graph: OpenGraph, called: Numbers) -> list[tuple[str, int]]:
-    """The symbols that are called most, with their callers; of equal ones those that are called first."""
+    """Return the most called symbols with their call counts; ties go to the symbol called first."""
     nodes, firsts, counts = np.unique(called, return_index=True, return_counts=True)
     best = np.lexsort((firsts, -counts))[:_HUBS]
     names = graph.nodes["id"].take(pa.array(nodes[best])).to_pylist()
@@ -72,21 +72,21 @@ def _hubs(graph: OpenGraph, called: Numbers) -> list[tuple[str, int]]:
 
 
 def _components(graph: OpenGraph, is_inside: NDArray[np.bool_]) -> int:
-    """The number of components of the nodes that lie inside of sources, by a mask of shape (nodes,)."""
+    """Count the components of the nodes inside sources, which a mask of shape (nodes,) selects."""
     kept = is_inside[graph.subjects] & is_inside[graph.objects]
     labels = components(len(is_inside), graph.subjects[kept], graph.objects[kept])
     return len(np.unique(labels[is_inside]))
 
 
 def components(count: int, subjects: Numbers, objects: Numbers) -> Numbers:
-    """The weakly connected component of each node, which is the lowest node in it: an array of shape (count,).
+    """Return the weakly connected component of each node, labeled by its lowest node: an array of shape (count,).
 
-    It is found as by Shiloach and Vishkin (1982). scipy has such a function, too, and takes 140 MB.
+    The algorithm follows Shiloach and Vishkin (1982). scipy has one, too, but takes 140 MB.
 
     Args:
-        count: of nodes.
-        subjects: where the edges begin: shape (edges,).
-        objects: where they end: shape (edges,).
+        count: The number of nodes.
+        subjects: The subjects of the edges: shape (edges,).
+        objects: The objects of the edges: shape (edges,).
     """
     labels = np.arange(count)
     while (labels[subjects] != labels[objects]).any():
@@ -98,7 +98,7 @@ def components(count: int, subjects: Numbers, objects: Numbers) -> Numbers:
 
 
 def module_cycles(graph: OpenGraph) -> list[list[str]]:
-    """The groups of files that import each other, directly or through others; each group sorted, the largest first."""
+    """Return the groups of files that import each other, directly or indirectly: sorted, largest group first."""
     from networkx import DiGraph, strongly_connected_components
 
     files: DiGraph[str] = DiGraph()
@@ -111,7 +111,7 @@ def module_cycles(graph: OpenGraph) -> list[list[str]]:
 
 
 def as_networkx(graph: OpenGraph) -> "MultiDiGraph[str]":
-    """The graph for networkx: nodes by their names, edges by their predicates."""
+    """Return the graph as a networkx graph, with node names and edge predicates as keys."""
     from networkx import MultiDiGraph
 
     opened: MultiDiGraph[str] = MultiDiGraph()

@@ -1,10 +1,10 @@
-"""The graph of a source: nodes and triples, made from its chunks and references alone.
+"""Graph of a source: nodes and triples, built only from its chunks and references.
 
-Node ids: a file is its path; a symbol `path::qualified.name`, with `~2` for a second one of that name; a section
-`path#Heading > Subheading`; what lies outside the source `external:NAME`; what could not be found `unresolved:NAME`.
+Node ids: a file is its path; a symbol is `path::qualified.name`, with the suffix `~2` for the second one of that name;
+a section is `path#Heading > Subheading`; an external name is `external:NAME`; an unresolved one is `unresolved:NAME`.
 
-Each file is resolved on its own, and leaves with its node what it looked at. So after an edit those files are resolved
-again that looked at what changed, and the result is that of a build from nothing.
+Each file is resolved on its own, and its node records what it looked at. After an edit, only files that looked at
+something that changed are resolved again, and the result equals that of a full build.
 """
 
 import time
@@ -55,11 +55,11 @@ from docindex_dagster.graph.source_graph import (
 )
 
 _CODE_TYPES = frozenset({"code", "test"})
-_MOST_TRIPLES = 20_000  # that wait for their table
+_MOST_TRIPLES = 20_000  # buffered before they become a table
 _recent = RecentUnits()
-# What a unit is made of, beside what its file says.
-_OF_UNITS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
-_NEEDED = (
+# Columns a unit needs in addition to the contents of its file.
+_UNIT_COLUMNS = ("path", "chunk_id", "language", "source_type", "symbols", "start_line", "start_byte")
+_REQUIRED_COLUMNS = (
     "chunk_id",
     "source",
     "source_type",
@@ -76,17 +76,17 @@ _NEEDED = (
     "pointers",
     "row_hash",
 )
-_MOST_ROWS = 4096  # that are dictionaries
+_MOST_ROWS = 4096  # held as dictionaries at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What goes into a graph beside files and sections."""
+    """Contents of a graph in addition to files and sections."""
 
-    code: bool = True  # what code defines, imports, calls
+    code: bool = True  # definitions, imports and calls in code
     concepts: Findings = NOTHING
-    most_concepts: int = 10  # a chunk, and as many relations between them
-    found_by: str = "none"  # who found the concepts
+    most_concepts: int = 10  # per chunk, and as many relations between them
+    found_by: str = "none"  # the extractor of the concepts
     limits: Limits = field(default_factory=Limits)
 
 
@@ -95,14 +95,14 @@ _ALL_BUT_CONCEPTS = Content()
 
 @gc_disabled()
 def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_BUT_CONCEPTS) -> Graph:
-    """The graph of a source with these chunks, which are sorted by path, and these references.
+    """Build the graph of a source from its chunks, which are sorted by path, and its references.
 
     Rows are sorted by path; nodes outside the source come last.
 
     Raises:
-        ValueError: what should be references is another table.
+        ValueError: The table of references has another schema.
     """
-    files, irs = _of_files(chunks), References(references)
+    files, irs = _without_commits(chunks), References(references)
     spans = spans_of(files)
     units = _units(files, spans, irs)
     offered = Offered.of(units, units, MOST_STATEMENTS)
@@ -117,50 +117,50 @@ def build_graph(chunks: pa.Table, references: pa.Table, content: Content = _ALL_
 def update_graph(
     previous: Graph, chunks: pa.Table, references: pa.Table, content: Content = _ALL_BUT_CONCEPTS
 ) -> Graph:
-    """The same graph as `build_graph` gives, with the rows of files that look at nothing new taken over.
+    """Build the same graph as `build_graph`, reusing the rows of files that look at nothing new.
 
     Args:
-        previous: the graph of what the source held before.
-        chunks: what it holds now.
-        references: of its files now.
-        content: of the same kind as that of `previous`.
+        previous: The graph of the previous state of the source.
+        chunks: The current chunks.
+        references: The current references.
+        content: Content of the same kind as that of `previous`.
 
     Raises:
-        ValueError: what should be references is another table.
+        ValueError: The table of references has another schema.
     """
-    files, irs = _of_files(chunks), References(references)
+    files, irs = _without_commits(chunks), References(references)
     spans = spans_of(files)
     versions = _versions(files, spans, irs)
-    units = _recent.units(versions, _maker(files, spans, irs))
+    units = _recent.units(versions, _unit_factory(files, spans, irs))
     known = KnownFiles.of(previous)
     changed = {path for path in units if known.made_from.get(path) != versions[path]}
     seen = Offered.of(units, changed, MOST_STATEMENTS)
-    gone = {path for path in known.rows if path not in units}
-    news = news_of(seen, known, gone)
+    deleted = {path for path in known.rows if path not in units}
+    news = news_of(seen, known, deleted)
     modules = modules_of(files, spans)
     if _are_configurations(news.paths, modules):
         return build_graph(chunks, references, content)
-    again = sorted({*changed, *(path for path in known.looking(news.keys) if path in units)})
+    to_resolve = sorted({*changed, *(path for path in known.dependents_of(news.keys) if path in units)})
     resolvers = _resolvers(units, modules, known.index([*units], seen), content)
 
     def offered(path: str) -> Mapping[int, int]:
         return seen[path] if path in seen else known.fingerprints(path)
 
-    new = _extracted(_Source(files, irs, content, modules, resolvers, offered), again)
+    new = _extracted(_Source(files, irs, content, modules, resolvers, offered), to_resolve)
     inside = previous.nodes.slice(0, previous.nodes.num_rows - previous.nodes["path"].null_count)
-    out = sorted({*again, *gone})
-    nodes = replaced(inside, out, new.nodes)
-    return _with_outside(nodes, replaced(previous.triples, out, new.triples))
+    outdated = sorted({*to_resolve, *deleted})
+    nodes = replaced(inside, outdated, new.nodes)
+    return _with_outside(nodes, replaced(previous.triples, outdated, new.triples))
 
 
 def _units(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Units:
-    """The units of the files of a table of chunks."""
-    return Units(spans, _maker(files, spans, irs))
+    """Return the units of the files in a table of chunks."""
+    return Units(spans, _unit_factory(files, spans, irs))
 
 
-def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Callable[[str], Unit]:
-    """What makes the unit of a file."""
-    columns = files.select(list(_OF_UNITS))
+def _unit_factory(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: References) -> Callable[[str], Unit]:
+    """Return a function that makes the unit of a file."""
+    columns = files.select(list(_UNIT_COLUMNS))
 
     def make(path: str) -> Unit:
         begin, end = spans[path]
@@ -177,34 +177,34 @@ def _maker(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Reference
 
 
 def _are_configurations(paths: Iterable[str], modules: Modules) -> bool:
-    """Whether one of some paths says, or said, where imports lead."""
+    """Return whether any of some paths configures imports, or did so before."""
     named = [path for path in paths if path.endswith((".json", ".mod", ".toml"))]
     return any(map(is_configuration, named)) or (bool(named) and not read_configurations(modules).isdisjoint(named))
 
 
 def _resolvers(units: Units, modules: Modules, index: Index, content: Content) -> Callable[[], Queries]:
-    """What makes a resolver of all files, which are found by an index."""
+    """Return a function that makes a resolver for the files in an index."""
 
     def make() -> Queries:
-        read_configurations(modules)  # at no depth of recursion
+        read_configurations(modules)  # here, so that it does not happen deep in a recursion
         table = Table(content.limits)
         return resolver_of(Program(units, modules, index, table), table)
 
     return make
 
 
-def _of_files(chunks: pa.Table) -> pa.Table:
+def _without_commits(chunks: pa.Table) -> pa.Table:
     is_file = pc.not_equal(chunks["source_type"], COMMIT)
-    return chunks if pc.all(is_file).as_py() else chunks.filter(is_file)  # all texts would be copied
+    return chunks if pc.all(is_file).as_py() else chunks.filter(is_file)  # a filter copies all texts
 
 
 def versions_of(chunks: pa.Table, references: pa.Table) -> dict[str, str]:
-    """By path, what the node of a file says that it was made from.
+    """Return, by path, the `made_from` of each file's node.
 
     Raises:
-        ValueError: what should be references is another table.
+        ValueError: The table of references has another schema.
     """
-    files = _of_files(chunks)
+    files = _without_commits(chunks)
     return _versions(files, spans_of(files), References(references))
 
 
@@ -215,15 +215,15 @@ def _versions(files: pa.Table, spans: Mapping[str, tuple[int, int]], irs: Refere
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A source of which nodes and edges are wanted.
+    """Source whose nodes and edges are extracted.
 
     Attributes:
-        files: the chunks of its files.
-        irs: what these say about names.
-        content: what is wanted.
-        modules: its files, with the configurations that cannot be read once a resolver is made.
-        resolver: makes one of its names.
-        offered: by path, the keys that a file offers, each with a fingerprint of what is found there.
+        files: The chunks of its files.
+        irs: What the files say about names.
+        content: The content to extract.
+        modules: The files; once a resolver is made, also the configurations that cannot be read.
+        resolver: Makes a resolver of names.
+        offered: Returns the keys that the file with a path offers, each with a fingerprint of its value.
     """
 
     files: pa.Table
@@ -235,7 +235,7 @@ class _Source:
 
 
 def _extracted(source: _Source, paths: Sequence[str]) -> Graph:
-    """The nodes and triples of some files, without the nodes that lie outside the source."""
+    """Return the nodes and triples of some files, without the nodes outside the source."""
     wanted = source.files
     if len(paths) != len(pc.unique(wanted["path"])):
         wanted = wanted.filter(pc.is_in(wanted["path"], pa.array(paths, pa.string())))
@@ -246,7 +246,7 @@ def _extracted(source: _Source, paths: Sequence[str]) -> Graph:
 
 
 def _parts(source: _Source, wanted: pa.Table) -> Iterator[Graph]:
-    """The graph of some chunks in parts, since many rows take much more memory as objects than in a table."""
+    """Yield the graph of some chunks in parts, because rows take much more memory as objects than in a table."""
     nodes: list[Node] = []
     triples: list[Triple] = []
     is_document = pc.equal(wanted["source_type"], DOCUMENT)
@@ -257,14 +257,14 @@ def _parts(source: _Source, wanted: pa.Table) -> Iterator[Graph]:
     announce(0, count)
     for done, file in enumerate(_files(source, wanted, is_document, concepts), start=1):
         try:
-            of_file = file.extracted(ends_at)
+            rows = file.extracted(ends_at)
         except MemoryError:
             raise
-        except Exception as error:  # noqa: BLE001 it costs the file its edges, and is reported with its name
-            of_file = file.defined(_as_problem(error))
+        except Exception as error:  # noqa: BLE001 it costs only this file its edges, and is reported with its name
+            rows = file.defined(_as_problem(error))
         announce(done, count)
-        nodes += of_file[0]
-        triples += of_file[1]
+        nodes += rows[0]
+        triples += rows[1]
         if len(triples) > _MOST_TRIPLES:
             yield Graph(node_table(nodes), triple_table(triples))
             nodes, triples = [], []
@@ -274,7 +274,7 @@ def _parts(source: _Source, wanted: pa.Table) -> Iterator[Graph]:
 def _files(
     source: _Source, wanted: pa.Table, is_document: pa.ChunkedArray, concepts: Mapping[str, Found]
 ) -> Iterator["_File"]:
-    """The files of some chunks, by families of languages: names meet in these alone, so each has its own resolver."""
+    """Yield the files of some chunks. Names resolve only within a family of languages, so each has its own resolver."""
     columns = needed(wanted, is_document)
     for of_family in families(wanted):
         with closing(source.resolver()) as resolver:
@@ -288,14 +288,14 @@ def _as_problem(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file of which nodes and edges are wanted.
+    """File whose nodes and edges are extracted.
 
     Attributes:
-        source: in which it is.
-        resolver: of its names.
-        path: of the file.
-        rows: its chunks.
-        concepts: what is in texts, by their hashes.
+        source: The source of the file.
+        resolver: Resolves its names.
+        path: The path of the file.
+        rows: The chunks of the file.
+        concepts: The findings in texts, by hash.
     """
 
     source: _Source
@@ -305,15 +305,15 @@ class _File:
     concepts: Mapping[str, Found]
 
     def extracted(self, ends_at: float) -> tuple[list[Node], list[Triple]]:
-        """All that it says.
+        """Return all nodes and edges of the file.
 
         Raises:
-            OverLimitError: it takes too much, or the source took until `ends_at`, of `time.monotonic`, before.
+            OverLimitError: It exceeds a limit, or earlier files took until `ends_at` (`time.monotonic`).
         """
         content = self.source.content
         if time.monotonic() > ends_at:
             raise OverLimitError(f"{TIME_OUT}the files before it took over {content.limits.source_s:g} s")
-        edges, first = self._start(), self.rows[0]
+        edges, first = self._start_edges(), self.rows[0]
         if content.code and has_calls(edges.unit.language):
             edges.collect()
         elif content.code:
@@ -322,28 +322,28 @@ class _File:
         if first["source_type"] != DOCUMENT:
             for row in self.rows:
                 edges.sections(row)
-            return [self._about(), *edges.nodes.values()], [*edges.triples.values()]
+            return [self._file_node(), *edges.nodes.values()], [*edges.triples.values()]
         chunks = read_document(self.rows)
         sections, of_sections = section_edges(chunks)
         of_concepts = concept_edges(chunks, self.concepts, content.most_concepts, content.found_by)
         return (
-            [self._about(), *edges.nodes.values(), *sections, *anchors(chunks)],
+            [self._file_node(), *edges.nodes.values(), *sections, *anchors(chunks)],
             [*edges.triples.values(), *of_sections, *document_edges(chunks), *of_concepts],
         )
 
     def defined(self, problem: str) -> tuple[list[Node], list[Triple]]:
-        """What it defines, which edges of other files may reach, where the rest is not to be had."""
-        edges = self._start()
+        """Return only the definitions of the file, which edges of other files may reach, if the rest failed."""
+        edges = self._start_edges()
         if self.source.content.code:
             edges.define()
-        return [self._about(problem), *edges.nodes.values()], [*edges.triples.values()]
+        return [self._file_node(problem), *edges.nodes.values()], [*edges.triples.values()]
 
-    def _start(self) -> FileEdges:
+    def _start_edges(self) -> FileEdges:
         self.resolver.start()
         return FileEdges(self.resolver, self.resolver.program.units[self.path], self.rows[0]["source"])
 
-    def _about(self, problem: str | None = None) -> Node:
-        """The node of the file, with what was looked at so far."""
+    def _file_node(self, problem: str | None = None) -> Node:
+        """Return the node of the file, with the keys looked at so far."""
         source, chunk = self.rows[0]["source"], self.rows[0]["chunk_id"]
         seen = self.source.offered(self.path)
         keys = [*seen], [*seen.values()], self.resolver.looked()
@@ -353,7 +353,7 @@ class _File:
         return Node(self.path, "file", self.path, source, self.path, chunk, version, *keys, problem, self._unread())
 
     def _unread(self) -> str | None:
-        """Why the calls in the file are not known, if so."""
+        """Return why the calls in the file are unknown, or None."""
         if not self.source.content.code:
             return None
         unit, source_type = self.resolver.program.units[self.path], self.rows[0]["source_type"]
@@ -361,12 +361,12 @@ class _File:
 
 
 def _why_unread(language: str, source_type: str, *, has_structure: bool) -> str | None:
-    """Return why the calls in a file are not known; None where they are, and for a file that holds no code.
+    """Return why the calls in a file are unknown; None if they are known, or the file holds no code.
 
     Args:
-        language: of the code in the file, or of the file where no code was found in it.
-        source_type: of the file.
-        has_structure: whether the file was parsed.
+        language: The language of the code in the file, or of the file if no code was found in it.
+        source_type: The source type of the file.
+        has_structure: Whether the file was parsed.
     """
     if source_type not in _CODE_TYPES and language not in HOSTS:
         return None
@@ -376,12 +376,12 @@ def _why_unread(language: str, source_type: str, *, has_structure: bool) -> str 
 
 
 def _with_outside(nodes: pa.Table, triples: pa.Table) -> Graph:
-    """The graph of all files, which are sorted by path, with the nodes that lie outside the source."""
+    """Combine nodes and triples of all files, sorted by path, and add the nodes outside the source."""
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks())
 
 
 def spans_of(files: pa.Table) -> dict[str, tuple[int, int]]:
-    """The first row and the end of each file in a table of chunks, which is sorted by path and position."""
+    """Return the first row and the end of each file in a table of chunks, which is sorted by path and position."""
     paths = files["path"].combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy(zero_copy_only=False)
     begins = np.flatnonzero(np.diff(codes, prepend=-1))
@@ -391,7 +391,7 @@ def spans_of(files: pa.Table) -> dict[str, tuple[int, int]]:
 
 
 def families(chunks: pa.Table) -> list[NDArray[np.int64]]:
-    """The rows of a table, those of files together in whose languages names meet; each of shape (rows,), int64."""
+    """Group the rows of a table by families of languages that share names; each group has shape (rows,), int64."""
     spans = spans_of(chunks)
     languages = chunks["language"].take(pa.array([begin for begin, _ in spans.values()], pa.int64())).to_pylist()
     rows: dict[str, list[NDArray[np.int64]]] = {}
@@ -401,16 +401,16 @@ def families(chunks: pa.Table) -> list[NDArray[np.int64]]:
 
 
 def needed(chunks: pa.Table, is_document: pa.ChunkedArray) -> pa.Table:
-    """What of chunks is needed: the text and pointers of documents alone."""
-    columns = chunks.select(list(_NEEDED))
+    """Select the needed columns of chunks, with text and pointers only for documents."""
+    columns = chunks.select(list(_REQUIRED_COLUMNS))
     for name in ("text", "pointers"):
-        of_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
-        columns = columns.set_column(columns.schema.get_field_index(name), name, of_documents)
+        only_documents = pc.if_else(is_document, chunks[name], pa.scalar(None, pa.string()))
+        columns = columns.set_column(columns.schema.get_field_index(name), name, only_documents)
     return columns
 
 
 def modules_of(chunks: pa.Table, spans: Mapping[str, tuple[int, int]]) -> Modules:
-    """The files of a table of chunks, of which `spans_of` gives the spans."""
+    """Return the files of a table of chunks, given their spans from `spans_of`."""
     texts = chunks["text"]
 
     def text(path: str) -> str:
@@ -421,7 +421,7 @@ def modules_of(chunks: pa.Table, spans: Mapping[str, tuple[int, int]]) -> Module
 
 
 def without_code(chunks: pa.Table) -> pa.Table:
-    """The chunks with the text of documents and settings alone, which a graph is made from: code is most of it."""
+    """Blank the text of code, which is most of it: graphs only read the text of documents and configurations."""
     modules = modules_of(chunks, spans_of(chunks))
     settings = [*filter(is_configuration, modules.paths), *read_configurations(modules)]
     is_setting = pc.is_in(chunks["path"], pa.array(settings, pa.string()))
@@ -431,6 +431,6 @@ def without_code(chunks: pa.Table) -> pa.Table:
 
 
 def rows_of(chunks: pa.Table, order: NDArray[np.int64]) -> Iterator[dict[str, Any]]:
-    """Some chunks as dictionaries: those of rows of shape (rows,), int64, in this order."""
+    """Yield the rows at the given positions, of shape (rows,), int64, as dictionaries in this order."""
     for begin in range(0, len(order), _MOST_ROWS):
         yield from chunks.take(pa.array(order[begin : begin + _MOST_ROWS])).to_pylist()

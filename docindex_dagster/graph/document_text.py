@@ -1,9 +1,9 @@
-"""The prose of a chunk of a document, and the section in which each of its lines stands.
+"""Prose of document chunks, and the section of each line.
 
-Prose is paragraphs without markup, links, and code font; code blocks are none. A chunk may hold several small sections,
-so that their headings are read from its text.
+Prose consists of paragraphs without markup, links, and code font, but not code blocks. A chunk may hold several small
+sections, so their headings are read from its text.
 
-markdown-it reads the structure. Documents in other formats were written as Markdown by their loaders.
+markdown-it parses the structure. Loaders convert documents in other formats to Markdown.
 """
 
 import re
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CODE = frozenset({"fence", "code_block"})
 _DEFINES_LINKS = re.compile(r"^ {0,3}\[[^\]\n]+\]:", re.MULTILINE)
-_LONGEST = 100_000  # characters; longer chunks are of generated files
+_LONGEST = 100_000  # characters; longer chunks come from generated files
 _KINDS = {"heading_open": "heading", "th_open": "cell", "td_open": "cell", "paragraph_open": "text"}
 _LONGEST_TITLE = 200
 _Path = tuple[str, ...]
@@ -31,27 +31,27 @@ _Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Running text: a paragraph, a heading, an item of a list, a cell of a table.
+    """Running text: a paragraph, a heading, a list item or a table cell.
 
-    `line` is that of the chunk on which it begins, from 0; the text has its line ends.
+    `line` is the line of the chunk on which the text begins, from 0; the text keeps its line breaks.
     """
 
     text: str
     line: int = 0
     kind: str = "text"  # text | heading | cell
-    level: int = 0  # of a title of the document
-    anchor: str = ""  # of a title whose attribute list names one
-    lead: str = ""  # what it begins with, if that is emphasised strongly
-    codes: tuple[str, ...] = ()  # what is in code font in it
+    level: int = 0  # level of a document heading; 0 for other text
+    anchor: str = ""  # anchor in the attribute list of a heading
+    lead: str = ""  # text in bold at the beginning
+    codes: tuple[str, ...] = ()  # texts in code font
 
     def line_of(self, offset: int) -> int:
-        """The line of a character of the text, in the chunk."""
+        """Return the line of the chunk that contains a character of the text."""
         return self.line + self.text.count("\n", 0, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The address of a link, or a text in code font, and its line."""
+    """Address of a link, or a text in code font, and its line."""
 
     text: str
     line: int
@@ -59,7 +59,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """What a chunk says, but for its code."""
+    """Contents of a chunk, except its code blocks."""
 
     paragraphs: tuple[Paragraph, ...] = ()
     links: tuple[Mark, ...] = ()
@@ -67,7 +67,7 @@ class Prose:
 
     @property
     def headings(self) -> list[Paragraph]:
-        """The titles of sections."""
+        """Section headings."""
         return [paragraph for paragraph in self.paragraphs if paragraph.level]
 
 
@@ -76,8 +76,8 @@ def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str,
 
     Args:
         text: Markdown.
-        goes_on: it may begin inside a code block, as the second part of a long one does.
-        targets: the addresses of links by reference that the file gives elsewhere, from `link_targets`.
+        goes_on: Whether it may begin inside a code block, like the second part of a long one.
+        targets: The addresses of reference links that the file defines elsewhere, from `link_targets`.
     """
     found = Prose()
     if len(text) > _LONGEST:
@@ -87,7 +87,7 @@ def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str,
     if goes_on:
         fence = _open_fence(tokens, text)
         if not fence and not any(token.type in _CODE for token in tokens):
-            return found  # all of it is code
+            return found  # it is all code
         if fence:
             tokens, shift = _tokens(f"{fence}\n{text}", targets), 1
     paragraphs: list[Paragraph] = []
@@ -110,7 +110,7 @@ def read_prose(text: str, *, goes_on: bool = False, targets: MutableMapping[str,
 
 
 def link_targets(texts: Iterator[str]) -> dict[str, Any]:
-    """The addresses that the chunks of a file define for links by reference, as `[name]: address`."""
+    """Return the addresses that the chunks of a file define for reference links, as in `[name]: address`."""
     targets: dict[str, Any] = {}
     for text in texts:
         if len(text) <= _LONGEST and _DEFINES_LINKS.search(text):
@@ -123,7 +123,7 @@ def _tokens(text: str, targets: Mapping[str, Any] | None) -> list["Token"]:
 
 
 def _open_fence(tokens: list["Token"], text: str) -> str:
-    """The marks of a fence without a language that nothing closes: what looks like its beginning is an end."""
+    """Return the marks of an unclosed fence without a language: such an opening fence is in fact a closing one."""
     last = next((token for token in reversed(tokens) if token.type == "fence"), None)
     if last is None or last.info.strip() or last.map is None:
         return ""
@@ -171,62 +171,62 @@ def _parser(*, inline: bool) -> "MarkdownIt":
 
 @dataclass(frozen=True, slots=True)
 class ReadChunk:
-    """A chunk of a document: its row, what it says, and the titles above its lines, from each line on."""
+    """Chunk of a document: its row, its prose, and the headings in effect from each line on."""
 
     row: Mapping[str, Any]
     prose: Prose
     places: Sequence[tuple[int, _Path]]
 
     def place(self, line: int) -> tuple[str, str]:
-        """The node of the section in which a line of the chunk stands, or of the file, and which of the two."""
+        """Return the node of the section that contains a line of the chunk, or of the file, and its type."""
         above = (titles for begin, titles in reversed(self.places) if begin <= line)
-        titles = next(above, self.places[0][1])  # a line may stand before the first heading
+        titles = next(above, self.places[0][1])  # the line may precede the first heading
         return section_node(self.row["path"], titles)
 
     @property
     def pointers(self) -> Iterator[PlacedPointer]:
-        """What the text does not show: links and anchors, with the lines of the file."""
+        """Links and anchors that the text does not show, with their lines in the file."""
         return read_pointers(self.row["pointers"])
 
     def titled(self, titles: str) -> tuple[str, str]:
-        """The node of the section in the chunk that has these titles, or else of that in which the chunk begins."""
+        """Return the node of the section with these headings, or else the section in which the chunk begins."""
         wanted = f"{self.row['path']}#{titles}"
         places = (section_node(self.row["path"], place) for _, place in self.places)
         return next((place for place in places if place[0] == wanted), self.place(0))
 
     def line(self, line: int) -> int:
-        """The line of the file on which a line of the chunk stands; of a document that was transformed, about there."""
+        """Return the file line of a line of the chunk; approximate for converted documents."""
         return int(min(self.row["start_line"] + line, self.row["end_line"]))
 
 
 def section_node(path: str, titles: Sequence[str]) -> tuple[str, str]:
-    """The node of a section, or of its file, and its type."""
+    """Return the node of a section, or of its file, and its type."""
     return (f"{path}#{' > '.join(titles)}", "section") if titles else (path, "file")
 
 
 def goes_on(row: Mapping[str, Any]) -> bool:
-    """Whether a chunk may begin inside a code block."""
+    """Return whether a chunk may begin inside a code block."""
     return bool(row["has_code"] and (row["part_number"] or 1) > 1)
 
 
 def read_document(rows: Sequence[Mapping[str, Any]]) -> list[ReadChunk]:
-    """The chunks of one document, in their order."""
+    """Return the chunks of one document, in order."""
     targets = link_targets(row["text"] for row in rows)
     above: list[tuple[int, str]] = []
     found = []
     for row in rows:
         prose = read_prose(row["text"], goes_on=goes_on(row), targets=targets)
-        given = tuple(row["heading_path"] or ())
-        places = [*_places(prose, above)] if row["chunk_type"] == "section" else []
-        if any(titles[: len(given)] != given for _, titles in places) or not places:
-            places = [(0, given)]  # its format has other headings than Markdown
-            above = [*enumerate(given, start=1)]
+        heading_path = tuple(row["heading_path"] or ())
+        places = [*_headings_by_line(prose, above)] if row["chunk_type"] == "section" else []
+        if any(titles[: len(heading_path)] != heading_path for _, titles in places) or not places:
+            places = [(0, heading_path)]  # the headings of its format differ from Markdown
+            above = [*enumerate(heading_path, start=1)]
         found.append(ReadChunk(row, prose, places))
     return found
 
 
-def _places(prose: Prose, above: list[tuple[int, str]]) -> Iterator[tuple[int, _Path]]:
-    """From which line of a chunk on which titles are above; `above` goes on from chunk to chunk."""
+def _headings_by_line(prose: Prose, above: list[tuple[int, str]]) -> Iterator[tuple[int, _Path]]:
+    """Yield from which line of a chunk which headings apply; `above` carries over from chunk to chunk."""
     headings = prose.headings
     first = min((paragraph.line for paragraph in prose.paragraphs), default=0)
     if not headings or headings[0].line > first:
@@ -243,7 +243,7 @@ def _title(text: str) -> str:
 
 
 def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]]:
-    """The sections of a document, each in the one around it."""
+    """Return the sections of a document, each nested in the one around it."""
     nodes: dict[str, Node] = {}
     edges: dict[str, Triple] = {}
     for chunk in chunks:
@@ -258,7 +258,7 @@ def section_edges(chunks: Sequence[ReadChunk]) -> tuple[list[Node], list[Triple]
 
 
 def anchors(chunks: Sequence[ReadChunk]) -> Iterator[Node]:
-    """The names by which links reach the sections of a document. The name of such a node is the section or file."""
+    """Yield a node for each anchor by which links reach a section; its name is the node of the section or file."""
     for chunk in chunks:
         row = chunk.row
         named = [(ANCHOR, title.anchor, chunk.place(title.line)) for title in chunk.prose.headings if title.anchor]

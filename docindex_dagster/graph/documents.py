@@ -1,7 +1,7 @@
-"""The edges of a document: where its links lead, and what it names in code font.
+"""Edges of a document: the targets of its links, and the names it mentions in code font.
 
-Both are kept by the name that is written, and settled when a generation is opened: what a file gives never depends on
-another file.
+Both are stored as written and resolved when a generation is opened, so the edges of a file never depend on other
+files.
 """
 
 import posixpath
@@ -15,18 +15,18 @@ from docindex_dagster.graph.document_text import ReadChunk
 from docindex_dagster.graph.source_graph import EXTERNAL, LINK, MENTION, Triple
 
 DOCUMENT = "doc"
-"""The source_type of the chunks that are read."""
+"""The source_type of documents."""
 
 _CALL = re.compile(r"\([^`]{0,200}\)$")
 _GENERIC = re.compile(r"<[\w, ]{1,60}>$")
 _NAME = re.compile(r"[@$&*~]?(?P<name>[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*){0,8})[!?]?")
 _PATH = re.compile(r"(?:\./)?(?P<path>[\w.@+-]+(?:/[\w.@+-]+){0,20}\.[A-Za-z][A-Za-z0-9]{0,7})")
-_PARTS = re.compile(r"::|#|->")
-_LOCAL = re.compile(r"[^\x00-\x1f\\`<>(){}\[\]:]+")  # no Rust path, no template
-_Place = tuple[str, str]  # a node and its type
-_SHORTEST = 3  # characters of a name
-_LONGEST = 200  # of an address or name
-_WORDS = words(
+_SEPARATORS = re.compile(r"::|#|->")
+_LOCAL = re.compile(r"[^\x00-\x1f\\`<>(){}\[\]:]+")  # neither a Rust path nor a template
+_TypedNode = tuple[str, str]  # a node and its type
+_SHORTEST = 3  # characters in a name
+_LONGEST = 200  # characters in an address or name
+_COMMON_WORDS = words(
     """true false null none nil undefined self this super async await return yield import export from class struct enum
     interface function const static void bool boolean int integer float double string str number object array list dict
     map set tuple bytes char any type default public private protected final abstract int32 int64 uint8 uint32 uint64
@@ -35,43 +35,43 @@ _WORDS = words(
 
 
 def document_edges(chunks: Sequence[ReadChunk]) -> Iterator[Triple]:
-    """The links and mentions of one document, each once a section."""
+    """Yield the links and mentions of one document, each once per section."""
     known: set[tuple[str, str, str]] = set()
     for chunk in chunks:
         row = chunk.row
         of_chunk = row["source"], row["path"], row["chunk_id"]
-        for place, predicate, target, line in _found(chunk):
-            key = place[0], predicate, target[0]
+        for subject, predicate, target, line in _edges(chunk):
+            key = subject[0], predicate, target[0]
             if key not in known:
                 known.add(key)
-                how = "link" if predicate == "links_to" else "name"
-                yield Triple(*place, predicate, *target, *of_chunk, line, 1.0, how)
+                resolution = "link" if predicate == "links_to" else "name"
+                yield Triple(*subject, predicate, *target, *of_chunk, line, 1.0, resolution)
 
 
-def _found(chunk: ReadChunk) -> Iterator[tuple[_Place, str, _Place, int]]:
-    """What a chunk leads to: from where, how, to what, on which line of the file."""
+def _edges(chunk: ReadChunk) -> Iterator[tuple[_TypedNode, str, _TypedNode, int]]:
+    """Yield the edges of a chunk: subject, predicate, object, and line in the file."""
     path = chunk.row["path"]
     for link in chunk.prose.links:
-        for target in _address(path, link.text):
+        for target in _link_target(path, link.text):
             yield chunk.place(link.line), "links_to", target, chunk.line(link.line)
     for pointer in chunk.pointers:
-        for target in _targets_of(path, pointer):
+        for target in _pointer_target(path, pointer):
             yield chunk.titled(pointer.titles), "links_to", target, pointer.line
     for code in chunk.prose.codes:
         for target in _mention(code.text):
             yield chunk.place(code.line), "mentions", target, chunk.line(code.line)
 
 
-def _targets_of(path: str, pointer: PlacedPointer) -> Iterator[_Place]:
-    """Where a link leads that the text does not show; a label is one of any file."""
+def _pointer_target(path: str, pointer: PlacedPointer) -> Iterator[_TypedNode]:
+    """Yield the target of a link that the text does not show; a label may be in any file."""
     if pointer.kind == "link":
-        yield from _address(path, pointer.name)
+        yield from _link_target(path, pointer.name)
     elif pointer.kind == "ref":
         yield f"{LINK}:#{pointer.name}"[:_LONGEST], LINK
 
 
-def _address(path: str, href: str) -> Iterator[tuple[str, str]]:
-    """Where a link of a file leads: into the source, by path and anchor, or to a page of the web."""
+def _link_target(path: str, href: str) -> Iterator[tuple[str, str]]:
+    """Yield the target of a link: a path and anchor in the source, or a web page."""
     if not href or len(href) > _LONGEST * 5 or href.startswith("//"):
         return
     try:
@@ -83,14 +83,14 @@ def _address(path: str, href: str) -> Iterator[tuple[str, str]]:
         page = scrub(f"{parts.scheme}://{parts.hostname}{port}{parts.path.rstrip('/')}")
         yield f"{EXTERNAL}:{page}"[:_LONGEST], EXTERNAL
     elif not parts.scheme and not parts.netloc:
-        target = _local(path, unquote(parts.path))
+        target = _source_path(path, unquote(parts.path))
         if target is not None:
             anchor = unquote(parts.fragment)
             yield f"{LINK}:{target}{'#' if anchor else ''}{anchor}"[:_LONGEST], LINK
 
 
-def _local(path: str, target: str) -> str | None:
-    """The path in the source of what a file links to; one from the top of a site keeps its slash."""
+def _source_path(path: str, target: str) -> str | None:
+    """Return the source path that a file links to; a path relative to the site root keeps its leading slash."""
     if not target:
         return path
     if not _LOCAL.fullmatch(target):
@@ -102,19 +102,19 @@ def _local(path: str, target: str) -> str | None:
 
 
 def _mention(code: str) -> Iterator[tuple[str, str]]:
-    """The symbol or file that a text in code font may name. A plain word keeps its parentheses."""
+    """Yield the symbol or file that text in code font may name. A plain word keeps its parentheses."""
     text = code.strip()
     if len(text) > _LONGEST:
         return
     file = _PATH.fullmatch(text)
-    if file and ("/" in text or text.rpartition(".")[2] in _ENDINGS):
+    if file and ("/" in text or text.rpartition(".")[2] in _FILE_EXTENSIONS):
         yield f"{MENTION}:{file['path']}", MENTION
         return
     called = _CALL.sub("", text)
     found = _NAME.fullmatch(_GENERIC.sub("", called))
     if found is None:
         return
-    name = _PARTS.sub(".", found["name"])
+    name = _SEPARATORS.sub(".", found["name"])
     if called != text and is_plain(name):
         yield f"{MENTION}:{name}()", MENTION
     elif may_be_name(name):
@@ -122,13 +122,13 @@ def _mention(code: str) -> Iterator[tuple[str, str]]:
 
 
 def may_be_name(name: str) -> bool:
-    """Whether a name in code font, without parentheses, may be that of a symbol: most programs have the other ones."""
-    return len(name) >= _SHORTEST and name.lower() not in _WORDS
+    """Return whether a name in code font, without parentheses, may be a symbol: neither short nor a common word."""
+    return len(name) >= _SHORTEST and name.lower() not in _COMMON_WORDS
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name is a word as any other: of small letters alone."""
+    """Return whether a name looks like an ordinary word: lower-case letters only."""
     return name.islower() and name.isalpha()
 
 
-_ENDINGS = words("py pyi js ts tsx jsx mjs cjs go rs java kt rb php cs c h cc cpp hpp swift md rst toml")
+_FILE_EXTENSIONS = words("py pyi js ts tsx jsx mjs cjs go rs java kt rb php cs c h cc cpp hpp swift md rst toml")

@@ -1,4 +1,4 @@
-"""A graph, or what is near a node of it, for other programs: GraphML, JSON and Mermaid."""
+"""Export of a graph, or the neighborhood of a node, to GraphML, JSON and Mermaid."""
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
@@ -10,20 +10,20 @@ from docindex_dagster.core.safe_text import escaped, escaped_in_xml, in_line
 from docindex_dagster.graph.analysis import as_networkx
 from docindex_dagster.graph.open_graph import OpenGraph
 
-_MOST_IN_A_PICTURE = 400  # edges: Mermaid draws no more
+_MAX_MERMAID_EDGES = 400  # edges; Mermaid draws no more
 
 
 class Format(StrEnum):
-    """What a graph can be written as."""
+    """Export formats for graphs."""
 
     GRAPHML = "graphml"
     JSON = "json"
     MERMAID = "mermaid"
-    SCIP = "scip"  # in `scip/exporting.py`, since it is of one source, and no text
+    SCIP = "scip"  # written by `scip/exporting.py`: it covers one source and is binary
 
 
 def export(graph: OpenGraph, form: Format) -> Iterator[str]:
-    """The text of a whole graph, in pieces."""
+    """Yield the text of a graph in pieces."""
     if form is Format.JSON:
         yield escaped(orjson.dumps(_as_json(graph)).decode())
     elif form is Format.MERMAID:
@@ -33,16 +33,16 @@ def export(graph: OpenGraph, form: Format) -> Iterator[str]:
 
         opened = as_networkx(graph)
         for _, attributes in opened.nodes(data=True):
-            _without_nothing(attributes)
+            _make_graphml_safe(attributes)
         for *_, attributes in opened.edges(data=True):
-            _without_nothing(attributes)
+            _make_graphml_safe(attributes)
         text = escaped_in_xml(str(GraphMLWriter(opened, prettyprint=False)))
-        yield text.replace("><", ">\n<")  # values hold neither: in them, both are escaped
+        yield text.replace("><", ">\n<")  # safe, because values escape both characters
         yield "\n"
 
 
 def _as_json(graph: OpenGraph) -> dict[str, Any]:
-    """Nodes and links, as networkx and d3 read them."""
+    """Return nodes and links in the format of networkx and d3."""
     links = graph.edges.to_pylist()
     for link in links:
         link["source_key"] = link["source"]
@@ -51,8 +51,8 @@ def _as_json(graph: OpenGraph) -> dict[str, Any]:
     return {"directed": True, "multigraph": True, "nodes": nodes, "links": links}
 
 
-def _without_nothing(attributes: dict[str, Any]) -> None:
-    """GraphML has no null, and no numbers without a fixed type."""
+def _make_graphml_safe(attributes: dict[str, Any]) -> None:
+    """Remove nulls, which GraphML lacks, and turn values without a GraphML type into text."""
     for name, value in [*attributes.items()]:
         if value is None:
             del attributes[name]
@@ -61,7 +61,7 @@ def _without_nothing(attributes: dict[str, Any]) -> None:
 
 
 def _mermaid(graph: OpenGraph) -> Iterator[str]:
-    """A flowchart of the first edges; what lies outside the sources is left out."""
+    """Yield a flowchart of the first edges, without nodes outside the sources."""
     yield "flowchart LR\n"
     drawn: set[int] = set()
     inside = [
@@ -70,15 +70,15 @@ def _mermaid(graph: OpenGraph) -> Iterator[str]:
         if graph.types[int(graph.objects[edge])] not in {"external", "unresolved"}
         and graph.edges["predicate"][edge].as_py() != "defined_in"
     ]
-    for edge in inside[:_MOST_IN_A_PICTURE]:
+    for edge in inside[:_MAX_MERMAID_EDGES]:
         for node in (int(graph.subjects[edge]), int(graph.objects[edge])):
             if node not in drawn:
                 drawn.add(node)
                 yield f'  n{node}["{_label(graph.ids[node])}"]\n'
         predicate = graph.edges["predicate"][edge].as_py()
         yield f"  n{int(graph.subjects[edge])} -->|{predicate}| n{int(graph.objects[edge])}\n"
-    if len(inside) > _MOST_IN_A_PICTURE:
-        yield f"  %% {len(inside) - _MOST_IN_A_PICTURE} further edges are left out\n"
+    if len(inside) > _MAX_MERMAID_EDGES:
+        yield f"  %% {len(inside) - _MAX_MERMAID_EDGES} more edges omitted\n"
 
 
 def _label(identifier: str) -> str:
@@ -90,7 +90,7 @@ _ESCAPES = {'"': "#quot;", "#": "#35;", "<": "#lt;", ">": "#gt;"}
 
 
 def near(graph: OpenGraph, nodes: Iterable[int], depth: int) -> OpenGraph:
-    """The part of a graph that lies within some edges of some nodes."""
+    """Return the subgraph within some number of edges of some nodes."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,7 +1,7 @@
-"""The stage that makes the graph of a source from its chunks and references, and keeps it until it is published.
+"""Stage that extracts the graph of a source from its chunks and references, and stores it until it is published.
 
-An extractor that fails costs the graph of its source, or a part of it; no error of it stops a run. How a graph is
-published is not here.
+A failing extractor costs the source its graph, or a part of it, but never stops a run. Publishing is not part of this
+module.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from docindex_dagster.graph.build import Content
 
 _CONCEPTS = "concepts"
-# In the metadata of these tables: who found the concepts; the plan of a graph, the versions of its chunks and
-# references, why it is not complete, if it is not, and whether the plan wanted one.
+# Keys of the tables' metadata: the extractor of the concepts; the plan of a graph, the versions of its chunks and
+# references, why it is incomplete, and whether the plan asked for a graph.
 _FOUND_BY = b"docindex.found_by"
 _PLAN, _CHUNKS, _PROBLEM = b"docindex.plan", b"docindex.chunks", b"docindex.problem"
 _REFERENCES = b"docindex.references_version"
@@ -56,30 +56,30 @@ _NO_GRAPH = Graph(NODES.empty_table(), TRIPLES.empty_table())
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """Whether there is a graph, and what is in it."""
+    """Plan for a graph: whether to build one, and with which content."""
 
     settings: GraphSettings = field(default_factory=GraphSettings)
     llm: LLMSettings = field(default_factory=LLMSettings)
     precise: str = ""  # the version of the precise index of the source; "" for none
 
     def of(self, layout: Layout, key: str) -> "GraphPlan":
-        """The same for another source, which may have a precise index of its own."""
+        """Return this plan for another source, which may have its own precise index."""
         precise = precise_version(layout, key)
         return self if precise == self.precise else replace(self, precise=precise)
 
     @property
     def is_wanted(self) -> bool:
-        """Whether there is a graph at all."""
+        """Whether to build a graph at all."""
         return self.settings.enabled
 
     @cached_property
     def extractor(self) -> Extractor | None:
-        """Who finds concepts."""
+        """The extractor of concepts, if any."""
         return load_extractor(self.settings, self.llm) if self.settings.enabled else None
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of all that decides the graph of given chunks, and of their files."""
+        """Hash of all settings that affect the graph of the same chunks and files."""
         if not self.settings.enabled:
             return digest_parts(GRAPH_VERSION, "none")
         found_by = self.extractor.name if self.extractor else "none"
@@ -88,8 +88,8 @@ class GraphPlan:
         return digest_parts(GRAPH_VERSION, read, found_by, str(most), *filter(None, [self.precise]))
 
     def content(self, concepts: Findings) -> "Content":
-        """What goes into the graph, with these concepts."""
-        from docindex_dagster.graph.build import Content  # it loads what resolves calls
+        """Return the content of the graph, with these concepts."""
+        from docindex_dagster.graph.build import Content  # deferred, because it loads the call resolver
 
         found_by = self.settings.concepts if self.extractor else "none"
         limits = Limits(file_s=self.settings.file_timeout_s, source_s=self.settings.timeout_s)
@@ -97,34 +97,34 @@ class GraphPlan:
 
 
 EVERYTHING = GraphPlan()
-"""What the defaults say."""
+"""The plan that the default settings yield."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """A graph, if the plan wants one, and why an extractor could not give all of it, if it could not."""
+    """Graph, if the plan wants one, and why it is incomplete, if it is."""
 
     graph: Graph | None
     plan: str  # the fingerprint of its GraphPlan
-    chunks: str = ""  # the data version of the chunks that it was made from
-    references: str = ""  # that of the references
+    chunks: str = ""  # data version of the chunks it was extracted from
+    references: str = ""  # data version of the references
     problem: str = ""
-    unlinked: int | None = None  # files whose edges a provisional graph lacks in part; None: it is complete
-    taken_from: str = ""  # the version of the graph that a provisional one is a part of
+    unlinked: int | None = None  # number of files that lack edges in a provisional graph; None for a full graph
+    taken_from: str = ""  # version of the previous graph that a provisional graph is a part of
 
     @property
     def is_provisional(self) -> bool:
-        """Whether the graph is a part of the previous one, published until that of these chunks is extracted."""
+        """Whether the graph is a part of the previous one, published until the graph of these chunks is extracted."""
         return self.unlinked is not None
 
     @property
     def is_settled(self) -> bool:
-        """Whether another try would give the same."""
+        """Whether another attempt would yield the same graph."""
         return not self.is_provisional and not self.problem and (self.graph is None or self.graph.is_settled)
 
     @property
     def version(self) -> str:
-        """Equal graphs of equal chunks and references have an equal one."""
+        """Version of the extraction, equal for equal graphs of equal chunks and references."""
         made_from = self.plan, self.chunks, self.references
         if self.is_provisional:
             return digest_parts(*made_from, "provisional", self.taken_from)
@@ -135,7 +135,7 @@ class Extraction:
 
     @property
     def missing(self) -> str:
-        """What the graph lacks; empty where it lacks nothing."""
+        """What the graph lacks; "" if it is complete."""
         if self.graph is None:
             return self.problem
         of_files = sentence(self.graph.problems, self.graph.files)
@@ -154,58 +154,58 @@ def extract(
     """Extract the graph of a source from its chunks and references.
 
     Args:
-        layout: where the index lives; what was found in texts is kept there, so that an extractor sees new ones alone.
-        key: of the source.
-        chunks: all of them, as their stage gives them.
-        references: likewise; None where there are none. Files of code without a row have their definitions alone, and
-            the graph is not complete.
-        plan: what goes into the graph.
-        previous: what an earlier run made. Of files that did not change, and looked at nothing that did, its rows are
-            taken over if it is complete and of the same plan.
+        layout: The location of the index. It caches the findings by text, so that extractors see only new texts.
+        key: The key of the source.
+        chunks: All chunks of the source, as their stage returns them.
+        references: All references of the source, or None. Code files without a row get only their definitions, and the
+            graph is incomplete.
+        plan: The content of the graph.
+        previous: The result of an earlier run. If it is complete and has the same plan, the rows of files are reused
+            unless they, or anything they looked at, changed.
 
     Raises:
-        VerificationError: an edge is not proved by a chunk; nothing may be written.
+        VerificationError: An edge lacks the chunk that proves it; nothing may be written.
     """
-    from docindex_dagster.graph.build import build_graph, update_graph  # it loads what resolves calls
+    from docindex_dagster.graph.build import build_graph, update_graph  # deferred, because it loads the call resolver
 
     version = version_of(chunks)
     read = REFERENCES.empty_table() if references is None else references
-    of_references = tables.stamped_version(read.schema.metadata) or ""
+    references_version = tables.stamped_version(read.schema.metadata) or ""
     if plan.extractor is None:
-        layout.table(_CONCEPTS, key).unlink(missing_ok=True)  # it has words of texts that may be gone by now
+        layout.table(_CONCEPTS, key).unlink(missing_ok=True)  # it quotes texts that may have been deleted since
     if not plan.is_wanted:
-        return Extraction(None, plan.fingerprint, version, of_references)
+        return Extraction(None, plan.fingerprint, version, references_version)
     try:
         concepts = _concepts(layout, key, chunks, plan)
-        precise = _precise(layout, key, plan)
+        precise = _read_precise(layout, key, plan)
         content = plan.content(concepts)
         if previous is None or previous.graph is None or previous.problem or previous.plan != plan.fingerprint:
             graph = build_graph(chunks, read, content)
         else:
-            graph = update_graph(_known(previous.graph, precise, chunks, read), chunks, read, content)
-        graph = _merged(graph, precise, chunks)
-    except Exception as error:  # noqa: BLE001 it is reported as a failed check
-        problem = f"the graph could not be extracted: {type(error).__name__}: {error}"
+            graph = update_graph(_reusable_graph(previous.graph, precise, chunks, read), chunks, read, content)
+        graph = _merge_precise(graph, precise, chunks)
+    except Exception as error:  # noqa: BLE001 reported as a failed check
+        problem = f"cannot extract the graph: {type(error).__name__}: {error}"
         nothing = build_graph(chunks.slice(0, 0), REFERENCES.empty_table())
-        return Extraction(nothing, plan.fingerprint, version, of_references, problem)
+        return Extraction(nothing, plan.fingerprint, version, references_version, problem)
     verify_graph(graph, chunks)
     missing = lacking(chunks, read) if content.code else 0
-    problems = concepts.problem, f"what {missing:,} files say was not extracted" if missing else ""
-    return Extraction(graph, plan.fingerprint, version, of_references, "; ".join(filter(None, problems)))
+    problems = concepts.problem, f"references of {missing:,} files were not extracted" if missing else ""
+    return Extraction(graph, plan.fingerprint, version, references_version, "; ".join(filter(None, problems)))
 
 
 def version_of(chunks: pa.Table) -> str:
-    """A version that says whether a graph is of these chunks."""
+    """Return the version by which a graph identifies these chunks."""
     return tables.stamped_version(chunks.schema.metadata) or tables.column_version(chunks, "row_hash")
 
 
 def write(layout: Layout, key: str, extraction: Extraction, metadata: Mapping[bytes, bytes] = _NO_METADATA) -> bool:
-    """Keep a graph in the tables of its source, with metadata for them, and say whether they differ now."""
+    """Store a graph in the tables of its source, with metadata, and return whether they changed."""
     graph = extraction.graph or _NO_GRAPH
-    about = {_PLAN: extraction.plan, _CHUNKS: extraction.chunks, _PROBLEM: extraction.problem}
-    about[_REFERENCES] = extraction.references
-    about[_IS_WANTED] = str(extraction.graph is not None)
-    described = {**metadata, **{name: text.encode("utf-8", "replace") for name, text in about.items()}}
+    metadata_fields = {_PLAN: extraction.plan, _CHUNKS: extraction.chunks, _PROBLEM: extraction.problem}
+    metadata_fields[_REFERENCES] = extraction.references
+    metadata_fields[_IS_WANTED] = str(extraction.graph is not None)
+    described = {**metadata, **{name: text.encode("utf-8", "replace") for name, text in metadata_fields.items()}}
     is_written = False
     for asset, table in ((NODES_TABLE, graph.nodes), (TRIPLES_TABLE, graph.triples)):
         marked = table.replace_schema_metadata(described)
@@ -214,34 +214,34 @@ def write(layout: Layout, key: str, extraction: Extraction, metadata: Mapping[by
 
 
 def read(layout: Layout, key: str) -> Extraction | None:
-    """The graph that the last run made of a source; None where there is none, or a table is damaged."""
+    """Return the graph that the last run of a source stored, or None if there is none or a table is damaged."""
     nodes, triples = (tables.read(layout.table(asset, key)) for asset in (NODES_TABLE, TRIPLES_TABLE))
     if nodes is None or triples is None:
         return None
-    about, of_triples = (_about(table.schema.metadata) for table in (nodes, triples))
+    metadata_fields, triples_metadata = (_decoded_metadata(table.schema.metadata) for table in (nodes, triples))
     nodes, triples = (table.replace_schema_metadata(None) for table in (nodes, triples))
-    if not nodes.schema.equals(NODES) or not triples.schema.equals(TRIPLES) or about != of_triples:
+    if not nodes.schema.equals(NODES) or not triples.schema.equals(TRIPLES) or metadata_fields != triples_metadata:
         return None
-    graph = Graph(nodes, triples) if about.get(_IS_WANTED) == str(True) else None
-    made_from = about.get(_CHUNKS, ""), about.get(_REFERENCES, "")
-    return Extraction(graph, about.get(_PLAN, ""), *made_from, about.get(_PROBLEM, ""))
+    graph = Graph(nodes, triples) if metadata_fields.get(_IS_WANTED) == str(True) else None
+    made_from = metadata_fields.get(_CHUNKS, ""), metadata_fields.get(_REFERENCES, "")
+    return Extraction(graph, metadata_fields.get(_PLAN, ""), *made_from, metadata_fields.get(_PROBLEM, ""))
 
 
-def _precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
-    """What was imported for a source.
+def _read_precise(layout: Layout, key: str, plan: GraphPlan) -> pa.Table:
+    """Return the imported precise index of a source.
 
     Raises:
-        ScipError: it is damaged.
+        ScipError: The index is damaged.
     """
     if not plan.precise or not plan.settings.code:
         return PRECISE.empty_table()
     found = read_precise(layout, key)
     if found is None:
-        raise ScipError("the precise index is damaged: import it again, or `docindex graph import --remove` it")
+        raise ScipError("the precise index is damaged: import it again, or run `docindex graph import --remove`")
     return found
 
 
-def _merged(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
+def _merge_precise(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
     if not precise.num_rows:
         return graph
     from docindex_dagster.graph.scip.merge import merged
@@ -249,23 +249,23 @@ def _merged(graph: Graph, precise: pa.Table, chunks: pa.Table) -> Graph:
     return merged(graph, precise, chunks)
 
 
-def _known(previous: Graph, precise: pa.Table, chunks: pa.Table, references: pa.Table) -> Graph:
-    """What can be gone on from: where a target of a precise edge changed, the file of the edge counts as changed."""
+def _reusable_graph(previous: Graph, precise: pa.Table, chunks: pa.Table, references: pa.Table) -> Graph:
+    """Return the previous graph, with every file marked as changed that has a precise edge to a changed target."""
     if not precise.num_rows:
         return previous
     from docindex_dagster.graph.build import versions_of
-    from docindex_dagster.graph.scip.merge import without_doubtful
+    from docindex_dagster.graph.scip.merge import mark_doubtful_as_changed
 
     targets = chunks.filter(pc.is_in(chunks["path"], pc.unique(precise["target_path"])))
-    return without_doubtful(previous, precise, versions_of(targets, references))
+    return mark_doubtful_as_changed(previous, precise, versions_of(targets, references))
 
 
-def _about(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:
+def _decoded_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, str]:
     return {name: value.decode() for name, value in (metadata or {}).items()}
 
 
 def _concepts(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan) -> Findings:
-    """What is in the documents of a source. It is kept by their texts, so that an extractor sees new ones alone."""
+    """Return the concepts in the documents of a source, cached by text so that the extractor sees only new texts."""
     if plan.extractor is None:
         return NOTHING
     path = layout.table(_CONCEPTS, key)
@@ -278,15 +278,15 @@ def _concepts(layout: Layout, key: str, chunks: pa.Table, plan: GraphPlan) -> Fi
 
 
 def provisional(previous: Extraction | None, chunks: pa.Table, plan: GraphPlan) -> Extraction:
-    """Return the rows of the previous graph that hold for new chunks, and how many files are yet to be linked.
+    """Return the rows of the previous graph that are valid for new chunks, and how many files are not linked yet.
 
-    These rows are of files whose chunks are the same. Their edges are those of the previous graph, but for edges to
-    nodes of other files that changed or are gone. A file that lost an edge counts as one to be linked.
+    These rows belong to files with unchanged chunks. They keep the edges of the previous graph, except edges to nodes
+    of other files that changed or were deleted. A file that lost an edge counts as not linked.
 
     Args:
-        previous: what an earlier run made; of another plan, nothing is taken over.
-        chunks: all of the source, as their stage gives them.
-        plan: what goes into the graph; one that wants no graph gives an extraction that is complete.
+        previous: The result of an earlier run; nothing is reused from one with another plan.
+        chunks: All chunks of the source, as their stage returns them.
+        plan: The content of the graph; if it wants no graph, the extraction is complete.
     """
     version = version_of(chunks)
     if not plan.is_wanted:
@@ -301,7 +301,7 @@ def provisional(previous: Extraction | None, chunks: pa.Table, plan: GraphPlan) 
 
 
 def _chunk_versions(chunks: pa.Table) -> dict[str, str]:
-    """By path, what identifies the chunks of a file in what its node was made from."""
+    """Return, by path, the prefix of `made_from` that identifies the chunks of a file."""
     columns = chunks.select(["path", "row_hash", "source_type"])
     columns = columns.filter(pc.not_equal(columns["source_type"], COMMIT))
     by_path: dict[str, list[str]] = {}
@@ -311,7 +311,7 @@ def _chunk_versions(chunks: pa.Table) -> dict[str, str]:
 
 
 def _unchanged(nodes: pa.Table, files: dict[str, str]) -> pa.Array:
-    """The paths of files that have the chunks that their nodes were made from, and all their edges."""
+    """Return the paths of files that have all their edges, and the chunks that their nodes were made from."""
     columns = nodes.select(["path", "made_from", "problem"]).filter(pc.equal(nodes["type"], "file"))
     has_edges = pc.starts_with(pc.fill_null(columns["problem"], UNREADABLE), UNREADABLE)
     columns = columns.filter(has_edges)
@@ -321,13 +321,13 @@ def _unchanged(nodes: pa.Table, files: dict[str, str]) -> pa.Array:
 
 
 def _restricted(graph: Graph, paths: pa.Array, chunk_ids: pa.ChunkedArray) -> tuple[Graph, pa.Array]:
-    """The graph of some of its files alone, and those of them that have edges to other files."""
+    """Restrict a graph to some files, and return it with the paths of those that lost edges to other files."""
     nodes = graph.nodes.filter(pc.is_in(graph.nodes["path"], paths))
     triples = graph.triples.filter(pc.is_in(graph.triples["path"], paths))
-    is_whole = pc.is_in(triples["chunk_id"], chunk_ids)
+    is_valid = pc.is_in(triples["chunk_id"], chunk_ids)
     for end in ("subject", "object"):
         is_known = pc.or_(pc.is_in(triples[f"{end}_type"], pa.array(OUTSIDE)), pc.is_in(triples[end], nodes["node"]))
-        is_whole = pc.and_(is_whole, is_known)
-    cut = pc.unique(triples["path"].filter(pc.invert(is_whole)))
-    triples = triples.filter(is_whole)
+        is_valid = pc.and_(is_valid, is_known)
+    cut = pc.unique(triples["path"].filter(pc.invert(is_valid)))
+    triples = triples.filter(is_valid)
     return Graph(pa.concat_tables([nodes, outside_nodes(triples)]).combine_chunks(), triples.combine_chunks()), cut

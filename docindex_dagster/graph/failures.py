@@ -1,4 +1,4 @@
-"""How a graph reports files that are not linked or not read, and configurations that cannot be read."""
+"""Reports on files that are not linked or not read, and on configurations that cannot be read."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 from docindex_dagster.core.safe_text import with_reasons
 
 OTHER_LANGUAGE, CUT_AS_TEXT = "in languages whose calls are not read", "cut as text"
-"""Why the calls in a file are not known."""
-_DEFINITIONS_ALONE = "with definitions alone"
+"""Why the calls in a file are unknown."""
+_DEFINITIONS_ALONE = "with only definitions"
 
 
 def phrase(failed: int, files: int) -> str:
-    """How many of so many files they are."""
-    return f"the graph of {failed:,} of {files:,} files has definitions alone"
+    """Say for how many files the graph has only definitions."""
+    return f"the graph has only definitions for {failed:,} of {files:,} files"
 
 
 def phrase_unreadable(count: int) -> str:
@@ -23,17 +23,17 @@ def phrase_unreadable(count: int) -> str:
 
 
 def phrase_unlinked(unlinked: int, files: int) -> str:
-    """Say how many of so many files are not linked yet."""
+    """Say how many files are not linked yet."""
     return f"linking {unlinked:,} of {files:,} files"
 
 
 def sentence_unlinked(unlinked: int, files: int) -> str:
-    """Say what an answer lacks until they are; return "" if all are."""
+    """Say what an answer lacks until all files are linked; return "" if all are."""
     return f"{phrase_unlinked(unlinked, files)}: not all of their calls are in this answer yet" if unlinked else ""
 
 
 def sentence(failed: Mapping[str, str], files: int) -> str:
-    """The same, with the first ones by name and why; empty where there is none."""
+    """Say for how many files the graph has only definitions, and why, naming the first; return "" if there are none."""
     return with_reasons(phrase(len(failed), files), failed.items()) if failed else ""
 
 
@@ -43,7 +43,7 @@ def sentence_unreadable(unreadable: Mapping[str, str]) -> str:
 
 
 def unread_files(nodes: pa.Table) -> str:
-    """Return how many of the files among some nodes an answer does not cover, and why; "" for none."""
+    """Say how many files among some nodes an answer does not cover, and why; return "" if it covers all."""
     files = nodes.filter(pc.equal(nodes["type"], "file"))
     counts = [*_counts(files)]
     total = sum(count for _, count in counts)
@@ -51,13 +51,13 @@ def unread_files(nodes: pa.Table) -> str:
         return ""
     were = "was" if total == 1 else "were"
     return f"{total:,} of {files.num_rows:,} files {were} not searched: " + ", ".join(
-        f"{n:,} {why}" for why, n in counts
+        f"{n:,} {reason}" for reason, n in counts
     )
 
 
 def _counts(files: pa.Table) -> Iterator[tuple[str, int]]:
-    for why in (OTHER_LANGUAGE, CUT_AS_TEXT):
-        if count := pc.sum(pc.equal(files["unread"], why), min_count=0).as_py():
-            yield why, count
+    for reason in (OTHER_LANGUAGE, CUT_AS_TEXT):
+        if count := pc.sum(pc.equal(files["unread"], reason), min_count=0).as_py():
+            yield reason, count
     if count := pc.sum(pc.and_(pc.is_valid(files["problem"]), pc.is_null(files["unread"]))).as_py():
         yield _DEFINITIONS_ALONE, count

@@ -1,4 +1,4 @@
-"""The edges of one file: what it defines, imports, calls, inherits, refers to, uses, decorates, tests; its sections."""
+"""Edges of one file: definitions, imports, calls, base classes, references, uses, decorators, tests and sections."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,13 +30,13 @@ from docindex_dagster.graph.source_graph import EXTERNAL, FROM_PARSE, PACKAGE, U
 
 _SYMBOLS = frozenset({"function", "class"})
 OVERRIDING = "overrides what is called"
-_NAMING = frozenset({Name, NameOrCall, Implicit, Attribute, Function})
-_Place = tuple[str, str]  # a node and its type
+_NAME_EXPRESSIONS = frozenset({Name, NameOrCall, Implicit, Attribute, Function})
+_TypedNode = tuple[str, str]  # a node and its type
 _Statement = Definition | Import | CallSite | Decorator | Base | Assignment | Parameter
 
 
 class _Evidence(NamedTuple):
-    """Where the source says so. A fact is evidence as well."""
+    """Location in the source that states an edge. A fact serves as evidence, too."""
 
     chunk: str
     line: int
@@ -44,38 +44,38 @@ class _Evidence(NamedTuple):
 
 @dataclass(eq=False)
 class FileEdges:
-    """Collects the nodes and edges of a file; of edges that say the same the first is kept."""
+    """Collector of a file's nodes and edges; of duplicate edges, it keeps the first."""
 
     resolver: Queries
     unit: Unit
     source: str
     nodes: dict[str, Node] = field(default_factory=dict)
     triples: dict[tuple[str, str, str], Triple] = field(default_factory=dict)
-    _scopes: dict[str, _Place] = field(default_factory=dict)
+    _scopes: dict[str, _TypedNode] = field(default_factory=dict)
 
     def collect(self) -> None:
-        """Read the whole file."""
+        """Collect all edges of the file."""
         self.define()
         for imported in self.unit.imported:
-            self._import(imported)
+            self._add_import(imported)
         for call in self.unit.calls:
-            self._call(call)
+            self._add_call(call)
         for decorator in self.unit.decorators:
-            self._decorator(decorator)
+            self._add_decorator(decorator)
         for definition in self.unit.definitions.values():
             if definition.kind in CLASSES and definition.kind != TABLE:
-                self._bases(definition)
+                self._add_bases(definition)
         for declared in self.unit.declared:
-            self._declared(declared)
+            self._add_declared_types(declared)
 
     def define(self) -> None:
-        """What the file defines."""
+        """Collect the definitions of the file."""
         for definition in self.unit.definitions.values():
             if definition.kind != TABLE:
-                self._definition(definition)
+                self._add_definition(definition)
 
     def import_as_written(self, modules: Sequence[str], line: int) -> None:
-        """The imports of a file whose language has no facts: to where they lead is not known."""
+        """Collect the imports of a file whose language has no facts; their targets are unknown."""
         reason = "imports of this language are not followed"
         for module in modules:
             target = f"{UNRESOLVED}:{module}", UNRESOLVED
@@ -83,7 +83,7 @@ class FileEdges:
             self._add((self.unit.path, "file"), "imports", target, at, reason=reason)
 
     def sections(self, row: Mapping[str, Any]) -> None:
-        """The file, or the section around it, has each section of a chunk's heading path."""
+        """Nest each section of a chunk's heading path in the file or the section around it."""
         headings = row["heading_path"] or ()
         path, chunk = self.unit.path, row["chunk_id"]
         ids = [path, *(f"{path}#{' > '.join(headings[: depth + 1])}" for depth in range(len(headings)))]
@@ -92,7 +92,7 @@ class FileEdges:
             kind = "file" if parent == path else "section"
             self._add((parent, kind), "has_section", (child, "section"), _Evidence(chunk, row["start_line"]))
 
-    def _definition(self, definition: Definition) -> None:
+    def _add_definition(self, definition: Definition) -> None:
         unit = self.unit
         at, chunk = definition, unit.chunks.at(definition)
         node, kind = self._symbol(unit, definition)
@@ -103,35 +103,35 @@ class FileEdges:
         if parent is not None and parent.kind != TABLE:
             self._add(self._symbol(unit, parent), "contains", (node, kind), at)
 
-    def _import(self, one: Import) -> None:
-        here, whole = (self.unit.path, "file"), one._replace(scope=FILE, member="")
+    def _add_import(self, imported: Import) -> None:
+        here, module = (self.unit.path, "file"), imported._replace(scope=FILE, member="")
         values = self.resolver.import_targets(
-            self.unit, one._replace(scope=FILE, member=one.member if one.kind == "name" else "")
+            self.unit, imported._replace(scope=FILE, member=imported.member if imported.kind == "name" else "")
         )
         for value in values:
             if value.kind == "module" and value.name == "" and value.path.endswith("/"):
-                self._add(here, "imports", (value.path, PACKAGE), one, value=value)
+                self._add(here, "imports", (value.path, PACKAGE), imported, value=value)
             elif value.kind == "external":
-                # A file of the source may offer what comes from elsewhere.
-                modules = [found for found in self.resolver.import_targets(self.unit, whole) if found.kind == "module"]
-                outside = (f"{EXTERNAL}:{one.module.lstrip('.')}", EXTERNAL)
+                # A file of the source may re-export an external name.
+                modules = [found for found in self.resolver.import_targets(self.unit, module) if found.kind == "module"]
+                outside = (f"{EXTERNAL}:{imported.module.lstrip('.')}", EXTERNAL)
                 for target in [(each.path, "file") for each in modules if not each.path.endswith("/")] or [outside]:
-                    self._add(here, "imports", target, one, value=value)
+                    self._add(here, "imports", target, imported, value=value)
             elif value.path and value.path != self.unit.path:
-                self._add(here, "imports", (value.path, "file"), one, value=value)
+                self._add(here, "imports", (value.path, "file"), imported, value=value)
                 if value.kind in _SYMBOLS:
-                    self._add(here, "imports", self._target(value), one, value=value)
+                    self._add(here, "imports", self._target(value), imported, value=value)
         if not values:
-            missing = f"{UNRESOLVED}:{'.'.join(filter(None, (one.module, one.member)))}"
-            self._add(here, "imports", (missing, UNRESOLVED), one, reason="no such name in what is imported")
+            missing = f"{UNRESOLVED}:{'.'.join(filter(None, (imported.module, imported.member)))}"
+            self._add(here, "imports", (missing, UNRESOLVED), imported, reason="no such name in what is imported")
 
-    def _call(self, call: CallSite) -> None:
+    def _add_call(self, call: CallSite) -> None:
         targets = self.resolver.targets(self.unit, call)
         caller = self._scope(call.scope)
         for value in targets:
             self._add(caller, "calls", self._target(value), call, value=value)
             if value.kind in _SYMBOLS:
-                self._called(call, value)
+                self._add_call_effects(call, value)
         overriding = self.resolver.may_reach(call, targets)
         for value in overriding:
             self._add(caller, "may_call", self._target(value), call, value=value, among=len(overriding))
@@ -140,19 +140,19 @@ class FileEdges:
             if (caller[0], "calls", target[0]) not in self.triples:
                 self._add(caller, "calls", target, call, reason=self.resolver.reason(self.unit, call))
         for argument in call.arguments:
-            if type(argument.value) in _NAMING:
-                self._refer(call, argument.value)
+            if type(argument.value) in _NAME_EXPRESSIONS:
+                self._add_references(call, argument.value)
 
-    def _called(self, call: CallSite, value: Value) -> None:
-        """What else follows from a call that reaches a symbol of the source."""
+    def _add_call_effects(self, call: CallSite, value: Value) -> None:
+        """Add the `uses` and `tests` edges of a call that reaches a symbol of the source."""
         owner = self.unit.class_around(call.scope) if value.kind == "class" else None
-        if owner is not None and not self._is(owner, value):
+        if owner is not None and not self._is_same(owner, value):
             self._add(self._symbol(self.unit, owner), "uses", self._target(value), call, value=value)
         if self.unit.is_test and call.scope and not self.resolver.program.units[value.path].is_test:
             self._add(self._scope(call.scope), "tests", self._target(value), call, value=value)
 
-    def _refer(self, call: CallSite, expression: Expression) -> None:
-        """A reference to what an argument names, where anything in the source has this name."""
+    def _add_references(self, call: CallSite, expression: Expression) -> None:
+        """Add references to the symbols that an argument names, if the source defines the name."""
         name = last_name(expression)
         if name not in self.unit.imports and not self.resolver.program.named.has(self.unit.rules.family, name):
             return
@@ -160,41 +160,41 @@ class FileEdges:
             if value.kind in _SYMBOLS:
                 self._add(self._scope(call.scope), "references", self._target(value), call, value=value)
 
-    def _decorator(self, one: Decorator) -> None:
-        decorated = self.unit.definitions.get(one.decorated)
-        for value in self.resolver.targets(self.unit, one):
+    def _add_decorator(self, decorator: Decorator) -> None:
+        decorated = self.unit.definitions.get(decorator.decorated)
+        for value in self.resolver.targets(self.unit, decorator):
             if value.kind in _SYMBOLS and decorated is not None:
                 target = self._symbol(self.unit, decorated)
-                self._add(self._target(value), "decorates", target, one, value=value)
-                self._add(self._scope(one.scope), "calls", self._target(value), one, value=value)
+                self._add(self._target(value), "decorates", target, decorator, value=value)
+                self._add(self._scope(decorator.scope), "calls", self._target(value), decorator, value=value)
 
-    def _bases(self, definition: Definition) -> None:
+    def _add_bases(self, definition: Definition) -> None:
         for base, values in self.resolver.bases(self.unit, definition):
             if base.kind == "companion" and self.unit.rules.has_companions:
-                continue  # a type that is asked for, not inherited
+                continue  # a companion is requested, not inherited
             for value in values:
                 if value.kind not in {"class", "external"}:
                     continue
                 kind = "implements" if base.kind == "implements" or self._is_interface(value) else "inherits"
                 self._add(self._symbol(self.unit, definition), kind, self._target(value), base, value=value)
 
-    def _declared(self, one: Assignment | Parameter) -> None:
-        """A class uses the types that it holds and takes; a function refers to those that it takes."""
+    def _add_declared_types(self, declared: Assignment | Parameter) -> None:
+        """Add the declared types: a class uses the types it holds and takes, a function refers to those it takes."""
         objects = [
             found
-            for value in self.resolver.values(self.unit, one.scope, one.value)
+            for value in self.resolver.values(self.unit, declared.scope, declared.value)
             for found in (value, *value.held)
             if found.kind == "object"
         ]
-        owner = self.unit.class_around(one.scope) if objects else None
+        owner = self.unit.class_around(declared.scope) if objects else None
         for found in objects:
             target = self._target(found)
             if owner is None:
-                self._add(self._scope(one.scope), "references", target, one, value=found)
-            elif not self._is(owner, found):
-                self._add(self._symbol(self.unit, owner), "uses", target, one, value=found)
+                self._add(self._scope(declared.scope), "references", target, declared, value=found)
+            elif not self._is_same(owner, found):
+                self._add(self._symbol(self.unit, owner), "uses", target, declared, value=found)
 
-    def _is(self, definition: Definition, value: Value) -> bool:
+    def _is_same(self, definition: Definition, value: Value) -> bool:
         return (self.unit.path, definition.id) == (value.path, value.name)
 
     def _is_interface(self, value: Value) -> bool:
@@ -203,29 +203,29 @@ class FileEdges:
         unit = self.resolver.program.units[value.path]
         return unit.definitions[value.name].kind in {"interface", "trait"} and unit.language != "rust"
 
-    def _scope(self, scope: str) -> _Place:
-        place = self._scopes.get(scope)
-        if place is None:
+    def _scope(self, scope: str) -> _TypedNode:
+        node = self._scopes.get(scope)
+        if node is None:
             definition = self.unit.definitions.get(scope)
-            place = (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
-            self._scopes[scope] = place
-        return place
+            node = (self.unit.path, "file") if definition is None else self._symbol(self.unit, definition)
+            self._scopes[scope] = node
+        return node
 
-    def _target(self, value: Value) -> _Place:
+    def _target(self, value: Value) -> _TypedNode:
         if value.kind in {"external", "external object"}:
             return f"{EXTERNAL}:{value.name}", EXTERNAL
         unit = self.resolver.program.units[value.path]
         return self._symbol(unit, unit.definitions[value.name])
 
     @staticmethod
-    def _symbol(unit: Unit, definition: Definition) -> _Place:
+    def _symbol(unit: Unit, definition: Definition) -> _TypedNode:
         return f"{unit.path}::{definition.id}", definition.kind
 
     def _add(
         self,
-        subject: _Place,
+        subject: _TypedNode,
         predicate: str,
-        target: _Place,
+        target: _TypedNode,
         at: "_Statement | _Evidence",
         *,
         value: Value | None = None,
@@ -235,12 +235,12 @@ class FileEdges:
         key = (subject[0], predicate, target[0])
         if key in self.triples:
             return
-        how, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
+        resolution, confidence = (NAMES[value.resolution], CONFIDENCE[value.resolution]) if value else (FROM_PARSE, 1.0)
         if among:
-            how, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
+            resolution, confidence = f"{OVERRIDING}, one of {among}", round(confidence / among, 2)
         if reason:
-            how, confidence = f"{UNRESOLVED}: {reason}", 0.0
+            resolution, confidence = f"{UNRESOLVED}: {reason}", 0.0
         chunk = at.chunk if isinstance(at, _Evidence) else self.unit.chunks.at(at)
         self.triples[key] = Triple(
-            *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, how
+            *subject, predicate, *target, self.source, self.unit.path, chunk, at.line, confidence, resolution
         )

@@ -1,8 +1,8 @@
-"""The links between chunks: which one defines what another calls, inherits, uses or mentions.
+"""Weighted links between chunks that define symbols and chunks that call, inherit, use or mention them.
 
-A chunk is linked with those that define what it refers to, and they, less, with it. A walk along the links that begins
-anew at what a search has found, again and again, arrives most often at what many of these chunks lead to: personalised
-PageRank (Page, Brin, Motwani and Winograd, 1999).
+A chunk links to the definitions it refers to and, more weakly, they link back to it. A random walk that restarts at
+the search hits arrives most often at chunks that many hits link to: personalized PageRank (Page, Brin, Motwani and
+Winograd, 1999).
 """
 
 from collections.abc import Mapping
@@ -20,9 +20,9 @@ from docindex_dagster.graph.source_graph import CONCEPT
 if TYPE_CHECKING:
     from docindex_dagster.graph.open_graph import OpenGraph
 
-# How much each edge binds. Where something stands, and what a file imports, is in none: as benchmarks/quality shows,
-# what is in one file is better known from the file, and these edges drown the others.
-_BINDS = {
+# Weights of edges by predicate. Containment and imports have none: as benchmarks/quality shows, the file itself is
+# better evidence of what belongs together, and these edges would drown out the others.
+_PREDICATE_WEIGHTS = {
     "calls": 1.0,
     "inherits": 0.9,
     "implements": 0.9,
@@ -32,26 +32,27 @@ _BINDS = {
     "mentions": 0.5,
     "links_to": 0.5,
 }
-_BACK = 0.5  # from a definition to all chunks that use it, together, beside a step from one of them to it
-_MOST_SHARING = 20  # chunks that mention a concept: one that is all over the place says nothing
-# Raise the number when the same graph files give other links, also by how they are opened as one.
-LINKS_VERSION = digest_parts("2", repr((_BINDS, _BACK, _MOST_SHARING)))
+# Total weight of the links from a definition back to its users, relative to one link to the definition.
+_BACKLINK_WEIGHT = 0.5
+_MAX_CONCEPT_CHUNKS = 20  # chunks that may mention a concept; a more common concept is not informative
+# Increase the number when the same graph files yield different links, including through how they are opened.
+LINKS_VERSION = digest_parts("2", repr((_PREDICATE_WEIGHTS, _BACKLINK_WEIGHT, _MAX_CONCEPT_CHUNKS)))
 
-Numbers = NDArray[np.int64]  # of chunks, or of places in an array: shape (n,)
+Numbers = NDArray[np.int64]  # of chunks, or positions in an array: shape (n,)
 Weights = NDArray[np.float64]  # shape (n,)
-_GOES_ON = 0.5  # else the walk begins anew
-_STEPS = 12  # after which what still moves is less than a thousandth
+_DAMPING = 0.5  # probability of following a link rather than restarting
+_STEPS = 12  # by then, less than a thousandth is still moving
 
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """Chunks by number, and how strongly each is linked to each: a sparse matrix, a row after the other (CSR).
+    """Weighted links between numbered chunks: a sparse matrix in CSR format.
 
     Attributes:
-        chunk_ids: an Arrow array of shape (chunks,).
-        begins: where the links of each chunk begin, and where the last one ends: shape (chunks + 1,).
-        targets: the number of the chunk that each link leads to: shape (links,).
-        weights: how strong each link is, above 0: shape (links,).
+        chunk_ids: An Arrow array of shape (chunks,).
+        begins: Where the links of each chunk begin, and where the last ones end: shape (chunks + 1,).
+        targets: The target chunk number of each link: shape (links,).
+        weights: The weight of each link, above 0: shape (links,).
     """
 
     chunk_ids: pa.Array
@@ -60,138 +61,138 @@ class Links:
     weights: Weights
 
     def numbers(self, chunk_ids: Mapping[str, float]) -> dict[int, float]:
-        """Values of chunks by their numbers, without those of chunks that have no links."""
-        asked = pc.index_in(self.chunk_ids, pa.array([*chunk_ids], pa.string()))  # a table of the few: quick to make
-        found = np.flatnonzero(asked.is_valid())
+        """Return the values by chunk number, without chunks that have no links."""
+        positions = pc.index_in(self.chunk_ids, pa.array([*chunk_ids], pa.string()))  # hashes the few, which is fast
+        found = np.flatnonzero(positions.is_valid())
         values = [*chunk_ids.values()]
-        return {number: values[asked[number].as_py()] for number in found.tolist()}
+        return {number: values[positions[number].as_py()] for number in found.tolist()}
 
     def leaving(self, chunks: Numbers) -> tuple[Numbers, Numbers, Weights]:
-        """The links that leave some chunks: the position of their chunk among these, their targets and weights."""
+        """Return the links that leave some chunks: the position of their chunk in `chunks`, targets and weights."""
         begins, ends = (self.begins[at].astype(np.int64) for at in (chunks, chunks + 1))
-        of, links = _spread(begins, ends - begins)
-        return of, self.targets[links].astype(np.int64), self.weights[links]
+        range_numbers, links = _expand_ranges(begins, ends - begins)
+        return range_numbers, self.targets[links].astype(np.int64), self.weights[links]
 
 
 class _Entries(NamedTuple):
-    """What is not 0 in a sparse matrix: by its row, its column and its value, each of shape (entries,) (COO)."""
+    """Nonzero entries of a sparse matrix in COO format; each array has shape (entries,)."""
 
     row: Numbers
     column: Numbers
     value: Weights
 
-    def taken(self, which: NDArray[np.bool_]) -> "_Entries":
-        """Some of these."""
+    def select(self, which: NDArray[np.bool_]) -> "_Entries":
+        """Return the entries that a mask selects."""
         return _Entries(self.row[which], self.column[which], self.value[which])
 
 
 def links(graph: "OpenGraph") -> Links:
-    """The links between all chunks in which something is defined or referred to."""
+    """Return the links between all chunks that define or refer to something."""
     defined_in, references_in = (table["chunk_id"].combine_chunks() for table in (graph.nodes, graph.edges))
     chunks = pc.unique(pa.concat_arrays([defined_in, references_in])).drop_null()
     nodes = len(defined_in)
-    at, is_placed = _numbers(defined_in, chunks)
+    at, is_placed = _positions(defined_in, chunks)
     home, defined = at[is_placed], np.flatnonzero(is_placed)
-    strengths = _strengths(graph)
-    binds = strengths > 0
-    at, _ = _numbers(references_in, chunks)
-    references = _summed(_Entries(at[binds], graph.objects[binds], strengths[binds]), nodes)
+    strengths = _edge_weights(graph)
+    has_weight = strengths > 0
+    at, _ = _positions(references_in, chunks)
+    references = _sum_duplicates(_Entries(at[has_weight], graph.objects[has_weight], strengths[has_weight]), nodes)
     sharing = np.bincount(references.column, minlength=nodes)
     share = 1 / np.maximum(sharing, 1)
-    # Nothing defines a concept: it is at home wherever it is mentioned.
-    is_concept = np.asarray(pc.equal(graph.nodes["type"], CONCEPT)) & (sharing <= _MOST_SHARING)
-    mentions = references.taken(is_concept[references.column])
+    # No chunk defines a concept, so every chunk that mentions it counts as its home.
+    is_concept = np.asarray(pc.equal(graph.nodes["type"], CONCEPT)) & (sharing <= _MAX_CONCEPT_CHUNKS)
+    mentions = references.select(is_concept[references.column])
     homes = _Entries(
         np.concatenate([home, mentions.row]),
         np.concatenate([defined, mentions.column]),
         np.concatenate([np.ones(len(home)), mentions.value * share[mentions.column]]),
     )
-    user, definer, node, strength = _met(references, homes, nodes)
+    user, definer, node, strength = _join(references, homes, nodes)
     others = user != definer
     user, definer, node, strength = user[others], definer[others], node[others], strength[others]
     return links_of(
         chunks,
         np.concatenate([user, definer]),
         np.concatenate([definer, user]),
-        np.concatenate([strength, _BACK * strength * share[node]]),
+        np.concatenate([strength, _BACKLINK_WEIGHT * strength * share[node]]),
     )
 
 
-def _met(references: _Entries, homes: _Entries, nodes: int) -> tuple[Numbers, Numbers, Numbers, Weights]:
-    """Each reference with each home of its node: the chunk of either, the node, and the product of their values.
+def _join(references: _Entries, homes: _Entries, nodes: int) -> tuple[Numbers, Numbers, Numbers, Weights]:
+    """Join references with the homes of their nodes: user chunk, home chunk, node, and product of the values.
 
-    Summed by the chunks, it is the product of one sparse matrix and the other, transposed.
+    Summed per chunk pair, this is the product of one sparse matrix and the transpose of the other.
     """
     by_node = np.argsort(homes.column, kind="stable")
     counts = np.bincount(homes.column, minlength=nodes)
     begins = np.cumsum(counts) - counts
-    reference, home = _spread(begins[references.column], counts[references.column])
+    reference, home = _expand_ranges(begins[references.column], counts[references.column])
     home = by_node[home]
     strength = references.value[reference] * homes.value[home]
     return references.row[reference], homes.row[home], references.column[reference], strength
 
 
-def _spread(begins: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
-    """For ranges that begin somewhere and have so many places: the number of the range of each place, and the place."""
-    of = np.repeat(np.arange(len(counts)), counts)
+def _expand_ranges(begins: Numbers, counts: Numbers) -> tuple[Numbers, Numbers]:
+    """Expand ranges, given their begins and sizes: the range number of each position, and the position itself."""
+    range_numbers = np.repeat(np.arange(len(counts)), counts)
     before = np.cumsum(counts) - counts
-    return of, np.arange(len(of)) + (begins - before)[of]
+    return range_numbers, np.arange(len(range_numbers)) + (begins - before)[range_numbers]
 
 
-def _summed(entries: _Entries, columns: int) -> _Entries:
-    """Entries in the order of their rows and columns, those of one place in the matrix as their sum."""
+def _sum_duplicates(entries: _Entries, columns: int) -> _Entries:
+    """Sort entries by row and column, and sum duplicates."""
     places, of_each = np.unique(entries.row * columns + entries.column, return_inverse=True)
-    value = np.bincount(of_each, entries.value, len(places)).astype(np.float64)  # integers, where there is none
+    value = np.bincount(of_each, entries.value, len(places)).astype(np.float64)  # bincount gives integers if empty
     return _Entries(places // columns, places % columns, value)
 
 
 def links_of(chunk_ids: pa.Array, start: Numbers, target: Numbers, weights: Weights) -> Links:
-    """Links with weights above 0 that lead from one number of a chunk to another: those of a pair are one in sum."""
-    summed = _summed(_Entries(start, target, weights), len(chunk_ids))
+    """Return links between chunk numbers, with weights above 0; the weights of duplicate links are summed."""
+    summed = _sum_duplicates(_Entries(start, target, weights), len(chunk_ids))
     begins = np.searchsorted(summed.row, np.arange(len(chunk_ids) + 1))
     return Links(chunk_ids, begins.astype(np.int32), summed.column.astype(np.int32), summed.value)
 
 
-def _strengths(graph: "OpenGraph") -> Weights:
-    """How much each edge binds, less where it was guessed: shape (edges,)."""
+def _edge_weights(graph: "OpenGraph") -> Weights:
+    """Return the weight of each edge, reduced by its confidence: shape (edges,)."""
     predicates = graph.edges["predicate"].combine_chunks()
-    of_each = np.array([_BINDS.get(name, 0.0) for name in predicates.dictionary.to_pylist()] or [0.0])
+    of_each = np.array([_PREDICATE_WEIGHTS.get(name, 0.0) for name in predicates.dictionary.to_pylist()] or [0.0])
     strengths: Weights = of_each[predicates.indices.to_numpy()] * graph.edges["confidence"].to_numpy()
     return strengths
 
 
-def _numbers(names: pa.Array, among: pa.Array) -> tuple[Numbers, NDArray[np.bool_]]:
-    """The position of each name, 0 for one that is missing, and which are not: both of shape (names,)."""
+def _positions(names: pa.Array, among: pa.Array) -> tuple[Numbers, NDArray[np.bool_]]:
+    """Return the position of each name, 0 if it is null, and which names are not null; both of shape (names,)."""
     found = pc.index_in(names, among)
     return pc.fill_null(found, 0).to_numpy().astype(np.int64), np.asarray(pc.is_valid(names))
 
 
 def walk(linked: Links, seeds: Mapping[str, float]) -> dict[str, float]:
-    """How much of the walks that begin at some chunks arrives at each that is near: those, and what they lead to.
+    """Return the share of random walks from seed chunks that arrive at each chunk: seeds and the chunks they link to.
 
     Args:
-        linked: the links of all chunks.
-        seeds: how much begins at each chunk, of at least 0; only their proportions matter.
+        linked: The links of all chunks.
+        seeds: The weight of each seed chunk, at least 0; only proportions matter.
 
     Returns:
-        Shares above 0, below 1 in sum. What only begins at a chunk does not count as arriving there.
+        Shares above 0, with a sum below 1. Starting at a chunk does not count as arriving there.
     """
-    whole = sum(seeds.values())
-    known = linked.numbers(seeds) if whole else {}
+    total = sum(seeds.values())
+    known = linked.numbers(seeds) if total else {}
     if not known:
         return {}
-    begun = np.array([*known])
-    near = np.union1d(begun, linked.leaving(begun)[1])
-    begin = np.array([known.get(number, 0.0) for number in near.tolist()]) / whole
+    seeded = np.array([*known])
+    near = np.union1d(seeded, linked.leaving(seeded)[1])
+    begin = np.array([known.get(number, 0.0) for number in near.tolist()]) / total
     start, target, weight = linked.leaving(near)
     end = np.searchsorted(near, target).clip(max=len(near) - 1)
-    is_near = near[end] == target  # where a link leads further, it is not followed
+    is_near = near[end] == target  # links that lead further away are not followed
     start, end, weight = start[is_near], end[is_near], weight[is_near]
     chance = weight / np.bincount(start, weight, len(near))[start]
-    begin_again = (1 - _GOES_ON) * begin
+    restart = (1 - _DAMPING) * begin
     ranks = begin
     for _ in range(_STEPS):
-        ranks = begin_again + _GOES_ON * np.bincount(end, ranks[start] * chance, len(near))
-    reached = ranks - begin_again
+        ranks = restart + _DAMPING * np.bincount(end, ranks[start] * chance, len(near))
+    reached = ranks - restart
     found = np.flatnonzero(reached > 0)
     return dict(zip(linked.chunk_ids.take(near[found]).to_pylist(), reached[found].tolist(), strict=True))

@@ -1,4 +1,4 @@
-"""Which nodes a user means by a name, as languages and people write it. Questions about them are asked in `ask`."""
+"""Lookup of nodes by name, as languages and people write names. The queries are in `queries`."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -14,17 +14,17 @@ from docindex_dagster.graph.open_graph import OpenGraph
 
 SYMBOL_MARK = "::"
 LAST = re.compile(r"[.:/\\]")
-_MOST_SYMBOLS = 8  # of one name that are answered for; also those that an error names
-_MOST_LIKE = 3
+_MAX_SYMBOLS = 8  # matches of one name that a query answers for, and that an error lists
+_MAX_SUGGESTIONS = 3
 _KINDS = ("git", "library")  # of sources
-_PLAIN = re.compile(r"::|->|\\")
+_OTHER_SEPARATORS = re.compile(r"::|->|\\")
 _PARTS = re.compile(r"[/.]")
 
 
 def find(graph: OpenGraph, name: str) -> list[int]:
-    """The nodes that fit a name best: a whole name, a path, a qualified name or the end of one.
+    """Return the nodes that match a name best: a full name, a path, a qualified name or the end of one.
 
-    Before a qualified name may stand modules, packages and the source, as `gin.Engine.Run`, some of them left out.
+    The source, packages and modules may precede a qualified name, as in `gin.Engine.Run`, and some may be omitted.
     """
     if name in graph.numbers:
         return [*_overloads(graph, name)]
@@ -37,28 +37,28 @@ def find(graph: OpenGraph, name: str) -> list[int]:
     return _best(graph, name) or _best(graph, name, str.casefold)
 
 
-def _best(graph: OpenGraph, name: str, same: Callable[[str], str] = str) -> list[int]:
-    """The nodes that fit a name best, or fit it in the form that `same` gives of both."""
+def _best(graph: OpenGraph, name: str, normalize: Callable[[str], str] = str) -> list[int]:
+    """Return the nodes that match a name best, after applying `normalize` to both."""
     wanted = name.replace("#", ".") if SYMBOL_MARK not in name and "/" not in name else name  # as Javadoc writes it
     ranks: dict[int, list[int]] = {}
-    has_its_end = pc.match_substring(graph.nodes["id"], LAST.split(wanted)[-1], ignore_case=same is not str)
-    for number in np.flatnonzero(has_its_end.to_numpy()).tolist():
-        rank = _match(same(graph.ids[number]), graph.types[number], same(wanted))
+    ends_match = pc.match_substring(graph.nodes["id"], LAST.split(wanted)[-1], ignore_case=normalize is not str)
+    for number in np.flatnonzero(ends_match.to_numpy()).tolist():
+        rank = _match(normalize(graph.ids[number]), graph.types[number], normalize(wanted))
         if rank:
             ranks.setdefault(rank, []).append(number)
-    if not ranks and (plain := _PLAIN.sub(".", name)) != name:  # as Rust, C++, PHP do
-        return _best(graph, plain, same)
+    if not ranks and (plain := _OTHER_SEPARATORS.sub(".", name)) != name:  # the separators of Rust, C++ and PHP
+        return _best(graph, plain, normalize)
     return ranks[min(ranks)] if ranks else []
 
 
 def _overloads(graph: OpenGraph, name: str) -> Iterator[int]:
-    """The nodes of a whole name: those of its overloads have a number behind it, from 2."""
+    """Yield the nodes with a full name; overloads have a numeric suffix, starting at 2."""
     names = chain([name], (f"{name}~{number}" for number in count(2)))
     yield from (graph.numbers[each] for each in takewhile(graph.numbers.__contains__, names))
 
 
 def _match(identifier: str, kind: str, wanted: str) -> int:
-    """How well a node fits a name, 1 the best; 0 not at all."""
+    """Rank how well a node matches a name: 1 is best, 0 is no match."""
     source, _, node = identifier.partition("!")
     path, mark, qualified = node.partition(SYMBOL_MARK)
     if node == wanted or (mark and f"{path}:{qualified}" == wanted):
@@ -76,10 +76,10 @@ def _match(identifier: str, kind: str, wanted: str) -> int:
 
 
 def _match_module(source: str, path: str, wanted: Sequence[str]) -> int:
-    """How well the names before a qualified name fit its file: as the end of its module's name, or of a package.
+    """Rank how well the prefix of a qualified name matches its file, as the end of its module or package name.
 
-    Go names a package, C# and PHP a namespace, which folders follow in part: so names in their order may do, beginning
-    with that of the source.
+    Go names a package, and C# and PHP name a namespace that folders mirror only in part. So an ordered subset of the
+    folder names also matches, optionally preceded by the source name.
     """
     module = [name for name in _PARTS.split(path.rpartition(".")[0]) if name != "__init__"]
     names = len(wanted)
@@ -92,29 +92,31 @@ def _match_module(source: str, path: str, wanted: Sequence[str]) -> int:
 
 
 def symbols(graph: OpenGraph, name: str) -> list[list[int]]:
-    """The symbols that a name fits best, each as its nodes: overloads count as one symbol.
+    """Return the symbols that match a name best, each as a list of nodes; overloads count as one symbol.
 
     Raises:
-        QueryError: there is none, or there are more than can be answered for.
+        QueryError: No symbol matches, or too many do.
     """
     groups: dict[str, list[int]] = {}
     for number in find(graph, name):
         groups.setdefault(symbol_of(graph, number), []).append(number)
     if not groups:
-        like = _like(graph, name)
-        hint = f"did you mean {like}?" if like else "give a qualified name, as Class.method, or PATH::Class.method"
+        suggestions = _suggestions(graph, name)
+        hint = (
+            f"did you mean {suggestions}?" if suggestions else "use a name such as Class.method or PATH::Class.method"
+        )
         gaps = graph.unread_files, graph.unlinked_files
-        raise QueryError("; ".join(filter(None, (f"the graph has no {name!r}: {hint}", *gaps))))
-    if len(groups) > _MOST_SYMBOLS:
+        raise QueryError("; ".join(filter(None, (f"{name!r} not found in the graph: {hint}", *gaps))))
+    if len(groups) > _MAX_SYMBOLS:
         raise _ambiguous(name, groups)
     return [groups[symbol] for symbol in sorted(groups)]
 
 
 def one(graph: OpenGraph, name: str) -> list[int]:
-    """The nodes of one symbol; its overloads count as one.
+    """Return the nodes of the only symbol that matches a name; overloads count as one symbol.
 
     Raises:
-        QueryError: there is none, or there are several.
+        QueryError: No symbol matches, or several do.
     """
     found = symbols(graph, name)
     if len(found) > 1:
@@ -123,22 +125,22 @@ def one(graph: OpenGraph, name: str) -> list[int]:
 
 
 def symbol_of(graph: OpenGraph, node: int) -> str:
-    """The symbol of a node: its name without the number of an overload."""
+    """Return the symbol of a node: its name without the overload number."""
     return graph.ids[node].partition("~")[0]
 
 
 def _ambiguous(name: str, found: Collection[str]) -> QueryError:
-    names = ", ".join(sorted(found)[:_MOST_SYMBOLS])
-    more = f" and {len(found) - _MOST_SYMBOLS} more" if len(found) > _MOST_SYMBOLS else ""
-    return QueryError(f"{name!r} names {len(found)} things: {names}{more}; give one of them")
+    names = ", ".join(sorted(found)[:_MAX_SYMBOLS])
+    more = f" and {len(found) - _MAX_SYMBOLS} more" if len(found) > _MAX_SYMBOLS else ""
+    return QueryError(f"{name!r} is ambiguous, with {len(found)} matches: {names}{more}; use one of these names")
 
 
-def _like(graph: OpenGraph, name: str) -> str:
-    """The symbols whose last names are like that of one that is not there."""
+def _suggestions(graph: OpenGraph, name: str) -> str:
+    """Return the symbols with a similar last name, to suggest instead of a missing one."""
     last = LAST.split(name)[-1]
     is_symbol = pc.match_substring(graph.nodes["id"], SYMBOL_MARK)
     names = graph.nodes["name"].filter(
         pc.and_(is_symbol, pc.starts_with(graph.nodes["name"], last[:1], ignore_case=True))
     )
-    found = get_close_matches(last, pc.unique(names).to_pylist(), _MOST_LIKE)
+    found = get_close_matches(last, pc.unique(names).to_pylist(), _MAX_SUGGESTIONS)
     return " or ".join(found)

@@ -1,4 +1,4 @@
-"""Questions to the graph: who calls this, what it calls, what is near, how two things hang together, what may break."""
+"""Graph queries: callers, callees, neighbors, paths between two symbols, and the impact of a change."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,27 +14,27 @@ from docindex_dagster.graph.lookup import LAST, SYMBOL_MARK, one, symbol_of, sym
 from docindex_dagster.graph.open_graph import OpenGraph
 
 CALLS = frozenset({"calls"})
-DISPATCH = CALLS | {"may_call"}  # what a call names, and what may run instead
-BACKWARD = frozenset({"callers", "impact"})  # the questions that go against the edges
-# Through what a change of one thing reaches others, against the direction of the edges.
+DISPATCH = CALLS | {"may_call"}  # the named callee, and the overrides that may run instead
+BACKWARD = frozenset({"callers", "impact"})  # queries that follow edges backward
+# A change affects other code through these edges, followed backward.
 IMPACT = DISPATCH | frozenset({"inherits", "implements", "uses", "references", "imports", "decorates", "tests"})
 _CONSTRUCTORS = frozenset({"__init__", "constructor", "initialize", "__construct"})
-# Where something stands is no way to something else.
-_PLACES = frozenset({"defined_in", "defines", "has_section"})
-_FAR, _FARTHEST = 5, 12  # edges
-# What an edge of a path costs: a way by calls is taken where it is not four times as long as one by containment.
+# Paths do not follow edges that only say where something is defined.
+_LOCATIONS = frozenset({"defined_in", "defines", "has_section"})
+_DEFAULT_IMPACT_DEPTH, _DEFAULT_PATH_DEPTH = 5, 12  # edges
+# Edge costs of a path: calls win unless their path is four times as long as one through containment.
 _COST_OF_CALL, _COST_OF_DEPENDENCY, _COST_OF_OTHER = 1, 2, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """An edge, as it was walked: from where, to where, and what says so; and the symbol that was asked about."""
+    """One edge of an answer, its evidence, and the symbol that was asked about."""
 
     depth: int
     subject: str
     predicate: str
     object: str
-    type: str  # of the node that was reached
+    type: str  # of the object
     path: str
     line: int | None
     chunk_id: str
@@ -44,91 +44,93 @@ class Step:
 
     @property
     def source(self) -> str:
-        """The source that says so."""
+        """The source that states the edge."""
         return self.subject.partition("!")[0]
 
     @property
     def place(self) -> str:
-        """Where the source says so."""
+        """The location in the source that states the edge."""
         return f"{self.path}:{self.line}" if self.line else self.path
 
 
 def nothing_known(graph: OpenGraph, question: str, name: str, to: str = "") -> str:
-    """A sentence for an answer without edges: of which symbol none is known, and what may be missing.
+    """Return a sentence for an answer without edges: which symbol has none, and what may be missing.
 
     Raises:
-        QueryError: there is no such symbol, or there are several.
+        QueryError: No symbol matches, or several do.
     """
     symbol = graph.ids[one(graph, name)[0]]
     if question == "path":
-        return _with_gaps(f"no way is known from {symbol} to {graph.ids[one(graph, to)[0]]}", graph.unread_files)
-    what = {"callers": "no call of", "callees": "no call in", "impact": "nothing that depends on"}
-    sentence = f"{what.get(question, 'no edge of')} {symbol} is known"
+        return _append_gaps(f"no path found from {symbol} to {graph.ids[one(graph, to)[0]]}", graph.unread_files)
+    phrases = {"callers": "no calls to", "callees": "no calls in", "impact": "no dependents of"}
+    sentence = f"{phrases.get(question, 'no edges of')} {symbol} found"
     last = LAST.split(symbol.partition("~")[0])[-1]
     node = graph.numbers.get(f"{symbol.partition('!')[0]}!unresolved:{last}")
     unresolved = len(graph.reaching(node)) if node is not None and question in {"callers", "impact"} else 0
     calls = "1 call" if unresolved == 1 else f"{unresolved} calls"
-    of_name = f"{calls} of that name could not be resolved" if unresolved else ""
-    return _with_gaps(sentence, of_name, graph.unread_files)
+    unresolved_note = f"{calls} of that name could not be resolved" if unresolved else ""
+    return _append_gaps(sentence, unresolved_note, graph.unread_files)
 
 
-def _with_gaps(sentence: str, *gaps: str) -> str:
-    """A sentence that says that nothing is known, with what was not looked at."""
+def _append_gaps(sentence: str, *gaps: str) -> str:
+    """Append the known gaps of the graph to a sentence about missing edges."""
     return "; ".join(filter(None, (sentence, *gaps)))
 
 
 def unanswered(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:
-    """A sentence for each symbol that a question is about and that no step answers.
+    """Return a sentence for each queried symbol that no step answers.
 
     Raises:
-        QueryError: there is no such symbol, or one of a path names several.
+        QueryError: No symbol matches, or several match an end of a path.
     """
     if question == "path":
         return [] if steps else [nothing_known(graph, question, name, to)]
     answered = {step.symbol for step in steps}
-    asked = [symbol_of(graph, nodes[0]) for nodes in symbols(graph, name)]
-    return [nothing_known(graph, question, symbol) for symbol in asked if symbol not in answered]
+    queried = [symbol_of(graph, nodes[0]) for nodes in symbols(graph, name)]
+    return [nothing_known(graph, question, symbol) for symbol in queried if symbol not in answered]
 
 
 def notes(graph: OpenGraph, question: str, name: str, to: str, steps: Sequence[Step]) -> list[str]:
-    """What to say beside the steps of an answer: what has none, and what is not linked yet.
+    """Return the notes to show with an answer: symbols without steps, and files not linked yet.
 
     Raises:
-        QueryError: as `unanswered`.
+        QueryError: As for `unanswered`.
     """
     return [*unanswered(graph, question, name, to, steps), *filter(None, [graph.unlinked_files])]
 
 
 def without_repeats(steps: Sequence[Step]) -> list[Step]:
-    """Steps without those that say what others do: a test that calls what it tests is a caller, and no edge more."""
+    """Drop redundant steps: a test that calls what it tests is already listed as a caller."""
     called = {(step.subject, step.object) for step in steps if step.predicate == "calls"}
     return [one for one in steps if one.predicate != "tests" or (one.subject, one.object) not in called]
 
 
 def callers(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
-    """Who calls a symbol, and who calls those, up to a depth. Making an object calls its constructor, and its class.
+    """Return the callers of a symbol, and their callers, up to a depth. Instantiation calls constructor and class.
 
-    A name may fit several symbols, here as in the questions below: each is answered for, one after the other.
+    If a name matches several symbols, this and the other queries answer for each of them.
     """
-    return _of_each(
+    return _answer_each(
         graph, name, lambda nodes: _walk(graph, _with_constructors(graph, nodes), DISPATCH, depth, backward=True)
     )
 
 
 def callees(graph: OpenGraph, name: str, depth: int = 1) -> list[Step]:
-    """What a symbol calls; of a class, what its methods call."""
-    return _of_each(
+    """Return what a symbol calls; for a class, what its methods call."""
+    return _answer_each(
         graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), DISPATCH, depth, backward=False)
     )
 
 
-def impact(graph: OpenGraph, name: str, depth: int = _FAR) -> list[Step]:
-    """What may break if a symbol changes: all that calls, inherits, uses or imports it, directly or through others."""
-    return _of_each(graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), IMPACT, depth, backward=True))
+def impact(graph: OpenGraph, name: str, depth: int = _DEFAULT_IMPACT_DEPTH) -> list[Step]:
+    """Return what may break if a symbol changes: all direct and indirect callers, subclasses, users and importers."""
+    return _answer_each(
+        graph, name, lambda nodes: _walk(graph, _with_members(graph, nodes), IMPACT, depth, backward=True)
+    )
 
 
 def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = None) -> list[Step]:
-    """The edges that leave and reach a node."""
+    """Return the edges that leave or reach a node."""
     wanted = None if predicates is None else frozenset(predicates)
 
     def near(nodes: Sequence[int]) -> Iterator[Step]:
@@ -137,31 +139,31 @@ def neighbors(graph: OpenGraph, name: str, predicates: Iterable[str] | None = No
             if wanted is None or step.predicate in wanted:
                 yield step
 
-    return _of_each(graph, name, near)
+    return _answer_each(graph, name, near)
 
 
-def _of_each(graph: OpenGraph, name: str, walk: Callable[[list[int]], Iterable[Step]]) -> list[Step]:
-    """The steps from each symbol that a name fits."""
+def _answer_each(graph: OpenGraph, name: str, walk: Callable[[list[int]], Iterable[Step]]) -> list[Step]:
+    """Return the steps from each symbol that a name matches."""
     found = symbols(graph, name)
     return [replace(step, symbol=symbol_of(graph, nodes[0])) for nodes in found for step in walk(nodes)]
 
 
-def path(graph: OpenGraph, start: str, end: str, depth: int = _FARTHEST) -> list[Step]:
-    """A short way from one node to another, along edges in their direction; else against it. Rather calls than others.
+def path(graph: OpenGraph, start: str, end: str, depth: int = _DEFAULT_PATH_DEPTH) -> list[Step]:
+    """Return a short path between two nodes: along the edges or, failing that, in either direction. Prefer calls.
 
-    Empty where there is none of at most so many edges.
+    The result is empty if no path has at most `depth` edges.
 
     Raises:
-        QueryError: one of the two is not there, or names several symbols.
+        QueryError: An end is not found, or matches several symbols.
     """
     sources, targets = one(graph, start), set(one(graph, end))
     costs = np.full(graph.edges.num_rows, _COST_OF_OTHER)
     costs[graph.chosen(IMPACT)] = _COST_OF_DEPENDENCY
     costs[graph.chosen(CALLS)] = _COST_OF_CALL
     for edges in (graph.leaving, lambda node: [*graph.leaving(node), *graph.reaching(node)]):
-        for by in (costs, np.ones_like(costs)):  # the cheapest way may have too many edges
-            if way := _cheapest(graph, sources, targets, edges, costs=by, depth=depth):
-                return way
+        for edge_costs in (costs, np.ones_like(costs)):  # the cheapest path may have too many edges
+            if found_path := _cheapest(graph, sources, targets, edges, costs=edge_costs, depth=depth):
+                return found_path
     return []
 
 
@@ -174,10 +176,10 @@ def answer(
     *,
     predicates: Iterable[str] | None = None,
 ) -> list[Step]:
-    """The answer to one of the questions of this module, by its name.
+    """Answer a query of this module, by its name.
 
     Raises:
-        QueryError: there is no such question, or what it asks about is not there.
+        QueryError: The query or a symbol is not found.
     """
     if not symbol or (question == "path" and not to):
         raise QueryError(f"{question} needs {'two symbols' if question == 'path' else 'a symbol'}")
@@ -188,13 +190,13 @@ def answer(
             case "callees":
                 return callees(graph, symbol, depth or 1)
             case "impact":
-                return impact(graph, symbol, depth or _FAR)
+                return impact(graph, symbol, depth or _DEFAULT_IMPACT_DEPTH)
             case "neighbors":
                 return neighbors(graph, symbol, predicates)
             case "path":
-                return path(graph, symbol, to, depth or _FARTHEST)
+                return path(graph, symbol, to, depth or _DEFAULT_PATH_DEPTH)
             case _:
-                raise QueryError(f"{question!r} is no question to the graph")
+                raise QueryError(f"unknown graph query: {question!r}")
 
 
 def _cheapest(
@@ -206,42 +208,42 @@ def _cheapest(
     costs: NDArray[np.int64],
     depth: int,
 ) -> list[Step]:
-    """Dijkstra's algorithm, for ways of at most `depth` edges; `costs` has the shape (edges,)."""
-    is_place = graph.chosen(_PLACES)
-    came: dict[int, tuple[int, int]] = {}
+    """Run Dijkstra's algorithm on paths of at most `depth` edges; `costs` has the shape (edges,)."""
+    is_location = graph.chosen(_LOCATIONS)
+    predecessors: dict[int, tuple[int, int]] = {}
     cost = dict.fromkeys(sources, 0)
     queue = [(0, 0, node) for node in sources]
     while queue:
-        spent, far, node = heappop(queue)
+        spent, length, node = heappop(queue)
         if node in targets:
-            return _way(graph, came, node)
+            return _path_steps(graph, predecessors, node)
         if spent > cost[node]:
             continue
-        for edge in edges(node) if far < depth else ():
-            if is_place[edge]:
+        for edge in edges(node) if length < depth else ():
+            if is_location[edge]:
                 continue
             for other in (int(graph.objects[edge]), int(graph.subjects[edge])):
                 total = spent + int(costs[edge])
                 if total < cost.get(other, total + 1) and graph.types[other] not in {"unresolved", "external"}:
                     cost[other] = total
-                    came[other] = node, int(edge)
-                    heappush(queue, (total, far + 1, other))
+                    predecessors[other] = node, int(edge)
+                    heappush(queue, (total, length + 1, other))
     return []
 
 
-def _way(graph: OpenGraph, came: dict[int, tuple[int, int]], node: int) -> list[Step]:
-    """The steps to a node, from the node that it was first reached from, and so on."""
-    way: list[int] = []
-    while node in came:
-        node, edge = came[node]
-        way.append(edge)
-    return [step for number, edge in enumerate(way[::-1], 1) for step, _ in _steps(graph, [edge], number)]
+def _path_steps(graph: OpenGraph, predecessors: dict[int, tuple[int, int]], node: int) -> list[Step]:
+    """Return the steps to a node by following its predecessors back to a source."""
+    found_path: list[int] = []
+    while node in predecessors:
+        node, edge = predecessors[node]
+        found_path.append(edge)
+    return [step for number, edge in enumerate(found_path[::-1], 1) for step, _ in _steps(graph, [edge], number)]
 
 
 def _walk(
     graph: OpenGraph, nodes: Iterable[int], predicates: frozenset[str], depth: int, *, backward: bool
 ) -> Iterator[Step]:
-    """The edges of some predicates from nodes outward, each node once, the nearest first."""
+    """Yield the edges with some predicates, breadth first; each node is expanded once."""
     is_wanted = graph.chosen(predicates)
     edges_of = graph.reaching if backward else graph.leaving
     level, seen = [*nodes], {*nodes}
@@ -277,7 +279,7 @@ def _steps(graph: OpenGraph, edges: Sequence[int], depth: int) -> Iterator[tuple
 
 
 def _with_constructors(graph: OpenGraph, nodes: Iterable[int]) -> list[int]:
-    """Nodes, and the class of each that is a constructor: who makes an object calls it."""
+    """Return nodes, and the class of each constructor among them, since instantiating a class calls it."""
     found = []
     for node in nodes:
         found.append(node)
@@ -289,7 +291,7 @@ def _with_constructors(graph: OpenGraph, nodes: Iterable[int]) -> list[int]:
 
 
 def _with_members(graph: OpenGraph, nodes: Iterable[int]) -> list[int]:
-    """Nodes, and what they contain."""
+    """Return nodes and everything they contain."""
     found, stack = [], [*nodes]
     contains = graph.chosen({"contains"})
     while stack:

@@ -1,8 +1,8 @@
-"""What an update of a graph goes on from: what the graph says of its files, and the units that this process made last.
+"""Reuse across graph updates: what a graph records about its files, and the units this process built last.
 
-Of a file, the graph says what it was made from, what it offered and what it looked at. To read a file back and lay out
-what it says takes longer than to resolve it, and an edit of one file looks into many others. In a process that watches,
-these are mostly the same ones each time.
+For each file, the graph records what it was made from, what it offered and what it looked at. Reading a file back and
+building its unit takes longer than resolving it, and an edit of one file looks into many others. In a watching process,
+these are mostly the same files each time.
 """
 
 from array import array
@@ -23,14 +23,14 @@ from docindex_dagster.callgraph.program import Index, Units
 from docindex_dagster.callgraph.units import Unit
 from docindex_dagster.graph.source_graph import UNREADABLE, Graph
 
-_KEY = "I"  # 32 bits, as hashes and fingerprints have
-# Of all units together: an object a statement, of which each takes some hundred bytes.
+_KEY = "I"  # 32 bits, the size of hashes and fingerprints
+# Limit for all units together: one object per statement, some hundred bytes each.
 _MOST_STATEMENTS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What looks different now: keys, and the files that changed or are gone."""
+    """Differences from the known graph: changed keys, and the files that changed or were deleted."""
 
     keys: frozenset[int]
     paths: frozenset[str]
@@ -38,32 +38,32 @@ class News:
 
 @dataclass(frozen=True, eq=False)
 class KnownFiles:
-    """The files of a graph: what their nodes say of them."""
+    """Files of a graph, as their nodes describe them."""
 
     files: pa.Table
     rows: Mapping[str, int]  # by path
-    made_from: Mapping[str, str]  # by path, of files with all their edges: of others nothing can be taken over
+    made_from: Mapping[str, str]  # by path, only files with all their edges; others cannot be reused
 
     @classmethod
     def of(cls, graph: Graph) -> "KnownFiles":
-        """The files of a graph."""
+        """Return the files of a graph."""
         columns = graph.nodes.select(["path", "made_from", "offers", "fingerprints", "depends", "problem"])
         files = columns.filter(pc.equal(graph.nodes["type"], "file")).combine_chunks()
         paths, made_from, problems = (files[name].to_pylist() for name in ("path", "made_from", "problem"))
         rows = {path: row for row, path in enumerate(paths)}
-        whole = {path: row for path, row in rows.items() if (problems[row] or UNREADABLE).startswith(UNREADABLE)}
-        return cls(files, rows, {path: made_from[row] for path, row in whole.items()})
+        complete = {path: row for path, row in rows.items() if (problems[row] or UNREADABLE).startswith(UNREADABLE)}
+        return cls(files, rows, {path: made_from[row] for path, row in complete.items()})
 
     def fingerprints(self, path: str) -> dict[int, int]:
-        """The keys that a file offered, and fingerprints of what was found there; none of a file that is not known."""
+        """Return the keys that a file offered, with their fingerprints; empty for an unknown file."""
         row = self.rows.get(path)
         if row is None:
             return {}
         keys, found = (self.files[name][row].as_py() for name in ("offers", "fingerprints"))
         return dict(zip(keys, found, strict=True))
 
-    def looking(self, keys: AbstractSet[int]) -> list[str]:
-        """The files that looked at one of some keys."""
+    def dependents_of(self, keys: AbstractSet[int]) -> list[str]:
+        """Return the files that looked at any of some keys."""
         depends = self.files["depends"].combine_chunks()
         wanted = pa.array(sorted(keys), pa.uint32())
         rows = pc.list_parent_indices(depends).filter(pc.is_in(pc.list_flatten(depends), wanted))
@@ -71,7 +71,7 @@ class KnownFiles:
         return found
 
     def index(self, paths: Sequence[str], seen: "Offered") -> Index:
-        """The index of the files of some paths, of which some were seen again, and all others are known."""
+        """Return the index of the files with some paths; files not in `seen` must be known."""
         positions = np.full(self.files.num_rows, -1)
         for position, path in enumerate(paths):
             if path not in seen:
@@ -79,32 +79,32 @@ class KnownFiles:
         offers = self.files["offers"].combine_chunks()
         files = positions[pc.list_parent_indices(offers).to_numpy()]
         keys = pc.list_flatten(offers).to_numpy().astype(np.int64)
-        is_taken = files >= 0
-        again = seen.keys_at({path: at for at, path in enumerate(paths) if path in seen})
-        parts = zip((files[is_taken], keys[is_taken]), again, strict=True)
+        is_included = files >= 0
+        seen_again = seen.keys_at({path: at for at, path in enumerate(paths) if path in seen})
+        parts = zip((files[is_included], keys[is_included]), seen_again, strict=True)
         return Index.of(paths, *map(np.concatenate, parts))
 
 
-def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, gone: AbstractSet[str]) -> News:
-    """What looks different in files that were seen again, and in those that are gone."""
+def news_of(seen: Mapping[str, Mapping[int, int]], known: KnownFiles, deleted: AbstractSet[str]) -> News:
+    """Return what changed in files that were read again, and in deleted files."""
     keys: set[int] = set()
-    for path in {*seen, *gone}:
+    for path in {*seen, *deleted}:
         old, new = known.fingerprints(path), seen.get(path, {})
         keys.update(key for key in {*old, *new} if old.get(key) != new.get(key))
-    return News(frozenset(keys), frozenset({*seen, *gone}))
+    return News(frozenset(keys), frozenset({*seen, *deleted}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Offered(Mapping[str, Mapping[int, int]]):
-    """By path, the keys that a file offers, each with a fingerprint of what is found there."""
+    """Fingerprints of what each file offers, by path and key."""
 
-    _rows: Mapping[str, tuple[int, int]]  # where the keys of a path begin and end
+    _rows: Mapping[str, tuple[int, int]]  # begin and end of the keys of a path
     _keys: "array[int]"
     _fingerprints: "array[int]"
 
     @classmethod
     def of(cls, units: Units, paths: Iterable[str], most: int) -> "Offered":
-        """What the files of some paths offer. Units are let go of where they hold more than `most` statements."""
+        """Return what the files with some paths offer. Units are released when they hold over `most` statements."""
         rows: dict[str, tuple[int, int]] = {}
         keys, fingerprints = array(_KEY), array(_KEY)
         for path in paths:
@@ -117,7 +117,7 @@ class Offered(Mapping[str, Mapping[int, int]]):
         return cls(rows, keys, fingerprints)
 
     def keys_at(self, positions: Mapping[str, int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The position of each file, as often as it has keys, and these: both of shape (keys,), int64."""
+        """Return the keys, and for each the position of its file: both of shape (keys,), int64."""
         counts = [end - begin for begin, end in self._rows.values()]
         at = np.fromiter((positions[path] for path in self._rows), np.int64, len(counts))
         return np.repeat(at, counts), np.frombuffer(self._keys, np.uint32).astype(np.int64)
@@ -136,53 +136,53 @@ class Offered(Mapping[str, Mapping[int, int]]):
         return len(self._rows)
 
 
-class _Made(NamedTuple):
+class _CachedUnit(NamedTuple):
     unit: Unit
-    offers: Offers  # which depend on the file alone
+    offers: Offers  # depends only on the file
     statements: int
 
 
 class RecentUnits:
-    """The units that were used last, by what they were made from. Threads share them, and change nothing in them."""
+    """Least-recently-used cache of units, keyed by what they were made from. Threads share them as immutable."""
 
     def __init__(self, most: int = _MOST_STATEMENTS) -> None:
-        """Keep units with so many statements, at most."""
+        """Keep units with at most this many statements in total."""
         self._most = most
-        self._made: OrderedDict[str, _Made] = OrderedDict()
+        self._cached: OrderedDict[str, _CachedUnit] = OrderedDict()
         self._statements = 0
         self._lock = Lock()
 
     def get(self, made_from: str, make: Callable[[], Unit]) -> tuple[Unit, Offers]:
-        """The unit that is made from this, and what it offers; `make` makes one that is not known."""
+        """Return the unit made from this, and what it offers; call `make` if it is not cached."""
         with self._lock:
-            known = self._made.get(made_from)
+            known = self._cached.get(made_from)
             if known is not None:
-                self._made.move_to_end(made_from)
+                self._cached.move_to_end(made_from)
                 return known.unit, known.offers
         unit = make()
-        made = _Made(unit, Offers(unit), unit.statements)
+        cached = _CachedUnit(unit, Offers(unit), unit.statements)
         with self._lock:
-            if made_from not in self._made:
-                self._made[made_from] = made
-                self._statements += made.statements
+            if made_from not in self._cached:
+                self._cached[made_from] = cached
+                self._statements += cached.statements
             while self._statements > self._most:
-                self._statements -= self._made.popitem(last=False)[1].statements
-        return made.unit, made.offers
+                self._statements -= self._cached.popitem(last=False)[1].statements
+        return cached.unit, cached.offers
 
     def units(self, made_from: Mapping[str, str], make: Callable[[str], Unit]) -> Units:
-        """The units of files, by what these are made from; one is taken from here, or made, when it is asked for."""
-        return _Known(self, made_from, make)
+        """Return the units of files, keyed by what these are made from; each is fetched or made on first use."""
+        return _RecentUnitsView(self, made_from, make)
 
 
-class _Known(Units):
-    """Units with which comes what they offer."""
+class _RecentUnitsView(Units):
+    """Units whose offers come from the cache."""
 
     def __init__(self, recent: RecentUnits, made_from: Mapping[str, str], make: Callable[[str], Unit]) -> None:
         super().__init__(made_from, make)
         self._recent, self._made_from = recent, made_from
 
     def offers(self, path: str) -> Offers:
-        """What the file of a path offers to others."""
+        """Return what a file offers to others."""
         self[path]
         return super().offers(path)
 

@@ -1,6 +1,6 @@
-"""The graph of one source: its nodes and triples, the tables that they become, and the rules that these keep.
+"""Graph of one source: its nodes and triples, their tables, and the rules they satisfy.
 
-What reads a graph need not load what builds it.
+Readers of a graph can import this module without loading the code that builds one.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,31 +15,31 @@ from docindex_dagster.core.errors import VerificationError
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.schemas import NODES, TRIPLES
 
-# Raise it when the same chunks and references give another graph.
+# Increase it when the same chunks and references yield a different graph.
 GRAPH_VERSION = "18"
 
 FROM_PARSE = "parse"
-"""How an edge was found that the source text says: nothing was guessed."""
+"""The resolution of an edge that the source text states directly."""
 
 EXTERNAL, UNRESOLVED = "external", "unresolved"
 PACKAGE, MENTION, LINK = "package", "mention", "link"
 CONCEPT = "concept"
 ANCHOR, LABEL = ANCHORS = "anchor", "label"
-"""The types of nodes that stand for names of places, until graphs are opened: in one file, in all files of a source."""
+"""Node types that stand for named locations until graphs are opened: in one file, and in all files of a source."""
 
 SHARED = (EXTERNAL, CONCEPT)
-"""The types of nodes that belong to no source."""
+"""Node types that belong to no source."""
 
 OUTSIDE = (EXTERNAL, UNRESOLVED, PACKAGE, MENTION, LINK, CONCEPT)
-"""The types of nodes that no file of the source defines."""
+"""Node types that no file of the source defines."""
 NODES_TABLE, TRIPLES_TABLE = "graph_nodes", "graph_triples"
-"""The names of the tables that hold the two halves of a graph."""
+"""Names of the tables that store the nodes and triples of a graph."""
 UNREADABLE = "configuration: "
-"""How the problem of a file begins that says where imports lead and cannot be read; its edges are complete."""
+"""Prefix of the problem of an unreadable file that configures imports; the edges of the file itself are complete."""
 CHUNKS_DIGITS = 32
-"""The length of the part of `made_from` that identifies the chunks of a file."""
+"""Length of the prefix of `made_from` that identifies the chunks of a file."""
 PROVED = "edges_have_their_chunk"
-GRAPH_RULES = {PROVED: "No edge of the graph is without the chunk that proves it."}
+GRAPH_RULES = {PROVED: "Every edge of the graph has the chunk that proves it."}
 
 
 class Node(NamedTuple):
@@ -76,17 +76,17 @@ class Triple(NamedTuple):
 
 
 def node_table(nodes: Sequence[Node]) -> pa.Table:
-    """Nodes as a table."""
+    """Return nodes as a table."""
     return _table(nodes, NODES)
 
 
 def triple_table(triples: Sequence[Triple]) -> pa.Table:
-    """Triples as a table."""
+    """Return triples as a table."""
     return _table(triples, TRIPLES)
 
 
 def outside_nodes(triples: pa.Table) -> pa.Table:
-    """The nodes to which triples of one source lead and that no file of it defines, sorted by name."""
+    """Return the endpoints of one source's triples that no file of the source defines, sorted by name."""
     ends = (triples.select([end, f"{end}_type"]).rename_columns(["node", "type"]) for end in ("object", "subject"))
     outside = pa.concat_tables([table.filter(pc.is_in(table["type"], pa.array(OUTSIDE))) for table in ends])
     outside = outside.group_by(["node", "type"]).aggregate([]).sort_by("node")
@@ -108,43 +108,43 @@ def _table(rows: Sequence[Node] | Sequence[Triple], schema: pa.Schema) -> pa.Tab
 
 
 def made_from(row_hashes: Iterable[str], references: str) -> str:
-    """Identify what the rows of a file are made from: its chunks, then the version of its references."""
+    """Identify the inputs of a file: its chunks, then the version of its references."""
     return digest_parts(*row_hashes) + references
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """What one source adds to the graph: tables of the schemas NODES and TRIPLES."""
+    """Contribution of one source to the graph: tables with the schemas NODES and TRIPLES."""
 
     nodes: pa.Table
     triples: pa.Table
 
     @property
     def is_settled(self) -> bool:
-        """Whether the same chunks would give the same graph again: no file ran out of time."""
+        """Whether the same chunks would yield the same graph again: no file timed out."""
         return not any(problem.startswith(TIME_OUT) for problem in self.problems.values())
 
     @property
     def problems(self) -> dict[str, str]:
-        """Why files have no edges but those to their definitions, by path."""
-        return {path: problem for path, problem in self._noted().items() if not problem.startswith(UNREADABLE)}
+        """Why some files have only the edges to their definitions, by path."""
+        return {path: problem for path, problem in self._raw_problems().items() if not problem.startswith(UNREADABLE)}
 
     @property
     def unreadable(self) -> dict[str, str]:
-        """Return why configurations of imports cannot be read, by path."""
+        """Why configurations of imports cannot be read, by path."""
         return {
             path: problem.removeprefix(UNREADABLE)
-            for path, problem in self._noted().items()
+            for path, problem in self._raw_problems().items()
             if problem.startswith(UNREADABLE)
         }
 
-    def _noted(self) -> dict[str, str]:
+    def _raw_problems(self) -> dict[str, str]:
         rows = self.nodes.filter(pc.is_valid(self.nodes["problem"]))
         return dict(zip(rows["path"].to_pylist(), rows["problem"].to_pylist(), strict=True))
 
     @property
     def files(self) -> int:
-        """How many files it is of."""
+        """Number of files."""
         return pc.sum(pc.equal(self.nodes["type"], "file"), min_count=0).as_py() or 0
 
 
@@ -152,14 +152,14 @@ def verify_graph(graph: Graph, chunks: pa.Table) -> None:
     """Check the graph of a source against its chunks.
 
     Raises:
-        VerificationError: a rule is broken.
+        VerificationError: The graph breaks a rule.
     """
     if strays := stray_edges(graph, chunks):
         raise VerificationError("knowledge_graph", {PROVED: strays})
 
 
 def stray_edges(graph: Graph, chunks: pa.Table) -> str:
-    """An empty string when every edge is proved by a chunk and joins known nodes, else what is wrong."""
+    """Return what is wrong with edges that lack their chunk or a node, or "" if every edge has all three."""
     unproved = pc.invert(pc.is_in(graph.triples["chunk_id"], chunks["chunk_id"]))
     for column in ("subject", "object"):
         unproved = pc.or_(unproved, pc.invert(pc.is_in(graph.triples[column], graph.nodes["node"])))

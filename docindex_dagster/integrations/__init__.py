@@ -1,7 +1,7 @@
-"""Retrievers for frameworks that build programs around language models; docs/integrations.md shows them.
+"""Retrievers for frameworks that build programs around language models. See docs/integrations.md for examples.
 
-Each module needs the framework that it is named after, which an extra of the same name installs; nothing else imports
-them. What they share is here: the options of a search, and what they say of a hit.
+Each module needs the framework it is named after, which the extra of the same name installs. Nothing else imports
+these modules. This file holds what they share: the search options and the metadata of a hit.
 """
 
 from docindex_dagster.api import Where
@@ -12,7 +12,7 @@ Metadata = dict[str, str | int | float | bool]
 
 
 class Options(Where, total=False):
-    """The options of `Index.search`, which tells what each means."""
+    """The options of `Index.search`, which documents each of them."""
 
     top_k: int | None
     mode: Mode | ModeName
@@ -21,10 +21,10 @@ class Options(Where, total=False):
 
 
 def metadata_of(hit: Hit) -> Metadata:
-    """What is known of a hit beside its text, as plain values under the names that `Hit` has for them.
+    """Return the fields of a hit except its text, as plain values under the names that `Hit` uses.
 
-    Vector stores and tracers of the frameworks take no None, so what a hit does not have is left out. `symbol` is the
-    definition at the best match, else that of the whole text; `commit` is the id of the commit that the text describes.
+    The frameworks' vector stores and tracers reject None, so empty fields are left out. `symbol` is the definition at
+    the best match, or else the one that holds the text. `commit` is the id of the commit that the text describes.
     """
     commit = hit.path.removeprefix(COMMIT_PATH) if hit.path.startswith(COMMIT_PATH) else None
     found = {

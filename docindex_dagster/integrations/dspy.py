@@ -1,4 +1,4 @@
-"""A retriever for DSPy: a function, which is a step of a module, or a tool of an agent."""
+"""Retriever for DSPy: a function that works as a step of a module or as a tool of an agent."""
 
 from collections.abc import Callable
 from typing import Unpack
@@ -14,21 +14,21 @@ except ModuleNotFoundError as error:
 
 
 def retriever(index: Index, **options: Unpack[Options]) -> Callable[[str], Prediction]:
-    """A function that finds chunks of an index for a query.
+    """Return a function that finds the chunks of an index that match a query.
 
     Args:
-        index: what is searched.
-        options: those of `Index.search`.
+        index: the index to search.
+        options: the options of `Index.search`.
 
     Returns:
-        It gives `passages`, the texts, best first, and `metadata`, what `metadata_of` says of each.
+        A function whose prediction holds `passages`, the texts, best first, and `metadata`, one `metadata_of` each.
 
     Example:
         >>> retriever(open_index(), top_k=4)("how are sessions signed").passages
     """
 
     def search(query: str) -> Prediction:
-        """Search code and documentation: passages, best first, with the path and lines of each in `metadata`."""
+        """Search code and documentation. Returns passages, best first; `metadata` holds the path and lines of each."""
         hits = index.search(query, **options)
         return Prediction(passages=[hit.text for hit in hits], metadata=[metadata_of(hit) for hit in hits])
 

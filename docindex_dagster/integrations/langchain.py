@@ -1,4 +1,4 @@
-"""A retriever for LangChain: `invoke`, `ainvoke`, `batch`, and a part of any chain."""
+"""Retriever for LangChain, with `invoke`, `ainvoke` and `batch`, for use in any chain."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -19,17 +19,17 @@ except ModuleNotFoundError as error:
 
 
 class DocindexRetriever(BaseRetriever):
-    """Finds chunks of an index as documents of LangChain.
+    """Retriever that returns the chunks of an index as LangChain documents.
 
-    The text of a document is the chunk, `id` its id, and `metadata` what `metadata_of` says. All fields but `index` are
-    options of `Index.search`, and can be made configurable as those of any runnable. `ainvoke` searches in a thread of
-    LangChain's pool.
+    Each document holds the text of a chunk, its id, and the metadata from `metadata_of`. All fields except `index` are
+    options of `Index.search` and can be made configurable like those of any runnable. `ainvoke` searches in a thread
+    of LangChain's pool.
 
     Example:
         >>> DocindexRetriever(index=open_index(), top_k=4, languages="python").invoke("how are sessions signed")
     """
 
-    model_config = ConfigDict(extra="forbid")  # a filter that is misspelt would narrow nothing
+    model_config = ConfigDict(extra="forbid")  # otherwise a misspelled filter would be ignored
 
     index: Index
     top_k: int | None = Field(default=None, ge=1)
@@ -45,7 +45,7 @@ class DocindexRetriever(BaseRetriever):
     rerank: str | None = None
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        del run_manager  # a search has no parts to report
+        del run_manager  # a search has no sub-steps to report
         options = cast("Options", {name: getattr(self, name) for name in Options.__annotations__})
         return [
             Document(page_content=hit.text, id=hit.chunk_id, metadata=metadata_of(hit))

@@ -1,4 +1,4 @@
-"""A retriever for LlamaIndex: `retrieve`, `aretrieve`, and a part of any query engine."""
+"""Retriever for LlamaIndex, with `retrieve` and `aretrieve`, for use in any query engine."""
 
 import asyncio
 from typing import Unpack
@@ -15,15 +15,15 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(needs_extra("the retriever for LlamaIndex", "llama-index")) from error
 
-# LlamaIndex writes metadata into prompts: that by which a model can cite, and nothing else.
-_IN_PROMPTS = {"source", "path", "start_line", "end_line", "symbol", "page"}
+# LlamaIndex writes metadata into prompts. Include only the fields that a model needs for citations.
+_PROMPT_FIELDS = {"source", "path", "start_line", "end_line", "symbol", "page"}
 
 
 class DocindexRetriever(BaseRetriever):
-    """Finds chunks of an index as nodes of LlamaIndex.
+    """Retriever that returns the chunks of an index as LlamaIndex nodes.
 
-    The text of a node is the chunk, its id the chunk's, and its metadata what `metadata_of` says. Of them a language
-    model sees where the text is. `aretrieve` searches in a thread.
+    Each node holds the text of a chunk, its id, and the metadata from `metadata_of`. Language models see only the
+    metadata that locates the text. `aretrieve` searches in a thread.
 
     Example:
         >>> DocindexRetriever(open_index(), top_k=4, languages="python").retrieve("how are sessions signed")
@@ -32,7 +32,7 @@ class DocindexRetriever(BaseRetriever):
     def __init__(
         self, index: Index, *, callback_manager: CallbackManager | None = None, **options: Unpack[Options]
     ) -> None:
-        """The options are those of `Index.search`."""
+        """Create a retriever with the options of `Index.search`."""
         super().__init__(callback_manager=callback_manager)
         self._index = index
         self._options = options
@@ -42,13 +42,13 @@ class DocindexRetriever(BaseRetriever):
         return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        # The default would hold up the event loop.
+        # The default implementation would block the event loop.
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 
 def _node(hit: Hit) -> TextNode:
     metadata = metadata_of(hit)
-    hidden = sorted(metadata.keys() - _IN_PROMPTS)
+    hidden = sorted(metadata.keys() - _PROMPT_FIELDS)
     return TextNode(
         id_=hit.chunk_id,
         text=hit.text,

@@ -1,1 +1,1 @@
-"""Language models: a prompt in, a text out, of any provider."""
+"""Language models of any provider, each called with a prompt and returning text."""

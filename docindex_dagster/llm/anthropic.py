@@ -1,4 +1,4 @@
-"""Chatting by Anthropic's Messages API, of Anthropic or of a gateway that speaks it."""
+"""Chat client for Anthropic's Messages API, at Anthropic or at a compatible gateway."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
@@ -10,7 +10,7 @@ from pydantic import BaseModel, NonNegativeInt
 from docindex_dagster.llm.chat import Delta, Message, Stream, Tool, ToolCall, Usage
 from docindex_dagster.llm.http import HttpChat, Vendor, body_of, events_of
 
-_VERSION = "2023-06-01"  # of the API
+_VERSION = "2023-06-01"  # API version
 _CUT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 
 
@@ -21,7 +21,7 @@ class _Usage(BaseModel):
     output_tokens: NonNegativeInt | None = None
 
 
-class _Started(BaseModel):
+class _MessageStart(BaseModel):
     usage: _Usage | None = None
 
 
@@ -41,7 +41,7 @@ class _Delta(BaseModel):
 class _Event(BaseModel):
     type: str
     index: int | None = None
-    message: _Started | None = None
+    message: _MessageStart | None = None
     content_block: _Block | None = None
     delta: _Delta | None = None
     usage: _Usage | None = None
@@ -53,7 +53,7 @@ class _Model(BaseModel):
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a tool, as far as its fragments have come."""
+    """A tool call, assembled from the fragments received so far."""
 
     id: str
     name: str
@@ -62,22 +62,22 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer, as far as its events have come."""
+    """An answer, assembled from the events received so far."""
 
-    calls: dict[int | None, _Call] = field(default_factory=dict)  # by the index of their block
+    calls: dict[int | None, _Call] = field(default_factory=dict)  # keyed by the index of their content block
     prompt_tokens: int = 0
     completion_tokens: int = 0
     stop_reason: str | None = None
-    is_begun: bool = False
+    has_started: bool = False
     is_done: bool = False
 
     def items(self, event: _Event) -> Iterator[Delta | ToolCall | Usage]:
-        """What an event adds."""
-        self.is_begun |= event.type == "message_start"
+        """Yield the items that an event adds to the answer."""
+        self.has_started |= event.type == "message_start"
         self._count(event.usage or (event.message.usage if event.message else None))
         match event.type:
             case "content_block_start" if event.content_block:
-                yield from self._opened(event.index, event.content_block)
+                yield from self._open_block(event.index, event.content_block)
             case "content_block_delta" if event.delta:
                 if event.index in self.calls:
                     self.calls[event.index].arguments += event.delta.partial_json or ""
@@ -92,14 +92,14 @@ class _Answer:
                 self.is_done = True
                 yield Usage(self.prompt_tokens, self.completion_tokens, is_answer_cut=self.stop_reason in _CUT)
 
-    def _opened(self, index: int | None, block: _Block) -> Iterator[Delta]:
+    def _open_block(self, index: int | None, block: _Block) -> Iterator[Delta]:
         if block.type == "tool_use":
             self.calls[index] = _Call(block.id or "", block.name or "")
         elif block.text:
             yield Delta(block.text)
 
     def _count(self, usage: _Usage | None) -> None:
-        """Each event tells the sums so far; what was cached is paid for, too."""
+        """Update the totals. Each event reports running sums; cached tokens count because they are billed, too."""
         if usage is None:
             return
         prompt = (usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens)
@@ -108,29 +108,29 @@ class _Answer:
 
 
 class AnthropicChat(HttpChat):
-    """Chats with one model. No temperature is sent: the present models take none."""
+    """Chat client for one model. It sends no temperature, because current models reject the parameter."""
 
     vendor = Vendor("Anthropic", "https://api.anthropic.com", "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
 
     async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
-        asked = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _asked(messages, tools)
+        body = {"model": self.settings.model, "max_tokens": max_tokens, "stream": True} | _request_body(messages, tools)
         answer = _Answer()
-        async with self.asked("POST", "/v1/messages", asked) as response:
+        async with self.request("POST", "/v1/messages", body) as response:
             self.accept(response)
             async with aclosing(events_of(response)) as events:
                 async for data in events:
                     event = _Event.model_validate_json(data)
                     if event.type == "error":
-                        raise self.endpoint.broken("it reports an error")
+                        raise self.endpoint.broke_off("the server reported an error")
                     for item in answer.items(event):
                         yield item
-        if not answer.is_begun:
-            raise self.endpoint.nonsense()
+        if not answer.has_started:
+            raise self.endpoint.invalid_answer()
         if not answer.is_done:
-            raise self.endpoint.broken("it has no end")
+            raise self.endpoint.broke_off("the stream ended early")
 
     async def _probe(self) -> tuple[str | None, str]:
-        async with self.asked("GET", f"/v1/models/{self.settings.model}") as response:
+        async with self.request("GET", f"/v1/models/{self.settings.model}") as response:
             self.accept(response)
             _Model.model_validate_json(await body_of(response))
         return _VERSION, ""
@@ -139,8 +139,8 @@ class AnthropicChat(HttpChat):
         return {"X-Api-Key": key, "Anthropic-Version": _VERSION}
 
 
-def _asked(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
-    """A conversation as the API wants it: the system apart, and what tools gave as a turn of the user."""
+def _request_body(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]:
+    """Return a request body in the API's format, with the system prompt apart and tool results in user turns."""
     system = "\n\n".join(message.content for message in messages if message.role == "system")
     turns: list[dict[str, Any]] = []
     for message in messages:
@@ -155,10 +155,12 @@ def _asked(messages: Sequence[Message], tools: Sequence[Tool]) -> dict[str, Any]
         match turn["content"]:
             case [{"type": "text", "text": text}]:
                 turn["content"] = text
-    offered = [
+    definitions = [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)} for tool in tools
     ]
-    return {"messages": turns} | ({"system": system} if system else {}) | ({"tools": offered} if offered else {})
+    return (
+        {"messages": turns} | ({"system": system} if system else {}) | ({"tools": definitions} if definitions else {})
+    )
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:

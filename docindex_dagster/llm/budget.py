@@ -1,4 +1,4 @@
-"""What a question may cost, however many requests its answer takes."""
+"""Spending limit for a question, across all requests that its answer takes."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -10,20 +10,20 @@ from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.llm.chat import ChatModel, Delta, Item, Message, Stream, Tool, ToolCall, Usage
 
 _MILLION = 1e6
-_SHORTEST = 16  # tokens of an answer that is worth asking for
+_MIN_ANSWER_TOKENS = 16  # tokens; a shorter answer is not worth a request
 
 
 @dataclass(slots=True, eq=False)
 class BudgetedChat:
-    """A model for one question: asked while there is something left to spend, and for no longer answers than that pays.
+    """A chat model with a budget for one question. Each answer may be only as long as the rest of the budget allows.
 
-    What a model does not count is estimated. A request that brought nothing is held to cost nothing.
+    Token counts that a model does not report are estimated. A request that yielded nothing counts as free.
 
     Attributes:
-        model: who answers.
-        settings: with the budget, and the prices.
-        prompt_tokens: spent so far.
-        completion_tokens: spent so far.
+        model: the model that answers.
+        settings: the settings with the budget and the prices.
+        prompt_tokens: tokens spent on prompts so far.
+        completion_tokens: tokens spent on answers so far.
     """
 
     model: ChatModel
@@ -33,34 +33,34 @@ class BudgetedChat:
 
     @property
     def context_tokens(self) -> int | None:
-        """Of the model."""
+        """The context window of the model, in tokens."""
         return self.model.context_tokens
 
     @property
     def tokens(self) -> int:
-        """Spent so far."""
+        """Tokens spent so far."""
         return self.prompt_tokens + self.completion_tokens
 
     @property
     def dollars(self) -> float | None:
-        """Spent so far; None where the settings name no prices."""
+        """Dollars spent so far; None if the settings name no prices."""
         own = self.settings
         if own.price_in is None or own.price_out is None:
             return None
         return _dollars(self.prompt_tokens, own.price_in) + _dollars(self.completion_tokens, own.price_out)
 
     async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
-        """Answer a conversation, as far as the budget goes.
+        """Answer a conversation, within the rest of the budget.
 
         Raises:
-            LLMBudgetError: it does not go as far as the messages.
-            LLMError: of the model.
+            LLMBudgetError: the budget does not cover the messages.
+            LLMError: the model failed.
         """
         prompt = _prompt_tokens(messages, tools)
-        most = min(max_tokens, self._left(prompt))
+        limit = min(max_tokens, self._answer_tokens_left(prompt))
         items: list[Item] = []
         try:
-            async with aclosing(self.model.stream(messages, tools, max_tokens=most)) as stream:
+            async with aclosing(self.model.stream(messages, tools, max_tokens=limit)) as stream:
                 async for item in stream:
                     items.append(item)
                     yield item
@@ -70,13 +70,13 @@ class BudgetedChat:
     def pays(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int, requests: int = 1
     ) -> bool:
-        """Whether the budget goes as far as so many requests like this one, each with as long an answer as it may have.
+        """Return whether the budget covers this many requests like this one, each with an answer of full length.
 
         Args:
-            messages: of a request.
-            tools: of a request.
-            max_tokens: of an answer.
-            requests: how many.
+            messages: the messages of a request.
+            tools: the tools of a request.
+            max_tokens: the limit of an answer.
+            requests: the number of requests.
         """
         own = self.settings
         prompt = _prompt_tokens(messages, tools)
@@ -87,24 +87,24 @@ class BudgetedChat:
         cost = _dollars(prompt, own.price_in) + _dollars(max_tokens, own.price_out)
         return self.dollars + requests * cost <= own.question_dollars
 
-    def _left(self, prompt: int) -> int:
-        """The tokens of an answer that the budget pays beside those of a prompt."""
+    def _answer_tokens_left(self, prompt: int) -> int:
+        """Return how many answer tokens the budget covers in addition to the prompt."""
         own = self.settings
         left = own.question_tokens - self.tokens - prompt
-        if left < _SHORTEST:
+        if left < _MIN_ANSWER_TOKENS:
             raise LLMBudgetError(
-                f"the question has had {self.tokens:,} tokens, and {prompt:,} more are beyond its budget of "
-                f"{own.question_tokens:,} (llm.question_tokens)"
+                f"the question has used {self.tokens:,} tokens, and a request of {prompt:,} more would exceed its "
+                f"budget of {own.question_tokens:,} (llm.question_tokens)"
             )
         if own.question_dollars is None or self.dollars is None:
             return left
-        of_money = own.question_dollars - self.dollars - _dollars(prompt, own.price_in)
-        if of_money < _dollars(_SHORTEST, own.price_out):
+        dollars_left = own.question_dollars - self.dollars - _dollars(prompt, own.price_in)
+        if dollars_left < _dollars(_MIN_ANSWER_TOKENS, own.price_out):
             raise LLMBudgetError(
-                f"the question has cost ${self.dollars:.4f}, and another request is beyond its budget of "
+                f"the question has cost ${self.dollars:.4f}, and another request would exceed its budget of "
                 f"${own.question_dollars:.4f} (llm.question_dollars)"
             )
-        return min(left, int(of_money * _MILLION / own.price_out)) if own.price_out else left
+        return min(left, int(dollars_left * _MILLION / own.price_out)) if own.price_out else left
 
     def _spend(self, prompt: int, items: Sequence[Item]) -> None:
         usage = next((item for item in items if isinstance(item, Usage)), Usage())

@@ -1,6 +1,6 @@
-"""What every model that chats offers: an answer as it is written, with calls of tools where the model can make them.
+"""Interface of chat models, which stream an answer and may call tools.
 
-`llm/protocol.py` is the other half: a prompt in, a whole text out, for work on many texts.
+`llm/protocol.py` defines the other interface, for work on many texts: a prompt in, a complete text out.
 """
 
 import json
@@ -13,14 +13,14 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool that the model wants called. Name and arguments are its own words: neither need be what a tool takes."""
+    """A tool call by the model. The model may invent both the name and the arguments."""
 
     id: str
     name: str
-    arguments: str  # JSON, if the model keeps to it
+    arguments: str  # JSON, if the model follows the format
 
     def values(self) -> dict[str, Any]:
-        """The arguments by their names; none where they are no JSON object."""
+        """Return the arguments by name; empty if they are not a JSON object."""
         try:
             values = json.loads(self.arguments)
         except (ValueError, RecursionError):
@@ -33,10 +33,10 @@ class Message:
     """One message of a conversation.
 
     Attributes:
-        role: who says it.
-        content: what is said; what a tool gave.
-        tool_calls: which the assistant made.
-        tool_call_id: the call that a message of a tool answers.
+        role: the author.
+        content: the text, or the result of a tool.
+        tool_calls: the calls that the assistant made.
+        tool_call_id: the call that a tool message answers.
     """
 
     role: Role
@@ -51,7 +51,7 @@ class Tool:
 
     name: str
     description: str
-    parameters: Mapping[str, Any] = field(hash=False)  # a JSON schema of an object
+    parameters: Mapping[str, Any] = field(hash=False)  # the JSON schema of an object
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,13 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took: the last item of each stream.
+    """The token counts of an answer, which end each stream.
 
     Attributes:
-        prompt_tokens: of all messages and tools; 0 where the model does not say.
-        completion_tokens: of the answer; 0 where the model does not say.
-        is_prompt_cut: whether the model is held to have read a part of the messages alone.
-        is_answer_cut: whether it stopped at a limit, and not since it was done.
+        prompt_tokens: tokens of all messages and tools; 0 if the model does not report them.
+        completion_tokens: tokens of the answer; 0 if the model does not report them.
+        is_prompt_cut: whether the model probably read only part of the messages.
+        is_answer_cut: whether the answer stopped at a limit before it was complete.
     """
 
     prompt_tokens: int = 0
@@ -80,23 +80,23 @@ class Usage:
 
 Item: TypeAlias = Delta | ToolCall | Usage
 Stream: TypeAlias = AsyncGenerator[Item, None]
-"""An answer: pieces of text as they come, each call of a tool once it is whole, and its usage at the end.
+"""An answer: text deltas as they arrive, each tool call once it is complete, and the usage at the end.
 
-Closing it (`aclose`, `contextlib.aclosing`) ends the request at once, and so does a cancellation of who reads it.
+Closing the stream (`aclose`, `contextlib.aclosing`) or canceling its reader ends the request immediately.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a model can be asked, as far as can be known without asking it anything.
+    """Whether a model can answer, as far as a check without a question can tell.
 
     Attributes:
-        is_configured: whether the settings name it, and its package or program is there.
-        is_reachable: whether it answers; None where only a question would show it.
-        is_logged_in: whether the key or login is accepted; None where only a question would show it.
-        version: of the server, program or client library; None where there is none.
-        model: the one that is asked; None for the provider's default.
-        problem: why it cannot be asked, and what to do; empty where nothing speaks against it.
+        is_configured: whether the settings name the model and its package or program is installed.
+        is_reachable: whether the endpoint responds; None if only a question would show it.
+        is_logged_in: whether the key or login is accepted; None if only a question would show it.
+        version: the version of the server, program or client library; None if unknown.
+        model: the model's name; None for the provider's default.
+        problem: why the model cannot answer, and what to do about it; empty if no problem was found.
     """
 
     is_configured: bool
@@ -109,57 +109,57 @@ class Availability:
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that chats. It belongs to one event loop, where any number of its streams may be read together."""
+    """A chat model. It belongs to one event loop, which may read any number of its streams concurrently."""
 
     @property
     def name(self) -> str:
-        """Of the provider and the model; where it runs plays no part."""
+        """The provider and the model; independent of where the model runs."""
         ...
 
     @property
     def context_tokens(self) -> int | None:
-        """How many tokens fit into the model's window, question and answer together; None where it is not known."""
+        """The size of the model's context window in tokens, for question and answer together; None if unknown."""
         ...
 
     @property
     def has_tools(self) -> bool:
-        """Whether it can be given tools."""
+        """Whether the model accepts tools."""
         ...
 
     def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
-        """Answer a conversation. Nothing is sent before the first item is asked for.
+        """Answer a conversation. Nothing is sent until the first item is requested.
 
-        What may pass is tried again, but never once an item has come.
+        Transient failures are retried, but only before the first item.
 
         Args:
-            messages: so far; a first one of the system says what to do.
-            tools: that it may call; none where it has none.
-            max_tokens: of the answer.
+            messages: the conversation so far; an initial system message holds the instructions.
+            tools: the tools that the model may call; must be empty if it supports none.
+            max_tokens: the limit of the answer.
 
         Raises:
-            LLMError: of a subclass by what happened; while the stream is read.
+            LLMError: the request failed while the stream was read; the subclass names the kind of failure.
         """
         ...
 
     async def check(self) -> Availability:
-        """Look whether it can be asked, within seconds. It never raises."""
+        """Check within seconds whether the model can answer. This method never raises."""
         ...
 
     async def aclose(self) -> None:
-        """Close its connections. It is not asked any more."""
+        """Close the connections. The model must not be used afterwards."""
         ...
 
 
 @runtime_checkable
-class Preparing(Protocol):
-    """A model that takes a while to load: it can begin while something else is done."""
+class Preparable(Protocol):
+    """A model that is slow to load and can be loaded in the background."""
 
     def prepare(self) -> None:
-        """Load what asking needs, in any thread. It sends nothing, and never raises."""
+        """Load everything that a question needs, in any thread. This method sends nothing and never raises."""
         ...
 
 
 def prepare(model: object) -> None:
-    """Let a model load what asking needs, if it can."""
-    if isinstance(model, Preparing):
+    """Load everything that a question needs, if the model supports it."""
+    if isinstance(model, Preparable):
         model.prepare()

@@ -1,6 +1,6 @@
 """HTTP clients for chat models: requests to an endpoint, and its streamed answers.
 
-Redirects are not followed. No vendor's library is used: `docindex ask` would wait a second for OpenAI's to load.
+Redirects are not followed. Vendors' own libraries are not used, because OpenAI's alone takes a second to load.
 """
 
 import asyncio
@@ -17,23 +17,23 @@ from docindex_dagster.core.errors import LLMError, LLMKeyError
 from docindex_dagster.core.safe_text import well_formed_json
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, Message, Stream, Tool
-from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint, checked, streamed, unset
+from docindex_dagster.llm.endpoint import OUR_KEY, Endpoint, checked, streamed, unavailable
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
 
 OK, BAD_REQUEST, NOT_FOUND = 200, 400, 404
 MOST_BYTES = 4 << 20
-"""Of a line or an event of an answer, or of one that is read whole."""
-_LONGEST_END_S = 0.5
-_NO_KEY = "none"  # sent to other endpoints, most of which need none
+"""Size limit of a line, of an event, or of a response that is read as one."""
+_DRAIN_TIMEOUT_S = 0.5
+_NO_KEY = "none"  # placeholder for other endpoints, most of which need no key
 
 
 async def body_of(response: "Response") -> bytes:
-    """All of an answer.
+    """Return the body of a response.
 
     Raises:
-        ValueError: it is longer than any should be.
+        ValueError: the body exceeds the size limit.
     """
     body = b""
     async for block in response.aiter_bytes():
@@ -44,10 +44,10 @@ async def body_of(response: "Response") -> bytes:
 
 
 async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
-    """The lines of an answer of JSON that are not blank, as they come.
+    """Yield the non-blank lines of a JSON Lines response as they arrive.
 
     Raises:
-        ValueError: one is longer than any should be.
+        ValueError: a line exceeds the size limit.
     """
     rest = b""
     async for block in response.aiter_bytes():
@@ -62,10 +62,10 @@ async def lines_of(response: "Response") -> AsyncGenerator[bytes, None]:
 
 
 async def events_of(response: "Response") -> AsyncGenerator[bytes, None]:
-    """Yield the data of server-sent events as they come, or the whole body of an answer of another type.
+    """Yield the data of server-sent events as they arrive, or the body of a response of another type.
 
     Raises:
-        ValueError: invalid stream of events, or one of them is too long.
+        ValueError: invalid event stream, or an event exceeds the size limit.
     """
     from httpx2 import EventSource, SSEError
 
@@ -80,20 +80,20 @@ async def events_of(response: "Response") -> AsyncGenerator[bytes, None]:
 
 
 async def drain(events: AsyncGenerator[bytes, None]) -> None:
-    """Read the rest of a stream for a moment, since a connection is reused only after its answer was read whole."""
+    """Briefly read the rest of a stream, since a connection can be reused only after its response was read fully."""
     with suppress(Exception):
-        async with asyncio.timeout(_LONGEST_END_S):
+        async with asyncio.timeout(_DRAIN_TIMEOUT_S):
             async for _ in events:
                 pass
 
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """A vendor of models: its API, and where its key comes from.
+    """A vendor of models, with its API and the source of its key.
 
     Attributes:
-        name: as messages call it.
-        url: of the API; the variable `url_variable` overrides it, as in the vendor's library.
+        name: the name shown in messages.
+        url: the URL of the API; the variable `url_variable` overrides it, as in the vendor's library.
         key_variable: the vendor's own variable for the key; empty if no key is needed.
     """
 
@@ -102,7 +102,7 @@ class Vendor:
     key_variable: str = ""
     url_variable: str = ""
 
-    def place(self, settings: LLMSettings) -> tuple[str, Endpoint]:
+    def locate(self, settings: LLMSettings) -> tuple[str, Endpoint]:
         """Return the URL and the endpoint of a model."""
         url = settings.base_url or os.environ.get(self.url_variable) or self.url
         is_ours = settings.api_key or settings.base_url or not self.key_variable
@@ -110,10 +110,10 @@ class Vendor:
         return url.rstrip("/"), Endpoint(urlsplit(url).hostname or "", variable, settings.timeout_s, settings.retries)
 
     def key(self, settings: LLMSettings) -> str:
-        """Return the key to send, empty for none. A vendor's own key goes to that vendor alone, to no other endpoint.
+        """Return the key to send, or an empty string. A vendor's own key is sent only to that vendor.
 
         Raises:
-            LLMKeyError: the vendor needs a key, and none is set.
+            LLMKeyError: the vendor requires a key, and none is set.
         """
         if settings.api_key:
             return settings.api_key.get_secret_value()
@@ -121,42 +121,42 @@ class Vendor:
             return ""
         key = _NO_KEY if settings.base_url else os.environ.get(self.key_variable)
         if not key:
-            raise LLMKeyError(f"{self.name} wants a key: set {OUR_KEY} or {self.key_variable}")
+            raise LLMKeyError(f"{self.name} requires a key: set {OUR_KEY} or {self.key_variable}")
         return key
 
 
 class HttpChat(ABC):
-    """A model of a vendor, or of another endpoint that speaks its API; its streams share connections."""
+    """Chat client for a vendor's API, at the vendor or at a compatible endpoint. Streams share connections."""
 
     vendor: ClassVar[Vendor]
-    endpoint: Endpoint  # once it is connected, as the URL
+    endpoint: Endpoint  # set by _connect, like _url
 
     def __init__(self, settings: LLMSettings) -> None:
-        """Nothing is asked yet, and no key looked for."""
+        """Store the settings. The client connects and looks up the key later."""
         self.settings = settings
         self._client: AsyncClient | None = None
         self._lock = Lock()
 
     @property
     def name(self) -> str:
-        """Of the provider and the model."""
+        """The provider and the model."""
         return f"{self.settings.provider}/{self.settings.model}"
 
     @property
     def context_tokens(self) -> int | None:
-        """As the settings say."""
+        """The window size from the settings."""
         return self.settings.context_tokens
 
     @property
     def has_tools(self) -> bool:
-        """Nearly all models do; one that does not refuses them."""
+        """True: nearly all models support tools, and the others reject the request."""
         return True
 
     async def stream(self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, max_tokens: int) -> Stream:
         """Answer a conversation.
 
         Raises:
-            LLMError: by what happened.
+            LLMError: the request failed; the subclass names the kind of failure.
         """
         self._connect()
         attempts = streamed(lambda: self._attempt(messages, tools, max_tokens), self.endpoint)
@@ -165,67 +165,67 @@ class HttpChat(ABC):
                 yield item
 
     async def check(self) -> Availability:
-        """Make a request that costs nothing."""
+        """Check the model with a request that costs nothing."""
         try:
             self._connect()
         except LLMError as error:
-            return unset(str(error), self.settings.model)
+            return unavailable(str(error), self.settings.model)
         return await checked(self._probe, self.settings.model)
 
     def prepare(self) -> None:
-        """Load what asking needs. Where no key is set, a question says so."""
+        """Load the library and the key. A missing key is reported by the first question instead."""
         with suppress(LLMError):
             self._connect()
 
     async def aclose(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
 
     @asynccontextmanager
-    async def asked(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
-        """An answer, whatever its status, that can be read until the block ends.
+    async def request(self, method: str, path: str, content: object = None) -> AsyncIterator["Response"]:
+        """Send a request and yield the response, whatever its status, for reading within the block.
 
         Raises:
             LLMKeyError: no key is set.
-            LLMTimeoutError: there was none in time.
-            LLMUnreachableError: no connection was made, or none that held until the answer began.
-            LLMError: it could not be read in the block; of a subclass by what happened.
+            LLMTimeoutError: no response in time.
+            LLMUnreachableError: the connection failed, or broke before the response began.
+            LLMError: the block could not read the response; the subclass names the kind of failure.
         """
-        response = await self._sent(method, path, content)
+        response = await self._send(method, path, content)
         try:
             yield response
-        except Exception as error:  # noqa: BLE001 the library's own errors, and those of what it stands on
+        except Exception as error:  # noqa: BLE001 raised by the library or its dependencies
             raise self.endpoint.unreadable(error) from None
         finally:
             await response.aclose()
 
     def accept(self, response: "Response") -> None:
-        """Refuse an answer of any other status than OK.
+        """Raise an error unless the status of the response is OK.
 
         Raises:
-            LLMError: of a subclass by the status.
+            LLMError: any other status; the subclass depends on it.
         """
         if response.status_code != OK:
             raise self.endpoint.refusal(response.status_code, response.headers)
 
-    async def _sent(self, method: str, path: str, content: object) -> "Response":
+    async def _send(self, method: str, path: str, content: object) -> "Response":
         import httpx2
 
         client = self._connect()
         try:
             return await client.send(client.build_request(method, self._url + path, json=content), stream=True)
         except httpx2.TimeoutException:
-            raise self.endpoint.late() from None
-        except Exception:  # noqa: BLE001 the library's own errors, and those of what it stands on
+            raise self.endpoint.timed_out() from None
+        except Exception:  # noqa: BLE001 raised by the library or its dependencies
             raise self.endpoint.unreachable() from None
 
     def _connect(self) -> "AsyncClient":
-        """Load the library, and the certificates that are trusted: a tenth of a second each."""
+        """Return the client, which is created once: its library and the CA certificates take 0.1 s each to load."""
         with self._lock:
             if self._client is None:
                 headers = self._headers(self.vendor.key(self.settings))
-                self._url, self.endpoint = self.vendor.place(self.settings)
+                self._url, self.endpoint = self.vendor.locate(self.settings)
                 import httpx2
 
                 timeout_s = self.endpoint.timeout_s
@@ -241,22 +241,22 @@ class HttpChat(ABC):
         """Yield the items of one request's answer.
 
         Raises:
-            LLMError: of a subclass by what happened.
+            LLMError: the request failed; the subclass names the kind of failure.
         """
 
     @abstractmethod
     async def _probe(self) -> tuple[str | None, str]:
-        """The version of who answers, and what is wrong with the model; it raises LLMErrors."""
+        """Return the server's version and any problem with the model. Raises LLMErrors."""
 
 
 def functions_of(tools: Sequence[Tool]) -> dict[str, Any]:
-    """Return the parameter `tools` of OpenAI's API and Ollama's; nothing without tools."""
-    offered = [
+    """Return the `tools` parameter of OpenAI's and Ollama's API; empty without tools."""
+    definitions = [
         {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)} for tool in tools
     ]
-    return {"tools": [{"type": "function", "function": function} for function in offered]} if offered else {}
+    return {"tools": [{"type": "function", "function": function} for function in definitions]} if definitions else {}
 
 
 def calls_of(messages: Sequence[Message]) -> int:
-    """Return the number of tool calls in a conversation, from which calls without an id are numbered."""
+    """Return the number of tool calls in a conversation. Calls without an id are numbered from there."""
     return sum(len(message.tool_calls) for message in messages)

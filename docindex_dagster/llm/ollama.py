@@ -1,4 +1,4 @@
-"""Chatting by Ollama's own API. Its other one, which speaks OpenAI's, cannot set the size of a model's window."""
+"""Chat client for Ollama's own API. Its OpenAI-compatible API cannot set the size of a model's context window."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,10 +27,10 @@ from docindex_dagster.llm.http import (
 if TYPE_CHECKING:
     from httpx2 import Response
 
-# Enough for the passages of an answer and a few turns. Ollama's own choice, 4,096 on most machines, is not.
+# Enough for the passages of an answer and a few turns. Ollama's default, 4,096 on most machines, is too small.
 _CONTEXT_TOKENS = 16_384
 
-_Found = TypeVar("_Found", bound=BaseModel)
+_ModelT = TypeVar("_ModelT", bound=BaseModel)
 
 
 class _Function(BaseModel):
@@ -70,22 +70,22 @@ class _Version(BaseModel):
 
 
 class OllamaChat(HttpChat):
-    """Chats with one model of one server."""
+    """Chat client for one model of one server."""
 
     vendor = Vendor("Ollama", "http://127.0.0.1:11434")
 
     @property
     def context_tokens(self) -> int:
-        """The window that is asked for; a model that has a smaller one takes what it has."""
+        """The requested window size. A model with a smaller window uses its own."""
         return self.settings.context_tokens or _CONTEXT_TOKENS
 
-    def _asked(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> dict[str, Any]:
-        called = {call.id: call.name for message in messages for call in message.tool_calls}
+    def _request_body(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> dict[str, Any]:
+        tool_names = {call.id: call.name for message in messages for call in message.tool_calls}
         return {
             "model": self.settings.model,
-            "messages": [_message(message, called) for message in messages],
+            "messages": [_message(message, tool_names) for message in messages],
             "stream": True,
-            # What does not fit is to be refused, not dropped. Servers that do not know these take no notice of them.
+            # Make the server reject prompts that do not fit instead of truncating them. Older servers ignore these.
             "truncate": False,
             "shift": False,
             "options": {"num_ctx": self.context_tokens, "num_predict": max_tokens, "temperature": 0},
@@ -93,59 +93,59 @@ class OllamaChat(HttpChat):
         }
 
     async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
-        asked = self._asked(messages, tools, max_tokens)
-        estimate = sum(count_tokens([json.dumps(part) for part in (*asked["messages"], *asked.get("tools", ()))]))
+        body = self._request_body(messages, tools, max_tokens)
+        estimate = sum(count_tokens([json.dumps(part) for part in (*body["messages"], *body.get("tools", ()))]))
         answer = _Answer(self.context_tokens, estimate, calls_of(messages))
-        async with self.asked("POST", "/api/chat", asked) as response:
+        async with self.request("POST", "/api/chat", body) as response:
             await self._accept(response, estimate)
             async with aclosing(lines_of(response)) as lines:
                 async for line in lines:
                     for item in answer.items(_Line.model_validate_json(line), self.endpoint):
                         yield item
         if not answer.is_done:
-            raise self.endpoint.broken("it has no end")
+            raise self.endpoint.broke_off("the stream ended early")
 
     async def _probe(self) -> tuple[str, str]:
-        version = await self._got("/api/version", _Version)
-        names = {model.name.removesuffix(":latest") for model in (await self._got("/api/tags", _Models)).models}
+        version = await self._get_json("/api/version", _Version)
+        names = {model.name.removesuffix(":latest") for model in (await self._get_json("/api/tags", _Models)).models}
         is_there = str(self.settings.model).removesuffix(":latest") in names
         return version.version, "" if is_there else self._no_model()
 
     async def _accept(self, response: "Response", estimate: int) -> None:
-        """Refuse any other status than OK; a server that then names the context says that the prompt does not fit."""
+        """Raise an error unless the status is OK. A 400 that mentions the context means the prompt does not fit."""
         if response.status_code == NOT_FOUND:
             raise LLMError(self._no_model())
         if response.status_code == BAD_REQUEST and b"context" in await body_of(response):
             raise LLMError(
-                f"the prompt, of about {estimate:,} tokens, does not fit into the {self.context_tokens:,} of "
+                f"the prompt (about {estimate:,} tokens) does not fit into the {self.context_tokens:,}-token window of "
                 f"{self.settings.model}; see llm.context_tokens"
             )
         self.accept(response)
 
-    async def _got(self, path: str, kind: type[_Found]) -> _Found:
-        async with self.asked("GET", path) as response:
+    async def _get_json(self, path: str, kind: type[_ModelT]) -> _ModelT:
+        async with self.request("GET", path) as response:
             self.accept(response)
             return kind.model_validate_json(await body_of(response))
 
     def _no_model(self) -> str:
         model = self.settings.model
         run = command("ollama", "pull", model)
-        return f"{self.endpoint.host} has no model {model!r}: run {run}, or see llm.base_url"
+        return f"{self.endpoint.host} has no model {model!r}: run {run} or see llm.base_url"
 
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer, as far as its lines have come."""
+    """An answer, assembled from the lines received so far."""
 
     context_tokens: int
-    estimate: int  # of the prompt's tokens
-    calls: int  # of the conversation
+    estimate: int  # of the prompt, in tokens
+    calls: int  # tool calls in the conversation so far
     is_done: bool = False
 
     def items(self, line: _Line, endpoint: Endpoint) -> Iterator[Delta | ToolCall | Usage]:
-        """What a line adds."""
+        """Yield the items that a line adds to the answer."""
         if line.error is not None:
-            raise endpoint.broken("it reports an error")
+            raise endpoint.broke_off("the server reported an error")
         if line.message.content:
             yield Delta(line.message.content)
         for call in line.message.tool_calls or []:
@@ -155,19 +155,19 @@ class _Answer:
             self.calls += 1
         if line.done and not self.is_done:
             self.is_done = True
-            # A server that drops what does not fit does not say so; it then counts what is left.
+            # A server that truncates the prompt does not say so; its count covers only what remains.
             is_cut = max(line.prompt_eval_count, self.estimate) >= self.context_tokens
             yield Usage(line.prompt_eval_count, line.eval_count, is_cut, line.done_reason == "length")
 
 
-def _message(message: Message, called: Mapping[str, str]) -> dict[str, Any]:
+def _message(message: Message, tool_names: Mapping[str, str]) -> dict[str, Any]:
     calls = [
         {"id": call.id, "function": {"name": call.name, "arguments": call.values()}} for call in message.tool_calls
     ]
-    answered = {"tool_call_id": message.tool_call_id, "tool_name": called.get(message.tool_call_id or "", "")}
+    result = {"tool_call_id": message.tool_call_id, "tool_name": tool_names.get(message.tool_call_id or "", "")}
     return {
         "role": message.role,
         "content": message.content,
         **({"tool_calls": calls} if calls else {}),
-        **(answered if message.role == "tool" else {}),
+        **(result if message.role == "tool" else {}),
     }

@@ -1,4 +1,4 @@
-"""Chatting by OpenAI's chat completions, of OpenAI or of any endpoint that speaks them."""
+"""Chat client for OpenAI's chat completions API, at OpenAI or at any compatible endpoint."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
@@ -25,11 +25,11 @@ from docindex_dagster.llm.http import (
 if TYPE_CHECKING:
     from httpx2 import Response
 
-# The answer stopped, and the model was not done.
+# The answer stopped before the model was done.
 _CUT = {"length", "content_filter"}
 _END = b"[DONE]"
-# How the API says that a model does not take a parameter.
-_NOT_TAKEN = {"unsupported_parameter", "unsupported_value"}
+# Error codes for a parameter that the model does not support.
+_UNSUPPORTED = {"unsupported_parameter", "unsupported_value"}
 _STREAMED = {"stream": True, "stream_options": {"include_usage": True}}
 
 
@@ -52,7 +52,7 @@ class _Delta(BaseModel):
 
 class _Choice(BaseModel):
     delta: _Delta | None = None
-    message: _Delta | None = None  # instead of deltas, in an answer that is not streamed
+    message: _Delta | None = None  # replaces the deltas in an answer that is not streamed
     finish_reason: str | None = None
 
 
@@ -76,7 +76,7 @@ class _Models(BaseModel):
 
 
 class _Error(BaseModel):
-    """Why a request was refused."""
+    """Why a request was rejected."""
 
     code: str | int | None = None
     param: str | None = None
@@ -88,7 +88,7 @@ class _Refusal(BaseModel):
 
 @dataclass(slots=True)
 class _Call:
-    """A call of a tool, as far as its fragments have come."""
+    """A tool call, assembled from the fragments received so far."""
 
     index: int | None
     id: str
@@ -98,14 +98,14 @@ class _Call:
 
 @dataclass(slots=True)
 class _Answer:
-    """An answer, as far as its chunks have come."""
+    """An answer, assembled from the chunks received so far."""
 
     calls: list[_Call] = field(default_factory=list)
     usage: _Usage = field(default_factory=_Usage)
     finish: str | None = None
 
     def texts(self, chunk: _Chunk) -> Iterator[Delta]:
-        """What a chunk adds to the text; what it adds to calls and usage is kept."""
+        """Yield the text that a chunk adds, and collect its tool calls and usage."""
         self.usage = chunk.usage or self.usage
         for choice in chunk.choices[:1]:
             self.finish = choice.finish_reason or self.finish or ("stop" if choice.message else None)
@@ -115,7 +115,7 @@ class _Answer:
             yield from (Delta(text) for text in (delta.content, delta.refusal) if text)
 
     def rest(self, calls_so_far: int) -> Iterator[ToolCall | Usage]:
-        """What is known when the last chunk has come."""
+        """Yield the tool calls and the usage after the last chunk."""
         for number, call in enumerate(self.calls, calls_so_far):
             yield ToolCall(call.id or f"call_{number}", call.name, call.arguments or "{}")
         yield Usage(self.usage.prompt_tokens or 0, self.usage.completion_tokens or 0, is_answer_cut=self.finish in _CUT)
@@ -127,31 +127,31 @@ class _Answer:
         call.arguments += function.arguments or ""
 
     def _call(self, fragment: _Fragment) -> _Call:
-        """The call of a fragment. Some servers leave out the index, others count every call as the first."""
-        of_index = [call for call in self.calls if fragment.index is None or call.index == fragment.index]
-        if of_index and (not fragment.id or fragment.id == of_index[-1].id):
-            return of_index[-1]
+        """Return the call of a fragment. Some servers omit the index; others give every call the first index."""
+        candidates = [call for call in self.calls if fragment.index is None or call.index == fragment.index]
+        if candidates and (not fragment.id or fragment.id == candidates[-1].id):
+            return candidates[-1]
         self.calls.append(_Call(fragment.index, fragment.id or ""))
         return self.calls[-1]
 
 
 class OpenAIChat(HttpChat):
-    """Chats with one model of one endpoint."""
+    """Chat client for one model of one endpoint."""
 
     vendor = Vendor("OpenAI", "https://api.openai.com/v1", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
     def __init__(self, settings: LLMSettings) -> None:
-        """Nothing is asked yet."""
+        """Store the settings. Nothing is sent yet."""
         super().__init__(settings)
-        self._refused: set[str] = set()  # parameters; only its refusals tell which
+        self._rejected: set[str] = set()  # parameters, known only from the model's errors
 
     async def _attempt(self, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Stream:
-        """Send a request without the parameters that the model is known to refuse, and read its answer."""
-        asked = {"model": self.settings.model, "messages": [_message(message) for message in messages]}
-        asked |= functions_of(tools)
+        """Send a request without the parameters that the model is known to reject, and read the answer."""
+        body = {"model": self.settings.model, "messages": [_message(message) for message in messages]}
+        body |= functions_of(tools)
         while True:
             options = self._options(max_tokens)
-            async with self.asked("POST", "/chat/completions", asked | options) as response:
+            async with self.request("POST", "/chat/completions", body | options) as response:
                 if response.status_code == OK:
                     async with aclosing(_read(response, self.endpoint, calls_of(messages))) as items:
                         async for item in items:
@@ -159,32 +159,32 @@ class OpenAIChat(HttpChat):
                     return
                 refusal = self.endpoint.refusal(response.status_code, response.headers)
                 error = _error(await body_of(response)) if response.status_code == BAD_REQUEST else _Error()
-            if error.code in _NOT_TAKEN and error.param in options:
-                self._refused.add(error.param)
+            if error.code in _UNSUPPORTED and error.param in options:
+                self._rejected.add(error.param)
             if self._options(max_tokens) == options:
                 raise refusal
 
     def _options(self, max_tokens: int) -> dict[str, Any]:
-        """Return the parameters that this model has not refused; newer models of OpenAI take another limit."""
-        limit = "max_completion_tokens" if "max_tokens" in self._refused else "max_tokens"
-        wanted = {"temperature": 0} | ({} if "stream" in self._refused else _STREAMED)
-        return {limit: max_tokens} | {name: value for name, value in wanted.items() if name not in self._refused}
+        """Return the parameters that this model has not rejected. Newer OpenAI models use another token limit."""
+        limit = "max_completion_tokens" if "max_tokens" in self._rejected else "max_tokens"
+        optional = {"temperature": 0} | ({} if "stream" in self._rejected else _STREAMED)
+        return {limit: max_tokens} | {name: value for name, value in optional.items() if name not in self._rejected}
 
     async def _probe(self) -> tuple[str | None, str]:
-        async with self.asked("GET", "/models") as response:
+        async with self.request("GET", "/models") as response:
             self.accept(response)
             models = _Models.model_validate_json(await body_of(response))
             version = response.headers.get("openai-version") or response.headers.get("Server")
         names = {model.id.removesuffix(":latest") for model in models.data}
         is_known = not names or str(self.settings.model).removesuffix(":latest") in names
         host = self.endpoint.host
-        return version, "" if is_known else f"{host} lists no model {self.settings.model!r}; see llm.model"
+        return version, "" if is_known else f"{host} does not list a model {self.settings.model!r}; see llm.model"
 
 
 async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> Stream:
-    """The items of an answer."""
+    """Yield the items of an answer."""
     answer = _Answer()
-    is_begun = False
+    has_started = False
     async with aclosing(events_of(response)) as events:
         async for data in events:
             if data.strip() == _END:
@@ -192,14 +192,14 @@ async def _read(response: "Response", endpoint: Endpoint, calls_so_far: int) -> 
                 break
             chunk = _Chunk.model_validate_json(data)
             if chunk.error is not None:
-                raise endpoint.broken("it reports an error")
-            is_begun = is_begun or bool(chunk.choices)
+                raise endpoint.broke_off("the server reported an error")
+            has_started = has_started or bool(chunk.choices)
             for text in answer.texts(chunk):
                 yield text
-    if not is_begun:
-        raise endpoint.nonsense()
+    if not has_started:
+        raise endpoint.invalid_answer()
     if answer.finish is None:
-        raise endpoint.broken("it has no end")
+        raise endpoint.broke_off("the stream ended early")
     for item in answer.rest(calls_so_far):
         yield item
 
@@ -216,5 +216,5 @@ def _message(message: Message) -> dict[str, Any]:
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
         for call in message.tool_calls
     ]
-    answers = {"tool_call_id": message.tool_call_id} if message.role == "tool" else {}
-    return {"role": message.role, "content": message.content} | ({"tool_calls": calls} if calls else {}) | answers
+    result = {"tool_call_id": message.tool_call_id} if message.role == "tool" else {}
+    return {"role": message.role, "content": message.content} | ({"tool_calls": calls} if calls else {}) | result

@@ -1,4 +1,4 @@
-"""What every language model offers."""
+"""Interface of language models that complete texts."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """An answer, and the tokens that were paid for it; both are 0 where the model does not say."""
+    """An answer and its billed tokens, in and out; both are 0 if the model does not report them."""
 
     text: str
     input_tokens: int = 0
@@ -15,25 +15,25 @@ class Completion:
 
 @runtime_checkable
 class LLM(Protocol):
-    """A model that answers questions, from several threads at once.
+    """A model that answers questions from several threads concurrently.
 
-    It is made often, for its name alone: what is slow waits until it is asked.
+    Instances are often created only for the name, so slow loading must wait until the first question.
     """
 
     @property
     def name(self) -> str:
-        """Of the model. Answers are kept under it, so it changes when other ones are to be asked for."""
+        """The model's name. It is the cache key of answers, so it must change whenever new answers are needed."""
         ...
 
     def complete(self, system: str, text: str, max_tokens: int) -> Completion:
-        """Answer a text, within a time of its own choice.
+        """Answer a text, within a time limit of the model's own.
 
         Args:
-            system: what to do, from us.
-            text: what to do it with; untrusted.
-            max_tokens: of the answer.
+            system: the instructions; trusted.
+            text: the text to process; untrusted.
+            max_tokens: the limit of the answer.
 
         Raises:
-            LLMError: it cannot be reached in time, refuses, or answers what cannot be used.
+            LLMError: the model was not reachable in time, rejected the request, or returned an unusable answer.
         """
         ...

@@ -1,6 +1,6 @@
-"""The language models by the name of who provides them, ours and those of installed packages.
+"""Registry of language models by provider: the built-in ones and those of installed packages.
 
-A provider makes a chat model, for answers and summaries, or an LLM of a package, for summaries alone: docs/plugins.md.
+A provider returns a chat model, for answers and summaries, or a package's LLM, for summaries only. See docs/plugins.md.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from docindex_dagster.core.errors import LLMError, first_line
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import LLMSettings
 from docindex_dagster.llm.chat import Availability, ChatModel, Delta, Message, Usage, prepare
-from docindex_dagster.llm.endpoint import asked_s, is_passing, retry_policy, unset
+from docindex_dagster.llm.endpoint import is_passing, requested_wait_s, retry_policy, unavailable
 from docindex_dagster.llm.protocol import LLM, Completion
 
 Provider = Callable[[LLMSettings], object]
@@ -36,39 +36,39 @@ PROVIDERS: Plugins[Provider] = Plugins(
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
-class WholeAnswers:
-    """A chat model that is asked for whole answers, from several threads that share its connections.
+class ChatLLM:
+    """An LLM on top of a chat model. It collects complete answers, and its threads share the model's connections.
 
     Attributes:
-        model: makes no retries of its own: a broken answer is retried here, whatever came of it.
+        model: must not retry by itself; this class retries broken answers even after receiving part of one.
         retries: attempts after the first.
     """
 
     model: ChatModel
     retries: int
-    _is_asked: bool = field(default=False, init=False, repr=False)
+    _is_prepared: bool = field(default=False, init=False, repr=False)
 
     @property
     def name(self) -> str:
-        """Of the model."""
+        """The model's name."""
         return self.model.name
 
     def complete(self, system: str, text: str, max_tokens: int) -> Completion:
         """Answer a text.
 
         Raises:
-            LLMError: no attempt gave a completion.
+            LLMError: every attempt failed.
         """
         messages = [Message("system", system), Message("user", text)]
         policy = retry_policy(self.retries)
-        return policy.call(lambda: run_coroutine(self._answer(messages, max_tokens)), is_passing, asked_s)
+        return policy.call(lambda: run_coroutine(self._answer(messages, max_tokens)), is_passing, requested_wait_s)
 
     async def _answer(self, messages: list[Message], max_tokens: int) -> Completion:
-        if not self._is_asked:
-            self._is_asked = True
-            prepare(self.model)  # so that loading does not count towards the time limit of the first answer
+        if not self._is_prepared:
+            self._is_prepared = True
+            prepare(self.model)  # keep loading time out of the first answer's timeout
             closing = weakref.finalize(self, _close, self.model, asyncio.get_running_loop())
-            closing.atexit = False  # the end of the process closes all connections
+            closing.atexit = False  # process exit closes all connections anyway
         async with aclosing(self.model.stream(messages, max_tokens=max_tokens)) as stream:
             items = [item async for item in stream]
         usage = next((item for item in items if isinstance(item, Usage)), Usage())
@@ -82,12 +82,12 @@ def _close(model: ChatModel, loop: asyncio.AbstractEventLoop) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UnavailableLLM:
-    """Stands for a model that cannot be loaded: it fails when it is asked, as one that cannot be reached does."""
+    """Placeholder for a model that cannot be loaded. It fails when used, like a model that cannot be reached."""
 
     name: str
     problem: str
 
-    def complete(self, system: str, text: str, max_tokens: int) -> Completion:  # noqa: ARG002 of the protocol
+    def complete(self, system: str, text: str, max_tokens: int) -> Completion:  # noqa: ARG002 required by the protocol
         """Fail.
 
         Raises:
@@ -97,58 +97,58 @@ class UnavailableLLM:
 
 
 def load_llm(settings: LLMSettings) -> LLM:
-    """The model that the settings name. An error in loading it is raised when it is asked: no run fails for it."""
+    """Return the configured model. A loading error is raised only when the model is used, so that no run fails."""
     name = settings.provider
     try:
         return _llm(settings)
-    except Exception as error:  # noqa: BLE001 it may be of another package
+    except Exception as error:  # noqa: BLE001 raised by any package
         problem = str(error) if isinstance(error, LLMError) else f"{type(error).__name__}: {first_line(error)}"
-        return UnavailableLLM(f"{name}/{settings.model}", f"the LLM provider {name!r} cannot be used: {problem}")
+        return UnavailableLLM(f"{name}/{settings.model}", f"cannot use the LLM provider {name!r}: {problem}")
 
 
 def _llm(settings: LLMSettings) -> LLM:
     if settings.provider == "codex":
-        raise LLMError("codex starts a program for each answer, so it is for single questions alone")
+        raise LLMError("codex starts a program for each answer, so it supports only single questions")
     provider = PROVIDERS.load(settings.provider)
     model = provider(settings)
     if isinstance(model, LLM):
         return model
     chat = provider(settings.model_copy(update={"retries": 0}))
     if not isinstance(chat, ChatModel):
-        raise LLMError("it gives neither an LLM nor a ChatModel; see docs/plugins.md")
-    return WholeAnswers(chat, settings.retries)
+        raise LLMError("it returned neither an LLM nor a ChatModel; see docs/plugins.md")
+    return ChatLLM(chat, settings.retries)
 
 
 def chat_model(settings: LLMSettings) -> ChatModel:
-    """The model that the settings name, for answers. Nothing is asked yet, and no key looked for.
+    """Return the configured model for answers. Nothing is sent, and the key is not looked up yet.
 
     Raises:
-        LLMError: there is none, it cannot be loaded, or it does not chat.
+        LLMError: no model is configured, it cannot be loaded, or it is not a chat model.
     """
     name = settings.provider
     if name == "none":
-        raise LLMError("no language model is set: set llm.provider and llm.model; see docs/answers.md")
+        raise LLMError("no language model configured: set llm.provider and llm.model; see docs/answers.md")
     try:
         model = PROVIDERS.load(name)(settings)
     except LLMError:
         raise
-    except Exception as error:  # it is of another package
+    except Exception as error:  # raised by another package
         problem = f"{type(error).__name__}: {first_line(error)}"
-        raise LLMError(f"the LLM provider {name!r} cannot be used: {problem}") from error
+        raise LLMError(f"cannot use the LLM provider {name!r}: {problem}") from error
     if not isinstance(model, ChatModel):
-        raise LLMError(f"the LLM provider {name!r} writes summaries, and does not chat; see docs/plugins.md")
+        raise LLMError(f"the LLM provider {name!r} only writes summaries and cannot chat; see docs/plugins.md")
     return model
 
 
 async def availability(settings: LLMSettings) -> Availability:
-    """Whether the model that the settings name can be asked, looked for within seconds. It never raises."""
+    """Check within seconds whether the configured model can answer. This function never raises."""
     try:
         model = chat_model(settings)
     except LLMError as error:
-        return unset(str(error), settings.model)
+        return unavailable(str(error), settings.model)
     try:
         return await model.check()
-    except Exception as error:  # noqa: BLE001 it may be of another package
-        return unset(f"the LLM provider {settings.provider!r} failed ({type(error).__name__})", settings.model)
+    except Exception as error:  # noqa: BLE001 raised by any package
+        return unavailable(f"the LLM provider {settings.provider!r} failed ({type(error).__name__})", settings.model)
     finally:
         await model.aclose()

@@ -1,10 +1,10 @@
-"""What messages say of code, tied to the code: found when a message is written, looked at again when it is recalled.
+"""Anchors that tie messages to the code they mention: found when a message is written, checked when it is recalled.
 
-An anchor is a file or symbol of the index. What is ambiguous is none: better tied to nothing than to the wrong thing.
+An anchor is a file or symbol of the index. Ambiguous mentions get no anchor, because none is better than a wrong one.
 
-A text mentions paths of files and names of symbols. A word counts as a name if it is in backticks, is followed by
-parentheses, or has dots, underscores or inner capitals. All patterns take time linear in any text: each reads a run of
-characters once.
+Mentions are paths of files and names of symbols. A word counts as a name if it is in backticks, is followed by
+parentheses, or has dots, underscores or inner capitals. All patterns run in linear time on any text, because each reads
+a run of characters only once.
 """
 
 import re
@@ -37,23 +37,23 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
 MOST = 8
-"""How many anchors a message has at most."""
-_MOST_LOOKUPS = 24  # of paths and names whose words the index has
+"""Maximum number of anchors per message."""
+_MOST_LOOKUPS = 24  # of paths and names whose words are in the index
 _MOST_IMPACT = 10
 
 _Code = TypeVar("_Code", File, Definition)
 _Answer = TypeVar("_Answer")
 
 State = Literal["fresh", "changed", "moved", "gone", "unknown"]
-"""What became of the code of an anchor since the message was written.
+"""What happened to the code of an anchor since the message was written.
 
 fresh: the same text in the same file. changed: another text under the same name there. moved: the same text, or the
-same qualified name, elsewhere. gone: none of these. unknown: nothing of its source is indexed now.
+same qualified name, elsewhere. gone: none of these. unknown: its source is not indexed now.
 """
 _LONGEST = 200  # characters; longer runs are data
-_MOST, _MOST_READ = 256, 8192  # things written as code, and runs that may be such
-_RUN = r"[\w./\\:#@+~-]"  # what paths and names are made of
-# Of a run, only the first character needs to be tried: the others have one before them. A plain word is none.
+_MOST, _MOST_READ = 256, 8192  # mentions of code, and candidate runs
+_RUN = r"[\w./\\:#@+~-]"  # characters of paths and names
+# Only the first character of a run is tried; lookbehind rejects the others. Plain words are skipped.
 _WRITTEN = re.compile(
     rf"`(?P<span>[^`\n]{{1,{_LONGEST}}})`"
     rf"|(?<!{_RUN})(?={_RUN})(?P<run>[A-Z]?[a-z]*+(?={_RUN}|\(\)){_RUN}*+)(?P<call>\(\))?"
@@ -64,19 +64,19 @@ _PARTS = re.compile(r"::|#|\\")
 _COMPOUND = re.compile(r"\w_\w|^_\w|[a-z0-9][A-Z]|[A-Z]{2}[a-z]")  # snake_case, _private, camelCase, HTTPError
 _DRIVE = re.compile(r"[A-Za-z]:[/\\]")
 _OBJECT = re.compile(r"(?:self|this|cls|super)\.")
-_PLACES_OF_NO_NAME = frozenset({"", ".", "..", "~"})
+_UNNAMED_PARTS = frozenset({"", ".", "..", "~"})
 
 
 @dataclass(frozen=True, slots=True)
 class PathMention:
-    """The path of a file, or the end of one; or one that begins above the source."""
+    """Path of a file, or the end of one; it may begin above the source."""
 
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class NameMention:
-    """The name of a symbol, qualified by dots or not, and the path of its file where the text writes both in one."""
+    """Name of a symbol, qualified by dots or not, and the path of its file if the text combines both."""
 
     name: str
     is_called: bool
@@ -87,34 +87,34 @@ Mention = PathMention | NameMention
 
 
 def mentions_in(text: str) -> list[Mention]:
-    """What a text writes as code, each once, in the order in which it does: at most so many."""
+    """Return the mentions of code in a text, without duplicates, in order, up to a limit."""
     found: dict[Mention, None] = {}
-    for one in _all(text):
+    for one in _all_mentions(text):
         found[one] = None
         if len(found) == _MOST:
             break
     return [*found]
 
 
-def _all(text: str) -> Iterator[Mention]:
+def _all_mentions(text: str) -> Iterator[Mention]:
     for match in islice(_WRITTEN.finditer(text), _MOST_READ):
         if match["span"] is None:
-            yield from _of_run(match["run"], is_called=match["call"] is not None, in_backticks=False)
-        elif whole := _WHOLE_SPAN.fullmatch(match["span"]):
-            yield from _of_run(whole["run"], is_called=whole["call"] is not None, in_backticks=True)
+            yield from _mentions_in_run(match["run"], is_called=match["call"] is not None, in_backticks=False)
+        elif span := _WHOLE_SPAN.fullmatch(match["span"]):
+            yield from _mentions_in_run(span["run"], is_called=span["call"] is not None, in_backticks=True)
         else:
-            yield from _path(match["span"])  # one with spaces in it
-            yield from _all(match["span"])
+            yield from _path_mention(match["span"])  # a path with spaces
+            yield from _all_mentions(match["span"])
 
 
-def _of_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Mention]:
+def _mentions_in_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Mention]:
     text = run.rstrip(".:-#@+~/\\")
     if len(run) > _LONGEST or "://" in text:
         return
     file, mark, inside = text.partition("::")
-    paths = [*_path(file)]
+    paths = [*_path_mention(file)]
     yield from paths
-    is_in_file = bool(paths and mark)  # as pytest writes it: tests/test_pump.py::test_flow
+    is_in_file = bool(paths and mark)  # the notation of pytest: tests/test_pump.py::test_flow
     found = _NAME.fullmatch(inside if is_in_file else text.lstrip("@.:~-"))
     if found is None:
         return
@@ -125,30 +125,30 @@ def _of_run(run: str, *, is_called: bool, in_backticks: bool) -> Iterator[Mentio
         yield NameMention(name, is_called, paths[0].path if is_in_file else "")
 
 
-def _path(text: str) -> Iterator[PathMention]:
-    """The path that a text is, without line numbers: it has folders, or an ending or name that files have."""
+def _path_mention(text: str) -> Iterator[PathMention]:
+    """Yield a text as a path, without line numbers, if it has folders, or a known file name or extension."""
     without_drive = _DRIVE.sub("/", text, count=1) if _DRIVE.match(text) else text
     plain = re.split("[:#]", without_drive, maxsplit=1)[0].replace("\\", "/")
-    parts = [part for part in plain.split("/") if part not in _PLACES_OF_NO_NAME]
+    parts = [part for part in plain.split("/") if part not in _UNNAMED_PARTS]
     if parts and (parts[1:] or classify_name(parts[0].encode(errors="replace"))):
         yield PathMention("/".join(parts))
 
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """An anchor, and the code that it is tied to as it is now.
+    """Anchor, and the current state of the code it is tied to.
 
     Attributes:
-        anchor: as it was when the message was written.
-        state: what became of it since.
-        source: where it is now, or was last.
-        path: where it is now, or was last.
-        name: its qualified name there; None for a file.
-        start_line: of a symbol that is there, on the disk where that is known.
-        end_line: inclusive.
-        edited: whether its file differs on disk from what is indexed; None where that is unknown.
-        impact: the first edges by which something depends on it, the nearest first.
-        dependents: how many things do; None where that was not asked, or there is no graph.
+        anchor: The anchor, as it was when the message was written.
+        state: What happened to the code since.
+        source: Its current or last source.
+        path: Its current or last path.
+        name: Its qualified name there; None for a file.
+        start_line: First line of an existing symbol, on disk if known.
+        end_line: Last line, inclusive.
+        edited: Whether its file on disk differs from the indexed one; None if unknown.
+        impact: The first edges by which something depends on it, nearest first.
+        dependents: Number of dependents; None if not requested, or if there is no graph.
     """
 
     anchor: Anchor
@@ -165,7 +165,7 @@ class Anchored:
 
 @dataclass(frozen=True)
 class OnDisk:
-    """A file on the disk; without a hash where it is gone or cannot be read, or where that is unknown."""
+    """File on disk; it has no hash if it is missing, unreadable or unknown."""
 
     content_hash: str | None = None
     text: str = ""
@@ -176,7 +176,7 @@ class OnDisk:
         return f"\n{self.text}\n"
 
     def lines_of(self, text: str) -> tuple[int, int] | None:
-        """The first and the last number of the lines that are a text; None where no lines are."""
+        """Return the first and last line number of a text that consists of complete lines, or None if not found."""
         at = self._lines.find(f"\n{text}\n")
         if at < 0:
             return None
@@ -184,31 +184,31 @@ class OnDisk:
         return first, first + text.count("\n")
 
     def has_word(self, word: str) -> bool:
-        """Whether a name stands anywhere in it."""
+        """Return whether the file contains a name anywhere."""
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
 
 
 def anchors_in(code: Live, text: str) -> tuple[tuple[Anchor, ...], str]:
-    """The code that a text names, and why it could not be looked up, if it could not.
+    """Return the code that a text mentions, and why it could not be looked up, if so.
 
-    The index is not opened for a text that names none.
+    The index is not opened for a text without mentions.
     """
     mentions = mentions_in(text)
     problems: list[str] = []
-    found = _asked(code, lambda reader: anchors_of(reader, mentions), problems) if mentions else None
+    found = _ask_index(code, lambda reader: anchors_of(reader, mentions), problems) if mentions else None
     return found or (), "".join(problems)
 
 
 def looked_at(code: Live, anchors: Sequence[Anchor], warnings: list[str], *, impact: bool) -> list[Anchored]:
-    """What became of code; all of it is unknown where the index cannot be read, with a warning if it is there."""
-    found = _asked(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
+    """Return what happened to code; all of it is unknown if the index is missing or, with a warning, unreadable."""
+    found = _ask_index(code, lambda reader: look(code.settings, reader, anchors, impact=impact), warnings)
     if found is None:
         return [Anchored(anchor, "unknown", anchor.source, anchor.path, anchor.name) for anchor in anchors]
     return found
 
 
-def _asked(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) -> _Answer | None:
-    """What the index answers; None where there is none, or, for a reason that is added, it cannot be read."""
+def _ask_index(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) -> _Answer | None:
+    """Return what the index answers; None if it is missing or, with the reason added to `problems`, unreadable."""
     try:
         return code.reading(ask)
     except (AccessError, DamagedStoreError) as error:
@@ -219,7 +219,7 @@ def _asked(code: Live, ask: Callable[[Reader], _Answer], problems: list[str]) ->
 
 
 def code_found(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple[Hit, ...]:
-    """The best hits of code and documents; none, and a warning, where nothing can be searched."""
+    """Return the best hits of code and documents; none, with a warning, if nothing can be searched."""
     try:
         request = Request(query, top_k=top_k)
         return tuple(code.reading(lambda reader: hits_of(code.settings, reader, request, warnings.append)))
@@ -229,40 +229,40 @@ def code_found(code: Live, query: str, top_k: int, warnings: list[str]) -> tuple
 
 
 def anchors_of(reader: Reader, mentions: Sequence[Mention]) -> tuple[Anchor, ...]:
-    """The files and symbols of the indexed code that mentions name, in their order.
+    """Return the files and symbols of the indexed code that some mentions refer to, in order.
 
     Raises:
-        DamagedStoreError: the full-text index cannot be read.
-        AccessError: this user may not read it.
+        DamagedStoreError: The full-text index cannot be read.
+        AccessError: This user may not read the index.
     """
     with reading_stores():
-        return tuple(islice(dict.fromkeys(_named(reader, mentions)), MOST))
+        return tuple(islice(dict.fromkeys(_find_anchors(reader, mentions)), MOST))
 
 
 def look(settings: Settings, reader: Reader, anchors: Sequence[Anchor], *, impact: bool = False) -> list[Anchored]:
-    """What became of the code that anchors are tied to, in the index and on the disk.
+    """Check what happened to the code of anchors, in the index and on disk.
 
     Args:
-        settings: say where the files are.
-        reader: of the indexed code.
-        anchors: of one or several messages.
-        impact: whether to say what depends on the code.
+        settings: The settings, which locate the files.
+        reader: Reads the indexed code.
+        anchors: The anchors of one or more messages.
+        impact: Whether to return what depends on the code.
 
     Raises:
-        DamagedStoreError: a store cannot be read.
-        AccessError: this user may not read it.
+        DamagedStoreError: A store cannot be read.
+        AccessError: This user may not read the index.
     """
     disk = cache(partial(_read, registry.sources(settings)))
     with reading_stores():
-        found = [_looked(reader, disk, anchor) for anchor in anchors]
+        found = [_check_anchor(reader, disk, anchor) for anchor in anchors]
         return [_with_impact(reader, one) for one in found] if impact else found
 
 
-def _named(reader: Reader, mentions: Sequence[Mention]) -> Iterator[Anchor]:
-    """The anchors of mentions, one after the other, with repeats."""
-    known = (one for one in mentions if _may_be_there(reader, one))
+def _find_anchors(reader: Reader, mentions: Sequence[Mention]) -> Iterator[Anchor]:
+    """Yield the anchors of mentions in order, with duplicates."""
+    known = (one for one in mentions if _may_exist(reader, one))
     written = list(islice(known, _MOST_LOOKUPS))
-    files = {one.path: _only(indexed_code.files(reader, one.path)) for one in written if isinstance(one, PathMention)}
+    files = {one.path: _unique(indexed_code.files(reader, one.path)) for one in written if isinstance(one, PathMention)}
     for one in written:
         if isinstance(one, PathMention):
             file = files[one.path]
@@ -270,12 +270,12 @@ def _named(reader: Reader, mentions: Sequence[Mention]) -> Iterator[Anchor]:
                 yield Anchor(file.source, file.path, None, file.content_hash)
         else:
             within = [files.get(one.file)] if one.file else files.values()
-            definition = _meant(reader, one, [file.place for file in within if file is not None])
+            definition = _resolve_name(reader, one, [file.place for file in within if file is not None])
             if definition is not None:
                 yield Anchor(*definition.place, definition.name, indexed_code.text_hash(reader, definition))
 
 
-def _may_be_there(reader: Reader, written: Mention) -> bool:
+def _may_exist(reader: Reader, written: Mention) -> bool:
     match written:
         case PathMention(path):
             return indexed_code.may_hold_file(reader, path)
@@ -283,10 +283,10 @@ def _may_be_there(reader: Reader, written: Mention) -> bool:
             return indexed_code.may_hold_name(reader, name)
 
 
-def _meant(reader: Reader, written: NameMention, files: Collection[tuple[str, str]]) -> Definition | None:
-    """The one definition that a name means: in the files that the text names, else in all.
+def _resolve_name(reader: Reader, written: NameMention, files: Collection[tuple[str, str]]) -> Definition | None:
+    """Return the only definition that a name may refer to: in the mentioned files or, failing that, in all files.
 
-    Where none of these files has it, a plain word without parentheses means one that no other symbol is around.
+    In the latter case, a plain word without parentheses refers only to symbols at module level.
     """
     found = indexed_code.definitions(reader, written.name, files) if files else []
     is_word = not found and is_plain(written.name) and not written.is_called
@@ -297,10 +297,10 @@ def _meant(reader: Reader, written: NameMention, files: Collection[tuple[str, st
     if "." not in written.name:
         tops = [one for one in found if one.is_top]
         found = tops if is_word else tops or found
-    return _only(found)
+    return _unique(found)
 
 
-def _looked(reader: Reader, disk: Callable[[str, str], OnDisk], anchor: Anchor) -> Anchored:
+def _check_anchor(reader: Reader, disk: Callable[[str, str], OnDisk], anchor: Anchor) -> Anchored:
     state, code = _file_now(reader, anchor) if anchor.name is None else _symbol_now(reader, anchor, anchor.name)
     if code is None:
         is_known = anchor.source in reader.generation.sources
@@ -314,7 +314,7 @@ def _looked(reader: Reader, disk: Callable[[str, str], OnDisk], anchor: Anchor) 
 
 
 def _file_now(reader: Reader, anchor: Anchor) -> tuple[State, File | None]:
-    """A file as the index has it. Under another path, only its content says that it is the same one."""
+    """Return a file from the index. Under another path, only its content identifies it."""
     here = indexed_code.file_at(reader, anchor.source, anchor.path)
     if here is not None:
         return ("fresh" if here.content_hash == anchor.chunk_hash else "changed"), here
@@ -323,7 +323,7 @@ def _file_now(reader: Reader, anchor: Anchor) -> tuple[State, File | None]:
 
 
 def _symbol_now(reader: Reader, anchor: Anchor, name: str) -> tuple[State, Definition | None]:
-    """A symbol as the index has it. A plain word in another place has to have the same text."""
+    """Return a symbol from the index. Elsewhere, a plain word must have the same text."""
     inside = indexed_code.definitions(reader, name, [(anchor.source, anchor.path)])
     here = next((one for one in inside if one.name == name), None)
     if here is not None:
@@ -334,11 +334,11 @@ def _symbol_now(reader: Reader, anchor: Anchor, name: str) -> tuple[State, Defin
     if same:
         return "moved", min(same, key=lambda one: (*_distance(anchor, one), one.name != name, one.name))
     alike = without_branches(dict.fromkeys(one for one in others if one.name == name))
-    return "moved", None if is_plain(name) else _only(alike)
+    return "moved", None if is_plain(name) else _unique(alike)
 
 
 def _distance(anchor: Anchor, code: File | Definition) -> tuple[bool, bool, str, str]:
-    """How far from its place another one is: first the same source, further branches last."""
+    """Sort key for the distance of code from an anchor: same source first, secondary branches last."""
     return code.source != anchor.source, is_branch(code.source), *code.place
 
 
@@ -353,7 +353,7 @@ def _file_on_disk(found: Anchored, indexed: File, written: OnDisk) -> Anchored:
 
 
 def _symbol_on_disk(found: Anchored, indexed: Definition, texts: Sequence[str], written: OnDisk) -> Anchored:
-    """A symbol whose file was edited: its lines may be the same, elsewhere in it, or others, or gone."""
+    """Update a symbol whose file was edited: its lines may be unchanged, moved within the file, changed or gone."""
     if written.content_hash is None:
         return found if written.is_unknown else replace(found, state="gone", edited=True)
     if written.content_hash == indexed.content_hash:
@@ -368,26 +368,26 @@ def _symbol_on_disk(found: Anchored, indexed: Definition, texts: Sequence[str], 
 
 
 def _with_impact(reader: Reader, found: Anchored) -> Anchored:
-    """With the things that depend on it by the graph: each once, the nearest first, and none of its own parts."""
+    """Add what depends on the code according to the graph: each once, nearest first, without its own parts."""
     published = reader.generation.sources.get(found.source)
     if found.state in {"gone", "unknown"} or published is None or published.graph is None:
         return found
     node = f"{found.source}!{found.path}" + (f"{SYMBOL_MARK}{found.name}" if found.name else "")
     if node not in reader.graph.numbers:
         return found
-    first: dict[str, Step] = {}
+    nearest: dict[str, Step] = {}
     for step in without_repeats(impact_of(reader.graph, node)):
         if not step.subject.startswith(node):
-            first.setdefault(step.subject, step)
-    return replace(found, impact=tuple(first.values())[:_MOST_IMPACT], dependents=len(first))
+            nearest.setdefault(step.subject, step)
+    return replace(found, impact=tuple(nearest.values())[:_MOST_IMPACT], dependents=len(nearest))
 
 
-def _only(found: Sequence[_Code]) -> _Code | None:
+def _unique(found: Sequence[_Code]) -> _Code | None:
     return found[0] if len(found) == 1 else None
 
 
 def _read(sources: Mapping[str, Source], key: str, path: str) -> OnDisk:
-    """A file of a source. Of one that is not declared, or whose folder is not there, nothing is known."""
+    """Return a file of a source; unknown if the source is not declared, or its folder is missing."""
     source = sources.get(key)
     if source is None or path.startswith(COMMIT_PATH) or not source.path.is_dir():
         return OnDisk(is_unknown=True)

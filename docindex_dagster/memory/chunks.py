@@ -1,6 +1,6 @@
-"""Messages as rows of `chunks`: what the stores hold of a domain, and what a search of its log looks at.
+"""Messages as rows of `chunks`, both for the stores of a domain and for the search of its log.
 
-They are a function of the messages alone, so that it makes no difference whether a message was folded.
+The rows depend only on the messages, so it makes no difference whether a message was folded.
 """
 
 from collections.abc import Iterable
@@ -21,38 +21,38 @@ from docindex_dagster.core.schemas import CHUNKS, MESSAGE_PATH
 from docindex_dagster.core.tokenizer import count_tokens
 from docindex_dagster.memory.message import Message
 
-_KIND, _TYPE = "memory", "doc"  # documents: concepts are looked for in their text
+_KIND, _TYPE = "memory", "doc"  # the type of documents, so that concepts are extracted
 _TABLE = "chunks"
-_CUT_BY = b"docindex.cut_by"  # in the metadata of the table: who cut the messages
+_CUT_BY = b"docindex.cut_by"  # key in the metadata of the table: the chunker of the messages
 _OPTIONS = ChunkOptions(SIZES, SIZES.target)
 
 
 def path_of(message: Message) -> str:
-    """Where a message lies in the source that its domain is; it begins as no path of a file does."""
+    """Return the path of a message in the source of its domain; the prefix distinguishes it from file paths."""
     return f"{MESSAGE_PATH}{quote(message.session, safe='')}/{message.id}"
 
 
 def message_of(path: str) -> str:
-    """The id of the message that lies at a path."""
+    """Return the id of the message at a path."""
     return path.rpartition("/")[2]
 
 
 def all_rows(home: Layout, domain: str, messages: Iterable[Message], cut_by: str) -> pa.Table:
-    """The rows of messages, as `chunk_rows` gives them; those that a fold made are taken over.
+    """Return the rows of messages, as from `chunk_rows`, reusing those of the last fold.
 
     Args:
-        home: of the domain.
-        domain: its key.
-        messages: all that there are.
-        cut_by: the name of the chunker.
+        home: The home of the domain.
+        domain: The key of the domain.
+        messages: All messages.
+        cut_by: The name of the chunker.
 
     Raises:
-        ChunkerError: there is no such chunker.
+        ChunkerError: The chunker is not available.
     """
     wanted = {path_of(message): message for message in messages}
     known = _known(home, domain, cut_by)
     known = known.filter(pc.is_in(known["path"], pa.array(wanted, pa.string())))
-    # An id that its client gave may have come back with another text.
+    # A client may have reused an id for another text.
     hashes = dict(zip(known["path"].to_pylist(), known["content_hash"].to_pylist(), strict=True))
     new = [message for path, message in wanted.items() if hashes.get(path) != _hash(message)]
     if not new:
@@ -63,10 +63,10 @@ def all_rows(home: Layout, domain: str, messages: Iterable[Message], cut_by: str
 
 
 def keep_rows(home: Layout, domain: str, rows: pa.Table, cut_by: str) -> None:
-    """Write the rows of a domain for the next fold, and for whoever searches first.
+    """Store the rows of a domain for the next fold, and for the first search.
 
     Raises:
-        FullDiskError: there is no space for them.
+        FullDiskError: The disk is full.
     """
     version = tables.column_version(rows, "row_hash")
     marked = rows.replace_schema_metadata({_CUT_BY: _identity(cut_by)})
@@ -83,7 +83,7 @@ def _known(home: Layout, domain: str, cut_by: str) -> pa.Table:
 
 
 def _identity(cut_by: str) -> bytes:
-    """A chunker with the version of the package that it comes from."""
+    """Identify a chunker, including the version of its package."""
     return versions([cut_by])[0].encode()
 
 
@@ -92,7 +92,7 @@ def _hash(message: Message) -> str:
 
 
 def chunk_rows(domain: str, messages: Iterable[Message], chunker: Chunker) -> pa.Table:
-    """The rows of messages, each message a file, sorted by path and position. A blank message has none."""
+    """Return the rows of messages, one file per message, sorted by path and position. Blank messages have none."""
     ordered = sorted(messages, key=path_of)
     return rows([_cut(domain, message, chunker) for message in ordered], count_tokens)
 
@@ -113,10 +113,10 @@ def _cut(domain: str, message: Message, chunker: Chunker) -> CutFile:
 
 
 def drafts_of(message: Message, chunker: Chunker) -> FileDrafts:
-    """What a chunker gives of a message; where one of a package fails, ours cuts it, and the chunks say why."""
+    """Return the chunks of a message; if a chunker plugin fails, use the built-in one, and record why."""
     file = SourceFile(path_of(message), message.text)
     try:
         return chunker(file, _OPTIONS)
-    except Exception as error:  # noqa: BLE001 it may be of another package
-        whole = chunk_messages(file, _OPTIONS)
-        return FileDrafts(whole.drafts, fallback=f"{type(error).__name__}: {first_line(error)}")
+    except Exception as error:  # noqa: BLE001 may come from another package
+        fallback = chunk_messages(file, _OPTIONS)
+        return FileDrafts(fallback.drafts, fallback=f"{type(error).__name__}: {first_line(error)}")

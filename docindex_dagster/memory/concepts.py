@@ -1,7 +1,8 @@
-"""The graph that a fold makes of the messages of a domain, and who finds the concepts in it.
+"""Graph of a domain's messages, and the extraction of their concepts.
 
-A message leads to the concepts that it speaks of, and to the message of its session that it follows. Some are found
-before a write is answered: patterns take a millisecond, and spaCy is asked once it is loaded, where the text is short.
+Messages have edges to the concepts they mention, and to the previous message of the session. Some concepts are
+extracted before a write returns: by patterns, which take a millisecond, and for short texts by spaCy, once it is
+loaded.
 """
 
 import threading
@@ -31,21 +32,21 @@ PATTERNS, SPACY = "patterns", "spacy"
 
 
 def plan_of(settings: Settings, concepts: str) -> GraphPlan:
-    """What goes into the graph of a domain."""
+    """Return the plan for the graph of a domain."""
     return GraphPlan(settings.graph.model_copy(update={"concepts": concepts}), settings.llm)
 
 
 def with_fallback(settings: Settings) -> tuple[GraphPlan, str]:
-    """The plan of the settings, or one by patterns and why, where spaCy is not there."""
+    """Return the configured plan, or one with patterns and a warning if spaCy is not available."""
     wanted = settings.memory.concepts
     problem = problem_of(settings, wanted) if wanted == SPACY and settings.graph.enabled else ""
     if problem:
-        return plan_of(settings, PATTERNS), f"{problem}; concepts are found by patterns"
+        return plan_of(settings, PATTERNS), f"{problem}; falling back to patterns to find concepts"
     return plan_of(settings, wanted), ""
 
 
 def problem_of(settings: Settings, concepts: str) -> str:
-    """Why an extractor does not work; empty where it does. It is loaded, which takes spaCy seconds."""
+    """Return why an extractor does not work, or "". This loads it, which takes seconds for spaCy."""
     extractor = plan_of(settings, concepts).extractor
     sentence = compose("memory/none", "none", "The server uses a cache.")
     return (
@@ -56,7 +57,7 @@ def problem_of(settings: Settings, concepts: str) -> str:
 
 
 def with_follows(graph: Graph, messages: Sequence[Message]) -> Graph:
-    """The graph with an edge from each message to the one before it in its session; both have chunks."""
+    """Add an edge from each message to the previous one in its session, if both have chunks."""
     first = _first_chunks(graph)
     edges = triple_table(list(_follows(messages, first)))
     if not edges.num_rows:
@@ -66,7 +67,7 @@ def with_follows(graph: Graph, messages: Sequence[Message]) -> Graph:
 
 
 def _first_chunks(graph: Graph) -> Mapping[str, tuple[str, str]]:
-    """The source and the first chunk of each message, by path."""
+    """Return the source and the first chunk of each message, by path."""
     nodes = graph.nodes.filter(pc.equal(graph.nodes["type"], _FILE)).select(["path", "source", "chunk_id"])
     return {row["path"]: (row["source"], row["chunk_id"]) for row in nodes.to_pylist()}
 
@@ -83,13 +84,13 @@ def _follows(messages: Iterable[Message], first: Mapping[str, tuple[str, str]]) 
         last[message.session] = path
 
 
-_SHORT = 100  # words, which spaCy reads in some 25 ms
-_MOST_CHUNKS = 16  # which patterns read in some 5 ms; a longer message is read to the end by the fold
+_SHORT = 100  # words, which spaCy processes in about 25 ms
+_MOST_CHUNKS = 16  # which patterns process in about 5 ms; the fold processes the rest of longer messages
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What was found in a message at once."""
+    """Findings in a message that were available immediately."""
 
     concepts: tuple[str, ...] = ()
     edges: int = 0
@@ -98,9 +99,9 @@ class Extracted:
 
 @dataclass(eq=False)
 class FirstStage:
-    """Finds concepts while a program waits: by patterns, and by spaCy once it is loaded, where the text is short.
+    """Extraction while a program waits: by patterns, and for short texts by spaCy, once it is loaded.
 
-    What is left is found by the next fold.
+    The next fold finds the rest.
     """
 
     settings_now: Callable[[], Settings]
@@ -109,12 +110,12 @@ class FirstStage:
     _extractors: dict[str, Extractor | None] = field(default_factory=dict)
 
     def extract(self, message: Message, drafts: Sequence[Draft]) -> Extracted:
-        """What is in the chunks of one message; an extractor that fails leaves it to the fold."""
+        """Return the findings in the chunks of one message; if the extractor fails, the fold handles it."""
         settings = self.settings_now()
         wanted = settings.memory.concepts
         if wanted == "none" or not drafts or not settings.graph.enabled:
             return Extracted()
-        name, state = self._choice(wanted, message.text)
+        name, state = self._choose_extractor(wanted, message.text)
         chunks = [_read(message, index, draft) for index, draft in enumerate(drafts[:_MOST_CHUNKS])]
         found = self._found(name, chunks)
         if len(found) < len(drafts):
@@ -128,13 +129,13 @@ class FirstStage:
         return Extracted(tuple(concepts), len(edges), state)
 
     def _found(self, name: str, chunks: Sequence[ReadChunk]) -> dict[str, Found]:
-        """What is in chunks, by their ids; nothing of those in which an extractor fails: the fold says why."""
+        """Return the findings by chunk id, without chunks on which the extractor fails; the fold reports why."""
         extractor = self._extractor(name)
         if extractor is None:
             return {}
         try:
             answers = list(extractor.extract([Passage((), chunk.prose.paragraphs) for chunk in chunks]))
-        except Exception:  # noqa: BLE001 it may be of another package
+        except Exception:  # noqa: BLE001 may come from another package
             return {}
         found = zip(chunks, answers, strict=False)
         return {chunk.row["chunk_id"]: answer for chunk, answer in found if isinstance(answer, Found)}
@@ -144,7 +145,7 @@ class FirstStage:
             self._extractors[name] = plan_of(self.settings_now(), name).extractor
         return self._extractors[name]
 
-    def _choice(self, wanted: str, text: str) -> tuple[str, ExtractionState]:
+    def _choose_extractor(self, wanted: str, text: str) -> tuple[str, ExtractionState]:
         if wanted == PATTERNS:
             return wanted, "done"
         if wanted == SPACY:
@@ -154,7 +155,7 @@ class FirstStage:
         return PATTERNS, "pending"
 
     def _warm(self) -> None:
-        """Load spaCy's model behind the answer; it takes seconds."""
+        """Load spaCy's model in the background, because it takes seconds."""
         if self._warming is None:
             self._warming = threading.Thread(target=self._load, daemon=True)
             self._warming.start()
@@ -165,7 +166,7 @@ class FirstStage:
 
 
 def _read(message: Message, index: int, draft: Draft) -> ReadChunk:
-    """A chunk of a message as the graph reads it, without the row that it becomes."""
+    """Return a chunk of a message in the form that the graph reads, without its full row."""
     path = path_of(message)
     row = {
         "source": "",

@@ -1,4 +1,4 @@
-"""Domains: what one agent, project or session remembers, apart from all others. Each has a home of its own."""
+"""Domains: separate memories of an agent, a project or a session. Each has its own home."""
 
 import os
 import re
@@ -12,35 +12,35 @@ _KEY = re.compile(rf"(?:{'|'.join(_KINDS)})/(?=[^/]*[^./])[a-z0-9._-]{{1,64}}")
 
 
 def check(key: str) -> str:
-    """The key of a domain, `memory/NAME`, `project/NAME` or `session/ID`, as it is.
+    """Return the key of a domain, `memory/NAME`, `project/NAME` or `session/ID`, if it is valid.
 
     Raises:
-        DomainError: it is none.
+        DomainError: The key is invalid.
     """
     if not is_key(key):
         raise DomainError(
-            f"{key[:100]!r} is no domain: take memory/NAME, project/NAME or session/ID, with a name of at most 64 "
-            "characters of a-z, 0-9, '.', '_' and '-', not dots alone"
+            f"invalid domain {key[:100]!r}: expected memory/NAME, project/NAME or session/ID, where the name has 1 to "
+            "64 characters of a-z, 0-9, '.', '_' and '-', and not only dots"
         )
     return key
 
 
 def is_key(text: str) -> bool:
-    """Whether a text is the key of a domain; no source has such a one."""
+    """Return whether a text is the key of a domain; keys of sources never are."""
     return _KEY.fullmatch(text) is not None
 
 
 def home(layout: Layout, key: str) -> Layout:
-    """The home of a domain below the home of a project; it may not be there yet.
+    """Return the home of a domain, given the home of the project; it may not exist yet.
 
     Raises:
-        DomainError: the key is none.
+        DomainError: The key is invalid.
     """
     return layout.domain(check(key))
 
 
 def domains(layout: Layout) -> list[str]:
-    """The keys of all domains that have a log, in order."""
+    """Return the sorted keys of all domains that have a log."""
     try:
         found = [entry.name for entry in os.scandir(layout.memory) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:

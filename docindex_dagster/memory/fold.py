@@ -1,10 +1,10 @@
-"""Folding: what the log of a domain has since the last fold goes into the stores of the domain's home.
+"""Folding: moving new messages from the log of a domain into the stores in the domain's home.
 
-The generation names the file of its messages, and that says how far the log was folded. So a message is in the
-generation or in the tail of the log, never in both and never in neither, wherever a process is killed.
+The generation names the file of its messages, and this file records how far the log was folded. So a message is either
+in the generation or in the tail of the log, never in both or neither, whenever a process is killed.
 
-If something was forgotten, the fold ends with an erasure, after which no file of the home holds any of it. A marker
-file lets the next fold finish an erasure that was interrupted. Freed disk blocks and backups are out of reach.
+If messages were forgotten, the fold ends with an erasure, after which no file of the home contains any of them. A
+marker file lets the next fold finish an interrupted erasure. Freed disk blocks and backups are out of reach.
 """
 
 import os
@@ -66,30 +66,30 @@ from docindex_dagster.stores.rows import SourceRows
 from docindex_dagster.stores.staging import Model
 
 _EMBEDDINGS = "embeddings"
-_MICROSECONDS = 1_000_000  # of a second
-_A_DAY_S = 86_400  # for which messages that are too old may wait, so that a domain is not folded for each of them
-# They name files, keys and numbers. An extractor, a chunker or the API of a model may quote what it was given.
-_WORDLESS = (AccessError, DomainError, FullDiskError, LogError, PluginError, SettingsError, StoreError)
+_MICROSECONDS = 1_000_000  # per second
+_A_DAY_S = 86_400  # grace period for expired messages, so that a domain is not folded for each of them
+# These errors name only files, keys and numbers. Extractors, chunkers and model APIs may quote their input.
+_SAFE_ERRORS = (AccessError, DomainError, FullDiskError, LogError, PluginError, SettingsError, StoreError)
 _ignore: Callable[[str], None] = lambda _: None  # noqa: E731
 
 
 def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.time) -> str | None:
-    """Why a domain should be folded now; None where it need not be.
+    """Return why a domain should be folded now, or None if it is not due.
 
     Raises:
-        DomainError: the key is none.
-        LogError: the log cannot be read.
+        DomainError: The key is invalid.
+        LogError: The log cannot be read.
     """
     home = domains.home(Layout(settings.home), domain)
     log = open_log(Layout(settings.home), domain)
     tail = log.read(offsets_of(home, domain) or Offsets()).entries
     if _is_erasure_unfinished(home) or any(isinstance(entry.record, Tombstone) for entry in tail):
-        return "something is to be erased"
+        return "an erasure is pending"
     if len(tail) >= settings.memory.fold_messages:
-        return f"{len(tail):,} messages wait"
+        return f"{len(tail):,} unfolded messages"
     waits_s = now() - tail[0].record.at / _MICROSECONDS if tail else 0
     if waits_s >= settings.memory.fold_minutes * 60:
-        return f"the oldest of {len(tail):,} messages waits for {waits_s / 60:.0f} minutes"
+        return f"the oldest of {len(tail):,} unfolded messages is {waits_s / 60:.0f} minutes old"
     since = oldest(settings.memory.retention_days, int((now() - _A_DAY_S) * _MICROSECONDS))
     if since and (oldest_of(home, domain) or since) < since:
         return "messages are older than memory.retention_days"
@@ -97,12 +97,12 @@ def why_due(settings: Settings, domain: str, *, now: Callable[[], float] = time.
 
 
 def state_of(home: Layout) -> str:
-    """A hash that changes once something was written, folded or erased in the domain whose home this is.
+    """Return a hash that changes whenever something is written, folded or erased in the domain with this home.
 
-    It looks at names and sizes of files alone, in less than a millisecond.
+    It uses only the names and sizes of files, and takes less than a millisecond.
 
     Raises:
-        LogError: the folder of the log is a symbolic link.
+        LogError: The folder of the log is a symbolic link.
     """
     sizes = sorted(Segments(home).sizes().items())
     return digest_parts(repr(sizes), repr(stamp(home.current)), str(_is_erasure_unfinished(home)))
@@ -116,17 +116,17 @@ def fold(
     on_wait: Callable[[str], None] = _ignore,
     erase: bool = False,
 ) -> Folding:
-    """Fold a domain, waiting for another fold of it; with `erase`, let nothing stay that is not published.
+    """Fold a domain, after waiting for other folds of it; with `erase`, delete all unpublished data.
 
     Raises:
-        DomainError: the key is none.
-        LogError: the log cannot be read.
-        StoreError: what was folded before cannot be read.
-        EmbeddingError: the provider failed; what was published stays.
-        ChunkerError: the chunker of the settings is not there.
-        FullDiskError: there is no space left; what was published stays.
+        DomainError: The key is invalid.
+        LogError: The log cannot be read.
+        StoreError: The folded messages cannot be read.
+        EmbeddingError: The provider failed; the published data is kept.
+        ChunkerError: The configured chunker is not available.
+        FullDiskError: The disk is full; the published data is kept.
     """
-    began = time.monotonic()
+    started_at = time.monotonic()
     with writing(settings) as layout, span("memory.fold"):
         home = domains.home(layout, domain)
         owner = f"{domain} of process {os.getpid()}"
@@ -134,9 +134,9 @@ def fold(
             with exclusive(home.publication_lock, owner, on_wait):
                 run = _Run(settings, domain, home, open_log(layout, domain), embedder)
                 done = run.fold(erase=erase)
-            # Under the first lock, since an erasure would find what is to be forgotten in the copy.
+            # Under the first lock, because an erasure would find forgotten messages in the copy.
             maintenance.bring_up_to_date(home)
-    return replace(done, seconds=time.monotonic() - began)
+    return replace(done, seconds=time.monotonic() - started_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +156,16 @@ class _Run:
             read = self.log.read(before.offsets, cut)
         since = oldest(self.settings.memory.retention_days, time.time_ns() // 1000)
         messages = contents(before.messages, read.entries, since)
-        known = _known(before, read.entries)
-        there = {each.message.id for each in messages}
-        is_something_forgotten = any(isinstance(entry.record, Tombstone) for entry in read.entries)
-        erases = erase or _is_erasure_unfinished(self.home) or is_something_forgotten or not known.issubset(there)
-        if erases:
-            _begin_erasure(self.home, known, there)
+        known = _stored_ids(before, read.entries)
+        current = {each.message.id for each in messages}
+        has_tombstones = any(isinstance(entry.record, Tombstone) for entry in read.entries)
+        must_erase = erase or _is_erasure_unfinished(self.home) or has_tombstones or not known.issubset(current)
+        if must_erase:
+            _begin_erasure(self.home, known, current)
         is_new = bool(read.entries) or messages != list(before.messages)
         warnings = self._publish(messages, cut) if is_new else []
         receipt = None
-        if erases:
+        if must_erase:
             with span("memory.erase"):
                 receipt = _finish_erasure(self.home, self.domain, self.log, cut)
         else:
@@ -188,13 +188,13 @@ class _Run:
         )
 
     def _publish(self, messages: Sequence[Written], cut: Offsets) -> list[str]:
-        """Publish messages, which are all up to a cut; returns warnings."""
+        """Publish all messages up to a cut, and return warnings."""
         embedder = self.embedder or shared_embedder(self.settings.embedding)
         plan, warning = with_fallback(self.settings)
-        spoken = [each.message for each in messages]
-        with span("memory.chunk", count=len(spoken)):
+        plain_messages = [each.message for each in messages]
+        with span("memory.chunk", count=len(plain_messages)):
             cut_by = self.settings.memory.chunker
-            chunks = all_rows(self.home, self.domain, spoken, cut_by)
+            chunks = all_rows(self.home, self.domain, plain_messages, cut_by)
             keep_rows(self.home, self.domain, chunks, cut_by)
         with span("memory.embed"):
             table = self.home.table(_EMBEDDINGS, self.domain)
@@ -202,19 +202,21 @@ class _Run:
             tables.write(table, embeddings)
         with span("memory.graph"):
             before = extraction.read(self.home, self.domain)
-            made = extraction.extract(self.home, self.domain, chunks, None, plan=plan, previous=before)
-            extraction.write(self.home, self.domain, made)
-            graph = with_follows(made.graph, spoken) if made.graph else None
+            extracted = extraction.extract(self.home, self.domain, chunks, None, plan=plan, previous=before)
+            extraction.write(self.home, self.domain, extracted)
+            graph = with_follows(extracted.graph, plain_messages) if extracted.graph else None
         revision = write_folded(self.home, messages, cut)
-        whole = replace(made, graph=graph, references=revision)  # its edges come from what was said in which order, too
-        rows = SourceRows(self.domain, chunks, embeddings, whole, revision)
+        complete = replace(
+            extracted, graph=graph, references=revision
+        )  # its edges also depend on the order of messages
+        rows = SourceRows(self.domain, chunks, embeddings, complete, revision)
         with span("memory.publish"):
             found = _publish(self.home, rows, Model.of(embedder), plan)
         remove_unused(self.home, self.domain)
-        return [each for each in (warning, made.missing, *found.warnings) if each]
+        return [each for each in (warning, extracted.missing, *found.warnings) if each]
 
     def _remove_folded(self) -> None:
-        """Remove the segments of the log that the generation before holds, too, so that one can go back to it."""
+        """Remove the log segments that the previous generation also contains, so that a rollback stays possible."""
         current = offsets_of(self.home, self.domain)
         if current is None:
             return
@@ -225,20 +227,20 @@ class _Run:
             self.log.remove(Offsets(ends))
 
 
-def _known(before: Folded, entries: Sequence[Entry]) -> set[str]:
-    """The ids of all messages that are in files."""
+def _stored_ids(before: Folded, entries: Sequence[Entry]) -> set[str]:
+    """Return the ids of all messages in files."""
     written = [entry.record for entry in entries if isinstance(entry.record, Message)]
     return {each.id for each in (*written, *(each.message for each in before.messages))}
 
 
-def _concepts_of(made: Extraction | None) -> int:
-    if made is None or made.graph is None:
+def _concepts_of(extracted: Extraction | None) -> int:
+    if extracted is None or extracted.graph is None:
         return 0
-    return pc.sum(pc.equal(made.graph.nodes["type"], CONCEPT), min_count=0).as_py() or 0
+    return pc.sum(pc.equal(extracted.graph.nodes["type"], CONCEPT), min_count=0).as_py() or 0
 
 
 def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> Publication:
-    """Publish; stores that are damaged are built anew from the rows, which are all that there is."""
+    """Publish; rebuild damaged stores from the rows, which are complete."""
     try:
         return publish(home, rows, model, plan=plan)
     except DamagedStoreError:
@@ -246,54 +248,54 @@ def _publish(home: Layout, rows: SourceRows, model: Model, plan: GraphPlan) -> P
 
 
 def is_wordless(error: BaseException) -> bool:
-    """Whether what an error says holds no word of a message, and may be recorded: records cannot be erased."""
-    return isinstance(error, _WORDLESS)
+    """Return whether an error text contains no text of messages, so that it may be recorded; records are permanent."""
+    return isinstance(error, _SAFE_ERRORS)
 
 
 def reason(error: BaseException, key: str) -> str:
-    """Why a domain could not be folded, as it may be recorded."""
+    """Return why a domain could not be folded, in a form that may be recorded."""
     if is_wordless(error):
         return str(error)
-    again = command("docindex", "memory", "fold", "--domain", key)
-    return f"{type(error).__name__}: what it says may quote messages, and is not recorded: {again} shows it"
+    command_line = command("docindex", "memory", "fold", "--domain", key)
+    return f"{type(error).__name__}: details may quote messages and are not recorded: run {command_line} to see them"
 
 
 def _is_erasure_unfinished(home: Layout) -> bool:
-    """Whether an erasure was begun and not ended."""
+    """Return whether an erasure was started but not finished."""
     return home.erasure.exists()
 
 
-def _begin_erasure(home: Layout, gone: Collection[str], there: Collection[str]) -> None:
-    """Say on the disk that messages with these ids are to be erased, besides those of an erasure that was stopped.
+def _begin_erasure(home: Layout, gone: Collection[str], current: Collection[str]) -> None:
+    """Record on disk the messages to erase, by id, in addition to those of an interrupted erasure.
 
-    But for those that are there: what was forgotten may have been written again.
+    Ids of current messages are excluded, because forgotten messages may have been written again.
     """
     with replacing(home.erasure) as temporary:
-        temporary.write_bytes(orjson.dumps(sorted({*gone, *_begun(home)}.difference(there))))
+        temporary.write_bytes(orjson.dumps(sorted({*gone, *_interrupted_ids(home)}.difference(current))))
 
 
 def _finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Receipt:
-    """Erase all that is not in the published generation. The caller holds the locks of the domain.
+    """Erase everything that is not in the published generation. The caller holds the locks of the domain.
 
     Args:
-        home: of the domain.
-        domain: its key.
-        log: its log.
-        folded: how far it was folded; what came later stays.
+        home: The home of the domain.
+        domain: The key of the domain.
+        log: The log of the domain.
+        folded: How far the log was folded; later records are kept.
 
     Raises:
-        ErasureError: a file still holds some of it; the next fold tries again.
-        FullDiskError: there is no space for a second copy of the stores.
+        ErasureError: A file still contains forgotten data; the next fold tries again.
+        FullDiskError: The disk has no space for a second copy of the stores.
     """
     _save_erased(home, domain, log)
     prune.erase_stores(home)
     remove_unused(home, domain)
     log.remove(folded)
-    left = log.read()
-    if any(folded.end(segment) for segment in left.offsets.ends):
-        raise ErasureError(f"an older docindex still writes into {home.log}: end that process, then erase again")
-    written_again = {entry.record.id for entry in left.entries if isinstance(entry.record, Message)}
-    gone = set(_begun(home)) - written_again
+    remaining = log.read()
+    if any(folded.end(segment) for segment in remaining.offsets.ends):
+        raise ErasureError(f"an older docindex process still writes to {home.log}: stop it, then erase again")
+    written_again = {entry.record.id for entry in remaining.entries if isinstance(entry.record, Message)}
+    gone = set(_interrupted_ids(home)) - written_again
     files, size = prune.verify(home, _load_erased(home, log, gone))
     generation = read_generation(home)
     receipt = Receipt(
@@ -312,7 +314,7 @@ def _finish_erasure(home: Layout, domain: str, log: Log, folded: Offsets) -> Rec
 
 
 def _save_erased(home: Layout, domain: str, log: Log) -> None:
-    """Add the texts that are not in the published generation to what an unfinished erasure saved."""
+    """Add the texts that are not in the published generation to those that an unfinished erasure saved."""
     erased = Erased.load(home.erased)
     published = {each.message.text.encode() for each in read_folded(home, domain).messages}
     for text in _texts(home, log):
@@ -322,7 +324,7 @@ def _save_erased(home: Layout, domain: str, log: Log) -> None:
 
 
 def _load_erased(home: Layout, log: Log, gone: Collection[str]) -> Erased:
-    """Return the ids of messages that are gone, and what was saved but for what stays."""
+    """Return the ids of erased messages, and the saved texts except those that are kept."""
     erased = Erased.load(home.erased)
     for message_id in gone:
         erased.ids.add(message_id.encode())
@@ -342,8 +344,8 @@ def _texts(home: Layout, log: Log) -> Iterator[bytes]:
             yield entry.record.text.encode()
 
 
-def _begun(home: Layout) -> list[str]:
-    """The ids that an erasure which was stopped was to erase."""
+def _interrupted_ids(home: Layout) -> list[str]:
+    """Return the ids that an interrupted erasure was to erase."""
     try:
         found: Any = orjson.loads(home.erasure.read_bytes())
     except (OSError, ValueError):

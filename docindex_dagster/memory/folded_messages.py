@@ -1,7 +1,7 @@
-"""The messages of a domain that were folded: a file beside the stores, which the generation names by its revision.
+"""Folded messages of a domain: a file next to the stores, which the generation names by its revision.
 
-It also says how far the log was folded. So which messages are folded, and which are read from the log, changes with the
-one step that publishes a generation.
+The file also records how far the log was folded. So publishing a generation switches atomically which messages are
+folded and which are read from the log.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ MESSAGES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a generation holds of a domain: its messages by time, and the state of the log that they are all of."""
+    """Contents of a generation: its messages by time, and the state of the log that they include."""
 
     messages: tuple[Written, ...] = ()
     offsets: Offsets = field(default_factory=Offsets)
@@ -50,11 +50,11 @@ class Folded:
 
 
 def read_folded(home: Layout, key: str) -> Folded:
-    """What the published generation of a domain holds; nothing where nothing was folded.
+    """Return the contents of the published generation of a domain; empty if nothing was folded.
 
     Raises:
-        StoreError: it cannot be read.
-        DamagedStoreError: the file of its messages is missing or damaged.
+        StoreError: The generation cannot be read.
+        DamagedStoreError: The file of its messages is missing or damaged.
     """
     generation = read_generation(home)
     file = _file_of(home, key, generation)
@@ -63,12 +63,12 @@ def read_folded(home: Layout, key: str) -> Folded:
     try:
         table = pq.read_table(file, schema=MESSAGES, memory_map=False)
         return Folded(tuple(map(_as_written, table.to_pylist())), _offsets(file), generation)
-    except (OSError, KeyError, ValueError) as error:  # of pyarrow, too
-        raise damaged(f"{file.name}, the messages of {key}, cannot be read: {error}") from error
+    except (OSError, KeyError, ValueError) as error:  # including errors from pyarrow
+        raise damaged(f"cannot read {file.name}, the messages of {key}: {error}") from error
 
 
 def offsets_of(home: Layout, key: str, *, previous: bool = False) -> Offsets | None:
-    """How far the log was folded into a generation; None where there is no such generation, or it cannot be read."""
+    """Return how far the log was folded into a generation; None if that is missing or unreadable."""
     with suppress(StoreError, OSError, KeyError, ValueError):
         if file := _file_of(home, key, read_generation(home, previous=previous)):
             return _offsets(file)
@@ -76,7 +76,7 @@ def offsets_of(home: Layout, key: str, *, previous: bool = False) -> Offsets | N
 
 
 def oldest_of(home: Layout, key: str) -> int | None:
-    """When the first of the folded messages was written; None where there is none, or that cannot be read."""
+    """Return the time of the first folded message; None if there is none, or it cannot be read."""
     with suppress(StoreError, OSError, ValueError):
         if file := _file_of(home, key, read_generation(home)):
             oldest: int | None = pc.min(pq.read_table(file, columns=["at"])["at"]).as_py()
@@ -85,14 +85,14 @@ def oldest_of(home: Layout, key: str) -> int | None:
 
 
 def write_folded(home: Layout, messages: Sequence[Written], offsets: Offsets) -> str:
-    """Write the file of a generation that is to be published, synced; returns its name, which is the revision.
+    """Write and sync the file of a generation to be published; return its name, which is the revision.
 
     Raises:
-        FullDiskError: there is no space for it.
+        FullDiskError: The disk is full.
     """
     rows = [{**asdict(each.message), "repeats": each.repeats} for each in messages]
-    about = {_OFFSETS: orjson.dumps(offsets.ends, option=orjson.OPT_SORT_KEYS)}
-    table = pa.Table.from_pylist(rows, MESSAGES.with_metadata(about))
+    metadata = {_OFFSETS: orjson.dumps(offsets.ends, option=orjson.OPT_SORT_KEYS)}
+    table = pa.Table.from_pylist(rows, MESSAGES.with_metadata(metadata))
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd")
     content = sink.getvalue()
@@ -106,7 +106,7 @@ def write_folded(home: Layout, messages: Sequence[Written], offsets: Offsets) ->
 
 
 def remove_unused(home: Layout, key: str) -> None:
-    """Remove the files that neither the published generation nor the one before it names."""
+    """Remove the files that neither the published nor the previous generation names."""
     used = [_file_of(home, key, read_generation(home, previous=previous)) for previous in (False, True)]
     for file in home.entries(home.messages):
         if file not in used:
@@ -114,7 +114,7 @@ def remove_unused(home: Layout, key: str) -> None:
 
 
 def _file_of(home: Layout, key: str, generation: Generation | None) -> Path | None:
-    """The file of the messages that a generation names."""
+    """Return the file of the messages that a generation names."""
     source = generation.sources.get(key) if generation else None
     return _file(home, source.revision or "") if source else None
 

@@ -1,7 +1,7 @@
-"""Files and definitions of the indexed code, by what a text calls them: a handful of lookups in the full-text index.
+"""Lookup of indexed files and definitions by the names that texts use, with a few full-text queries.
 
-A file is known by its content's hash, a definition by that of its lines, without the indentation that all of them have:
-wherever it stands, it has the same one.
+A file is identified by its content hash, and a definition by the hash of its dedented lines, so the hash does not
+depend on where it is.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -17,7 +17,7 @@ from docindex_dagster.core.files import stamp
 from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.layout import is_branch
 from docindex_dagster.core.schemas import COMMIT_PATH
-from docindex_dagster.graph.cross_references import dotted, is_meant
+from docindex_dagster.graph.cross_references import full_name, is_match
 from docindex_dagster.search.matches import pieces_of
 from docindex_dagster.sources.paths import path_to_name, spellings
 from docindex_dagster.sources.staleness import listed_files
@@ -28,44 +28,44 @@ from docindex_dagster.stores.reader import Reader
 if TYPE_CHECKING:
     from tantivy import Query
 
-_MOST_ROWS = 12  # of a name: what defines it has it in few other words, and comes first
-_MOST_ROWS_OF_FILES, _ROUNDS = 8, 8  # rows at a time, of files that were not seen before
-_FIRST_CHUNKS, _MOST_CHUNKS = 2, 256  # of a definition that are read together
+_MOST_ROWS = 12  # per name; chunks that define it contain few other words, so they rank first
+_MOST_ROWS_OF_FILES, _ROUNDS = 8, 8  # rows per round, from files not seen before
+_FIRST_CHUNKS, _MOST_CHUNKS = 2, 256  # of a definition, read together
 _TEST = "test"
 
 _Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _Located:
     source: str
     path: str
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its source and path."""
+        """Source and path."""
         return self.source, self.path
 
 
 @dataclass(frozen=True, slots=True)
-class File(_Placed):
-    """An indexed file."""
+class File(_Located):
+    """Indexed file."""
 
     content_hash: str
 
 
 @dataclass(frozen=True, slots=True)
-class Definition(_Placed):
-    """A symbol that an indexed file defines: in several places, where it is overloaded."""
+class Definition(_Located):
+    """Symbol that an indexed file defines; it has several parts if it is overloaded."""
 
-    name: str  # qualified
+    name: str  # qualified name
     content_hash: str  # of the file
     is_test: bool
     parts: tuple["Part", ...]
 
     @property
     def is_top(self) -> bool:
-        """Whether no symbol is around it."""
+        """Whether it is at module level."""
         return "." not in self.name
 
 
@@ -78,18 +78,18 @@ class Part:
     chunk_index: int
 
 
-_Found = TypeVar("_Found", bound=_Placed)
+_Result = TypeVar("_Result", bound=_Located)
 
 
 def may_hold_file(reader: Reader, written: str) -> bool:
-    """Whether there may be a file that a path means: much quicker to know than which one."""
+    """Return whether a path may refer to a file; much faster than finding the file."""
     held = reader.searcher.doc_freq
     wanted = terms(_last(written, "/"))
     return bool(wanted) and not written.startswith(COMMIT_PATH) and all(held("path_terms", term) for term in wanted)
 
 
 def may_hold_name(reader: Reader, name: str) -> bool:
-    """Whether there may be a symbol that a name means: much quicker to know than which one."""
+    """Return whether a name may refer to a symbol; much faster than finding the symbol."""
     held = reader.searcher.doc_freq
     *around, own = [terms(part)[:1] for part in name.split(".")]
     return any(held("symbols", term) for term in own) and all(
@@ -98,19 +98,19 @@ def may_hold_name(reader: Reader, name: str) -> bool:
 
 
 def file_at(reader: Reader, source: str, path: str) -> File | None:
-    """The file at a path of a source; None where none is indexed."""
+    """Return the file at a path of a source, or None if it is not indexed."""
     return next(iter(_files_at(reader, [source], path)), None)
 
 
 def files(reader: Reader, written: str) -> list[File]:
-    """The files that a path fits best: whole, as the end of theirs, or theirs as the end of it.
+    """Return the files that match a path best: exactly, as a suffix of the file's path, or with it as a suffix.
 
-    A path that begins above the source has to have one of the file's folders, or the name of the source before it.
+    A path that begins above the source must contain a folder of the file, or the name of the source before the file.
     """
-    for spelt in spellings(written):
-        if whole := _files_at(reader, reader.generation.sources, spelt):
-            return without_branches(whole)
-    ends = list(_called(reader, written))
+    for spelling in spellings(written):
+        if exact := _files_at(reader, reader.generation.sources, spelling):
+            return without_branches(exact)
+    ends = list(_named_like(reader, written))
     inside = without_branches([file for file in ends if file.path.endswith(f"/{written}")])
     if inside:
         return inside
@@ -120,7 +120,7 @@ def files(reader: Reader, written: str) -> list[File]:
 
 
 def files_with(reader: Reader, content_hash: str) -> Iterator[File]:
-    """The files of some content, by what was listed when they were indexed."""
+    """Yield the files with some content, according to the listings made when they were indexed."""
     for key in reader.generation.sources:
         table = reader.layout.table("discovered_files", key)
         listed = listed_files(table, stamp(table))
@@ -133,9 +133,9 @@ def files_with(reader: Reader, content_hash: str) -> Iterator[File]:
 
 
 def definitions(reader: Reader, name: str, files: Collection[tuple[str, str]] = ()) -> list[Definition]:
-    """The definitions that a name means, qualified or not; in some files, each a source and a path, or in all.
+    """Return the definitions that a name may refer to, in some files, given as source and path, or in all.
 
-    Of very many, those that have hardly another name beside them.
+    If there are very many, return those whose chunks define hardly any other names.
     """
     *around, last = name.split(".")
     own = terms(last)[:1]
@@ -145,28 +145,28 @@ def definitions(reader: Reader, name: str, files: Collection[tuple[str, str]] = 
     if files:
         must.append(_any_path(reader, {path for _, path in files}))
     likely = [_term(reader, field, term) for term in terms(" ".join(around)) for field in ("symbols", "path_terms")]
-    found = _defined(_rows(reader, must, likely, _MOST_ROWS), last)
-    return [one for one in found if (not around or _is_meant(name, one)) and (not files or one.place in files)]
+    found = _definitions_in(_rows(reader, must, likely, _MOST_ROWS), last)
+    return [one for one in found if (not around or _matches_name(name, one)) and (not files or one.place in files)]
 
 
 def text_hash(reader: Reader, definition: Definition) -> str:
-    """What stays the same wherever a definition stands, and no longer than its text does."""
+    """Return a hash that is independent of where a definition is, and no longer than its text."""
     return digest_parts(*map(dedent, texts(reader, definition)))
 
 
 def texts(reader: Reader, definition: Definition) -> list[str]:
-    """The lines of a definition: a text a part."""
+    """Return the lines of a definition, as one text per part."""
     return [_lines(reader, definition, part) for part in definition.parts]
 
 
-def without_branches(found: Iterable[_Found]) -> list[_Found]:
-    """Those of further branches only where there are no others."""
-    every = list(found)
-    return [one for one in every if not is_branch(one.source)] or every
+def without_branches(found: Iterable[_Result]) -> list[_Result]:
+    """Drop results from secondary branches, unless there are no others."""
+    all_results = list(found)
+    return [one for one in all_results if not is_branch(one.source)] or all_results
 
 
-def _is_meant(name: str, definition: Definition) -> bool:
-    return name == definition.name or is_meant(name, dotted(f"{definition.path}::{definition.name}"))
+def _matches_name(name: str, definition: Definition) -> bool:
+    return name == definition.name or is_match(name, full_name(f"{definition.path}::{definition.name}"))
 
 
 def _is_below(written: str, file: File) -> bool:
@@ -176,14 +176,14 @@ def _is_below(written: str, file: File) -> bool:
 
 
 def _files_at(reader: Reader, sources: Iterable[str], path: str) -> list[File]:
-    """The files at a path, by the ids of their first chunks."""
+    """Return the files at a path, by the ids of their first chunks."""
     ids = [chunk_id(source, path, 0) for source in sources]
     found = tantivy_index.rows(reader.searcher, reader.index.schema, ids)
     return [_file(found[one]) for one in ids if one in found]
 
 
-def _called(reader: Reader, written: str) -> Iterator[File]:
-    """The files whose names have the words of a path's last part, the likeliest first; of very many, the first."""
+def _named_like(reader: Reader, written: str) -> Iterator[File]:
+    """Yield files whose names contain the words of a path's last part, most likely first; only the first of many."""
     *folders, last = written.split("/")
     must = [_term(reader, "path_terms", term) for term in dict.fromkeys(terms(last))]
     likely = [_term(reader, "path_terms", term) for term in dict.fromkeys(terms(" ".join(folders)))]
@@ -203,26 +203,26 @@ def _file(row: _Row) -> File:
     return File(row["source"], row["path"], row["content_hash"])
 
 
-def _defined(rows: Iterable[_Row], last: str) -> list[Definition]:
-    """What chunks define under a name, each once."""
+def _definitions_in(rows: Iterable[_Row], last: str) -> list[Definition]:
+    """Return the definitions of a name in some chunks, without duplicates."""
     parts: dict[tuple[str, str, str], list[Part]] = {}
-    row_of: dict[tuple[str, str, str], _Row] = {}
+    last_row: dict[tuple[str, str, str], _Row] = {}
     for row in rows:
         for symbol in row["symbols"] or ():
             qualified = symbol["qualified_name"]
             if _last(qualified, ".") == last:
                 key = row["source"], row["path"], qualified
-                row_of[key] = row
+                last_row[key] = row
                 part = Part(symbol["start_line"], symbol["end_line"], row["chunk_index"])
                 parts.setdefault(key, []).append(part)
     return [
         Definition(*key, row["content_hash"], row["source_type"] == _TEST, tuple(sorted(parts[key])))
-        for key, row in row_of.items()
+        for key, row in last_row.items()
     ]
 
 
 def _lines(reader: Reader, definition: Definition, part: Part) -> str:
-    """The text of some lines, put together from the chunks that hold them."""
+    """Return the text of some lines, joined from the chunks that contain them."""
     rows = list(_chunks(reader, definition, part))
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, lambda *_: None))
     numbered = ((number, line) for first, lines in pieces for number, line in enumerate(lines, first))
@@ -230,7 +230,7 @@ def _lines(reader: Reader, definition: Definition, part: Part) -> str:
 
 
 def _chunks(reader: Reader, definition: Definition, part: Part) -> Iterator[_Row]:
-    """The chunks of a file from the one in which some lines begin to the one in which they end."""
+    """Yield the chunks of a file that contain some lines, in order."""
     index, count = part.chunk_index, _FIRST_CHUNKS
     while True:
         ids = [chunk_id(*definition.place, number) for number in range(index, index + count)]
@@ -245,7 +245,7 @@ def _chunks(reader: Reader, definition: Definition, part: Part) -> Iterator[_Row
 def _rows(
     reader: Reader, must: Sequence["Query"], likely: Sequence["Query"], most: int, without: "Query | None" = None
 ) -> list[_Row]:
-    """The rows that fit all of some queries and not another one; first those that fit more that are likely."""
+    """Return the rows that match all `must` queries but not `without`; matches of `likely` queries rank higher."""
     from tantivy import Occur, Query
 
     clauses = [(Occur.Must, query) for query in must] + [(Occur.Should, query) for query in likely]

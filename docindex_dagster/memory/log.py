@@ -1,10 +1,11 @@
-"""The log of a domain: what is acknowledged is on the disk, and the next read of any process sees it.
+"""Log of a domain: acknowledged records are on disk, and the next read of any process sees them.
 
-Each process appends to its own segment, and syncs once for all threads that wait. Nothing is acknowledged before it is
-synced. After a failed write, the process begins a new segment: a reader may have seen what was taken back.
+Each process appends to its own segment, with one sync for all waiting threads. Nothing is acknowledged before it is
+synced. After a failed write, the process starts a new segment, because a reader may have seen the data that was rolled
+back.
 
-Writers share a lock for the time of each write. Who seals or removes segments holds it alone. Readers take none, and
-remember nothing but offsets.
+Writers share a lock during each write. Sealing and removing segments needs the exclusive lock. Readers take no lock,
+and keep no state except offsets.
 """
 
 import os
@@ -38,7 +39,7 @@ _SEGMENT_BYTES = 16 << 20
 
 @dataclass(slots=True)
 class Segment:
-    """A segment that this process appends to, and no other."""
+    """Segment that only this process appends to."""
 
     segments: Segments
     name: str
@@ -47,16 +48,16 @@ class Segment:
 
     @classmethod
     def create(cls, segments: Segments) -> "Segment":
-        """Make one; its name is synced with the first write."""
+        """Create a segment; its name is synced with the first write."""
         return cls(segments, *segments.create())
 
     def is_open(self) -> bool:
-        """Whether more may be appended: it was neither sealed nor removed."""
+        """Return whether the segment accepts appends, having been neither sealed nor removed."""
         found = os.fstat(self.descriptor)
         return found.st_nlink > 0 and bool(found.st_mode & stat.S_IWUSR)
 
     def append(self, data: Sequence[bytes]) -> list[Position]:
-        """Write frames and sync them, or take back what was written of them."""
+        """Write frames and sync them, or roll back the write."""
         is_new = not self.size
         try:
             written = b"".join([HEADER, *data] if is_new else data)
@@ -65,14 +66,14 @@ class Segment:
             if is_new:
                 self.segments.sync_names(self.name.partition("/")[0])
         except BaseException:
-            self._take_back()
+            self._roll_back()
             raise
         ends = list(accumulate(map(len, data), initial=self.size + len(written) - sum(map(len, data))))
         self.size = ends[-1]
         return [Position(self.name, *each) for each in pairwise(ends)]
 
     def close(self) -> None:
-        """Let the segment be as it is."""
+        """Close the file, leaving the segment as it is."""
         os.close(self.descriptor)
 
     def _write(self, data: bytes) -> None:
@@ -80,7 +81,7 @@ class Segment:
         while view:
             view = view[os.write(self.descriptor, view) :]
 
-    def _take_back(self) -> None:
+    def _roll_back(self) -> None:
         with suppress(OSError):
             if self.size:
                 os.ftruncate(self.descriptor, self.size)
@@ -90,7 +91,7 @@ class Segment:
 
 @dataclass(slots=True)
 class _Batch:
-    """What a thread waits for."""
+    """Records of one thread that wait to be written."""
 
     records: list[Record]
     data: list[bytes]
@@ -100,18 +101,18 @@ class _Batch:
 
 @dataclass(slots=True)
 class _State:
-    """What a process has of a log. A child that it forks begins with nothing."""
+    """State of a process for a log. Forked children start with a new state."""
 
     process: int = field(default_factory=os.getpid)
     queue: threading.Lock = field(default_factory=threading.Lock)
     commit: threading.Lock = field(default_factory=threading.Lock)
     waiting: list[_Batch] = field(default_factory=list)
     segment: Segment | None = None
-    last: int = 0  # microseconds; the time of the last record
+    last: int = 0  # time of the last record, in microseconds
 
 
 class _Writer:
-    """Appends to a log, from any thread."""
+    """Writer that appends to a log, from any thread."""
 
     def __init__(self, segments: Segments, segment_bytes: int = _SEGMENT_BYTES) -> None:
         self._segments = segments
@@ -119,11 +120,11 @@ class _Writer:
         self._state = _State()
 
     def append(self, records: Sequence[Record]) -> list[Entry]:
-        """Write records, together; they are on the disk when it returns. Each without a time gets a later one.
+        """Write records together; they are on disk when this returns. Records without a time get increasing times.
 
         Raises:
-            FullDiskError: there is no space for them.
-            LogError: they cannot be written.
+            FullDiskError: The disk is full.
+            LogError: The records cannot be written.
         """
         state = self._own_state()
         with state.queue:
@@ -136,18 +137,18 @@ class _Writer:
                 if batches:
                     self._commit(state, batches)
         if batch.positions is None:
-            raise _for_this_thread(batch.error)
+            raise _copied_error(batch.error)
         return [Entry(record, place) for record, place in zip(batch.records, batch.positions, strict=True)]
 
     def close(self) -> None:
-        """Let the next record begin a segment."""
+        """Make the next record start a new segment."""
         state = self._own_state()
         with state.commit:
-            _leave(state)
+            _close_segment(state)
 
     def _own_state(self) -> _State:
         if self._state.process != os.getpid():
-            self._state = _State()  # another process appends to the segment, and may hold the locks
+            self._state = _State()  # the parent process uses the segment, and its threads may have held the locks
         return self._state
 
     @staticmethod
@@ -160,132 +161,130 @@ class _Writer:
         return _Batch(stamped, [encode(as_payload(record)) for record in stamped])
 
     def _commit(self, state: _State, batches: Sequence[_Batch]) -> None:
-        """Write what threads wait for, and give each its positions, or all of them the error."""
+        """Write the waiting batches, and set the positions of each, or the error of all."""
         try:
             with reporting_full_disk(self._segments.home.home), self._segments.appending():
                 positions = iter(self._open(state).append([frame for batch in batches for frame in batch.data]))
         except BaseException as error:
-            _leave(state)
+            _close_segment(state)
             for batch in batches:
                 batch.error = error
-            if not isinstance(error, Exception):  # this thread is to end
+            if not isinstance(error, Exception):  # such as an interrupt, which must end this thread
                 raise
             return
         for batch in batches:
             batch.positions = [next(positions) for _ in batch.data]
 
     def _open(self, state: _State) -> Segment:
-        """The segment to append to; under the lock that keeps removals out."""
+        """Return the segment to append to. The caller holds the lock that prevents removals."""
         segment = state.segment
         if segment is not None and (segment.size >= self._segment_bytes or not segment.is_open()):
-            _leave(state)
+            _close_segment(state)
         if state.segment is None:
             state.segment = Segment.create(self._segments)
         return state.segment
 
 
-def _leave(state: _State) -> None:
+def _close_segment(state: _State) -> None:
     segment, state.segment = state.segment, None
     if segment is not None:
         segment.close()
 
 
-def _for_this_thread(error: BaseException | None) -> Exception:
-    """An error of its own: several threads may wait for one write."""
+def _copied_error(error: BaseException | None) -> Exception:
+    """Return a separate error object, because several threads may wait for one write."""
     if isinstance(error, DocindexError):
         return type(error)(*error.args)
-    return LogError(
-        f"the log could not be written, and nothing is acknowledged: {error or 'the write was interrupted'}"
-    )
+    return LogError(f"cannot write the log, so nothing was acknowledged: {error or 'the write was interrupted'}")
 
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Bytes of a segment that hold no record."""
+    """Bytes of a segment that are not a record."""
 
     position: Position
-    is_torn: bool  # a write that is not complete, or not yet, and so not acknowledged; else damage
+    is_torn: bool  # an incomplete write, which is not acknowledged, rather than damage
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What came into a log since some offsets."""
+    """Records added to a log since some offsets."""
 
     entries: tuple[Entry, ...]  # by time, then by id
-    offsets: Offsets  # from which to go on
+    offsets: Offsets  # where the next read continues
     flaws: tuple[Flaw, ...] = ()
 
 
 class Log:
-    """One log. A process needs one object for each, which all of its threads use."""
+    """Log of a domain. A process needs one object per log, shared by all its threads."""
 
     def __init__(self, home: Layout, *, segment_bytes: int = _SEGMENT_BYTES) -> None:
-        """The log of the domain whose home this is; nothing is made before something is written."""
+        """Open the log of the domain with this home; files are created by the first write."""
         self.home = home
         self._segments = Segments(home)
         self._writer = _Writer(self._segments, segment_bytes)
 
     def append(self, records: Sequence[Record]) -> list[Entry]:
-        """Write records, in one piece of the log; they are on the disk when it returns.
+        """Write records contiguously; they are on disk when this returns.
 
-        Each without a time gets one, later than all that this object gave before.
+        Records without a time get one that is later than all times this object assigned before.
 
         Raises:
-            FullDiskError: there is no space for them; nothing is acknowledged.
-            LogError: they cannot be written; nothing is acknowledged.
+            FullDiskError: The disk is full; nothing is acknowledged.
+            LogError: The records cannot be written; nothing is acknowledged.
         """
         return self._writer.append(records) if records else []
 
     def forget(self, what: Forgettable, value: str = "") -> Entry:
-        """Write a tombstone that covers all that the log holds now, and what was folded of it before.
+        """Write a tombstone that covers everything now in the log, and everything folded from it before.
 
         Raises:
-            FullDiskError: there is no space for it.
-            LogError: it cannot be written.
+            FullDiskError: The disk is full.
+            LogError: The tombstone cannot be written.
         """
         [entry] = self.append([Tombstone(what, value, Offsets(self._segments.sizes()))])
         return entry
 
     def read(self, since: Offsets = NOTHING, until: Offsets | None = None) -> Read:
-        """All that came since offsets, as far as others if they are given; it may be seen before it is acknowledged.
+        """Return all records between two offsets; they may be visible before they are acknowledged.
 
         Raises:
-            LogError: a later version of docindex wrote it, or the folder is a symbolic link.
+            LogError: A later version of docindex wrote the log, or its folder is a symbolic link.
         """
         while True:
             try:
                 return self._read(since, until)
-            except FileNotFoundError:  # a removal came between
+            except FileNotFoundError:  # a segment was removed during the read
                 continue
 
     def cut(self) -> Offsets:
-        """A state of the log between writes: if it holds a record, it holds all that were acknowledged before that one.
+        """Return a consistent state of the log: for each record, it has all that were acknowledged before that one.
 
-        Its segments are sealed, so that they can be removed once they are folded.
+        Seal its segments, so that they can be removed once they are folded.
 
         Raises:
-            LogError: the folder is a symbolic link.
+            LogError: The folder is a symbolic link.
         """
         if self._segments.folder() is None:
             return NOTHING
-        with self._segments.alone("looking at the log"):
+        with self._segments.alone("sealing the log"):
             return Offsets(self._segments.seal())
 
     def remove(self, folded: Offsets) -> list[str]:
-        """Remove the segments of which offsets cover all, and give their names. No byte of them is left.
+        """Remove the segments that some offsets cover completely, and return their names.
 
         Raises:
-            LogError: the folder is a symbolic link.
+            LogError: The folder is a symbolic link.
         """
         if self._segments.folder() is None:
             return []
-        with self._segments.alone("removing what is folded"):
-            whole = [segment for segment, size in self._segments.sizes().items() if size <= folded.end(segment)]
-            self._segments.remove(whole)
-            return whole
+        with self._segments.alone("removing folded segments"):
+            covered = [segment for segment, size in self._segments.sizes().items() if size <= folded.end(segment)]
+            self._segments.remove(covered)
+            return covered
 
     def close(self) -> None:
-        """Let the next record begin a segment."""
+        """Make the next record start a new segment."""
         self._writer.close()
 
     def _read(self, since: Offsets, until: Offsets | None) -> Read:
@@ -311,9 +310,9 @@ class Log:
 
 
 def open_log(layout: Layout, domain: str) -> Log:
-    """The log of a domain below the home of a project.
+    """Return the log of a domain, given the home of the project.
 
     Raises:
-        DomainError: the key is none.
+        DomainError: The key is invalid.
     """
     return Log(domains.home(layout, domain))

@@ -1,7 +1,7 @@
-"""What a program may remember: it is bound to one domain, which it writes, and may read those that it was started with.
+"""Memory of a program, which writes to one domain, and reads that domain and those it was started with.
 
-Arguments only narrow: nothing that a caller says opens another domain. Limits apply to the bytes of a message, the
-messages a second, and the bytes of the domain.
+Callers can only narrow this access; no argument opens another domain. Limits apply to the size of messages, the number
+of messages per second, and the size of the domain.
 """
 
 import threading
@@ -34,28 +34,28 @@ from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, R
 from docindex_dagster.search.live_index import Live
 from docindex_dagster.search.model import Scored
 
-_MICROSECONDS = 1_000_000  # of a second
+_MICROSECONDS = 1_000_000  # per second
 Clock = Callable[[], float]
-_ROUNDING = 1e-6  # of a token: who waits as long as is asked for gets it
-_MEASURED_FOR_S = 30.0  # how long the measured size of a domain counts, with what this process added
+_ROUNDING = 1e-6  # of a token, so that waiting for exactly the requested time is enough
+_MEASURED_FOR_S = 30.0  # validity of the measured size of a domain, to which this process adds its own writes
 
 
 class Memory:
-    """The domains of one program, for all of its threads."""
+    """Domains of one program, shared by all its threads."""
 
     def __init__(
         self, settings: Settings, bound: str, may_read: Sequence[str] = (), *, code: Live | None = None
     ) -> None:
-        """Bind to a domain; nothing is made before something is written.
+        """Bind to a domain; files are created by the first write.
 
         Args:
-            settings: of the project.
-            bound: the domain that is written, and read.
-            may_read: further ones that are read.
-            code: the index in which what messages name is looked up.
+            settings: The settings of the project.
+            bound: The domain to write to, and to read.
+            may_read: Additional domains to read.
+            code: The index in which mentioned code is looked up.
 
         Raises:
-            DomainError: a key is none.
+            DomainError: A key is invalid.
         """
         self.bound = domains.check(bound)
         self.readable = tuple(dict.fromkeys((bound, *map(domains.check, may_read))))
@@ -73,20 +73,20 @@ class Memory:
     def ingest(
         self, text: str, *, session: str, role: str = "unknown", tool: str = "", message_id: str | None = None
     ) -> Ingested:
-        """Write a message into the bound domain; it is on the disk when this returns, and found by the next search.
+        """Write a message to the bound domain; on return, it is on disk and visible to searches.
 
-        The same message, by its id or by role, tool and text, counts once.
+        Messages with the same id, or the same role, tool and text, count once.
 
         Raises:
-            MessageError: the session is no name, the text is too long, or another text has its id.
-            RateError: too many come from this process.
-            QuotaError: the domain is full.
-            FullDiskError: the disk is.
-            LogError: the log cannot be written.
-            ChunkerError: the chunker of the settings is not there.
-            SettingsError: the settings were changed, and cannot be read.
+            MessageError: The session is invalid, the text is too long, or another text has its id.
+            RateError: This process writes too many messages.
+            QuotaError: The domain is full.
+            FullDiskError: The disk is full.
+            LogError: The log cannot be written.
+            ChunkerError: The configured chunker is not available.
+            SettingsError: The settings were changed, and are invalid.
         """
-        began = time.perf_counter()
+        started_at = time.perf_counter()
         message = compose(self.bound, session, text, role=role, tool=tool, message_id=message_id)
         if not text.strip():
             return Ingested(self.bound, session)
@@ -96,8 +96,8 @@ class Memory:
             with span("memory.anchors"):
                 anchors, problem = anchors_in(self._code, message.text)
                 message = replace(message, anchors=anchors)
-            chunker = load_chunker(self._settings.memory.chunker)  # before the write: what fails later was written
-            is_repeat = self._is_there(message)
+            chunker = load_chunker(self._settings.memory.chunker)  # before the write, so that an error writes nothing
+            is_repeat = self._is_repeat(message)
             with span("memory.append"):
                 self._prepare()
                 self._log.append([message])
@@ -123,7 +123,7 @@ class Memory:
             found.state,
             is_repeat,
             message.anchors,
-            (time.perf_counter() - began) * 1000,
+            (time.perf_counter() - started_at) * 1000,
             problem,
         )
 
@@ -139,56 +139,56 @@ class Memory:
         with_code: bool = False,
         with_impact: bool = False,
     ) -> Recalled:
-        """The messages that are most likely meant, and whether the code that they name is still what it was.
+        """Return the most relevant messages, and whether the code they mention has changed.
 
         Args:
-            query: any text.
-            domains: of those that may be read; none for all of them.
-            sessions: of which a message must be; none for all.
-            roles: who must have said it; none for all.
-            as_of: nothing that was written later counts.
-            top_k: how many at most.
-            with_code: whether code and documents are searched, too.
-            with_impact: whether it is said what depends on the code that messages name.
+            query: Any text.
+            domains: The readable domains to search; empty for all of them.
+            sessions: The sessions to search; empty for all.
+            roles: The roles to search; empty for all.
+            as_of: Ignore messages that were written later.
+            top_k: The maximum number of messages.
+            with_code: Whether to search code and documents, too.
+            with_impact: Whether to return what depends on the code that messages mention.
 
         Raises:
-            QueryError: the query is empty.
-            DomainError: a domain may not be read.
-            LogError: a log cannot be read.
-            StoreError: what was folded cannot be read.
+            QueryError: The query is empty.
+            DomainError: A domain is not readable.
+            LogError: A log cannot be read.
+            StoreError: The folded messages cannot be read.
         """
         if not query.strip():
-            raise QueryError("the query is empty: say what to look for")
+            raise QueryError("the query is empty: enter text to search for")
         until = None if as_of is None else int(as_of.timestamp() * _MICROSECONDS)
         with span("memory.recall", top_k=top_k):
             warnings: list[str] = []
-            asked = asking(query, self._embedder(), warnings)
+            embedded = asking(query, self._embedder(), warnings)
             found: list[tuple[Remembered, tuple[Anchor, ...]]] = []
-            for key in self._chosen(domains):
+            for key in self._readable_domains(domains):
                 hits, notes = self._searchers[key].search(
-                    asked, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
+                    embedded, top_k=top_k, sessions=sessions or None, roles=roles or None, until=until
                 )
-                found += [_remembered(key, *each) for each in hits]
+                found += [_as_remembered(key, *each) for each in hits]
                 warnings += notes
-            # A score of 1 is the most that any text could have, in whatever domain.
+            # Scores have a maximum of 1 in every domain, so they are comparable.
             found.sort(key=lambda each: (-each[0].score, -each[0].at, each[0].domain, each[0].chunk_id))
             best = found[:top_k]
             if best and not any(dict(each.signals).get("bm25") for each, _ in best):
-                warnings.append("no message has a word of the query; these are nearest to its meaning")
+                warnings.append("no message contains a word of the query; these are the closest in meaning")
             code = code_found(self._code, query, top_k, warnings) if with_code else ()
             messages = self._with_anchors(best, warnings, impact=with_impact)
             return Recalled(messages, code, tuple(dict.fromkeys(warnings)))
 
     def forget(self, *, message: str | None = None, session: str | None = None, everything: bool = False) -> Forgotten:
-        """Hide a message, a session or all of the bound domain from now on; the next fold takes it out of the files.
+        """Hide a message, a session or all of the bound domain from now on; the next fold deletes it from the files.
 
         Raises:
-            QueryError: not exactly one of them is given.
-            LogError: the log cannot be written.
-            FullDiskError: there is no space for that.
+            QueryError: The arguments do not select exactly one of these.
+            LogError: The log cannot be written.
+            FullDiskError: The disk is full.
         """
         if (message is not None) + (session is not None) + everything != 1:
-            raise QueryError("say what to forget: a message, a session, or everything")
+            raise QueryError("specify what to forget: a message, a session, or everything")
         what: Forgettable = "message" if message is not None else "session" if session is not None else "domain"
         value = message or session or ""
         overlay = self._overlays[self.bound]
@@ -201,22 +201,22 @@ class Memory:
         return Forgotten(self.bound, what, value, count)
 
     def status(self) -> list[DomainStatus]:
-        """How the domains are that may be read.
+        """Return the status of the readable domains.
 
         Raises:
-            LogError: a log cannot be read.
-            StoreError: what was folded cannot be read.
+            LogError: A log cannot be read.
+            StoreError: The folded messages cannot be read.
         """
         return [self._status(key) for key in self.readable]
 
     def export(self, domain: str | None = None) -> Iterator[bytes]:
-        """The messages of a domain as JSON, by time: a line for each, with how often it came again.
+        """Yield the messages of a domain as JSON lines, by time, with the number of repeats.
 
         Raises:
-            DomainError: it may not be read.
-            LogError: the log cannot be read.
+            DomainError: The domain is not readable.
+            LogError: The log cannot be read.
         """
-        [key] = self._chosen([domain or self.bound])
+        [key] = self._readable_domains([domain or self.bound])
         overlay = self._overlays[key]
         overlay.refresh()
         option = orjson.OPT_APPEND_NEWLINE
@@ -225,19 +225,19 @@ class Memory:
         )
 
     def close(self) -> None:
-        """Let the next message begin a segment of the log."""
+        """Make the next message start a new log segment."""
         self._log.close()
 
-    def _chosen(self, wanted: Sequence[str]) -> Sequence[str]:
+    def _readable_domains(self, wanted: Sequence[str]) -> Sequence[str]:
         for key in wanted:
             if key not in self.readable:
                 raise DomainError(
-                    f"{key[:100]!r} is none of the domains that may be read here: {', '.join(self.readable)}"
+                    f"domain {key[:100]!r} is not readable here; the readable domains are {', '.join(self.readable)}"
                 )
         return list(dict.fromkeys(wanted)) or self.readable
 
     def _prepare(self) -> None:
-        """Make the home, once: the mask of `writing` is one of all threads, and a log has modes of its own."""
+        """Create the home, once: `writing` sets the umask of all threads, and logs set their own modes."""
         with self._preparing:
             if self._is_prepared:
                 check_home(self._settings)
@@ -245,30 +245,30 @@ class Memory:
             with writing(self._settings):
                 self._is_prepared = True
 
-    def _is_there(self, message: Message) -> bool:
-        """Whether the same message was written before.
+    def _is_repeat(self, message: Message) -> bool:
+        """Return whether the same message was written before.
 
         Raises:
-            MessageError: another one was, under the same id of its client.
+            MessageError: The client used the same id for another text.
         """
         overlay = self._overlays[self.bound]
         overlay.refresh()
         known = overlay.message(message.id)
         if known is not None and known.message.text != message.text:
             raise MessageError(
-                f"another text has this id in session {message.session!r}: take an id of its own for each message, or "
-                "forget the one that is there"
+                f"this id is already used by another text in session {message.session!r}: use a unique id for each "
+                "message, or forget the existing one"
             )
         return known is not None
 
     def _with_anchors(
         self, found: Sequence[tuple[Remembered, tuple[Anchor, ...]]], warnings: list[str], *, impact: bool
     ) -> tuple[Remembered, ...]:
-        every = list(dict.fromkeys(anchor for _, anchors in found for anchor in anchors))
-        if not every:
+        all_anchors = list(dict.fromkeys(anchor for _, anchors in found for anchor in anchors))
+        if not all_anchors:
             return tuple(each for each, _ in found)
         with span("memory.anchors"):
-            seen = dict(zip(every, looked_at(self._code, every, warnings, impact=impact), strict=True))
+            seen = dict(zip(all_anchors, looked_at(self._code, all_anchors, warnings, impact=impact), strict=True))
         return tuple(replace(each, anchors=tuple(seen[anchor] for anchor in anchors)) for each, anchors in found)
 
     def _status(self, key: str) -> DomainStatus:
@@ -297,7 +297,7 @@ class Memory:
 
     @property
     def _settings(self) -> Settings:
-        """Those of the file as it is now."""
+        """Current settings from the file."""
         return self._live.settings
 
     def _log_of(self, key: str) -> Log:
@@ -307,8 +307,10 @@ class Memory:
         return shared_embedder(self._settings.embedding)
 
 
-def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> tuple[Remembered, tuple[Anchor, ...]]:
-    """A hit, and the anchors that its message was written with."""
+def _as_remembered(
+    key: str, found: Scored, piece: Utterance, written: Written
+) -> tuple[Remembered, tuple[Anchor, ...]]:
+    """Return a hit, and the anchors with which its message was written."""
     message = written.message
     remembered = Remembered(
         key,
@@ -329,48 +331,48 @@ def _remembered(key: str, found: Scored, piece: Utterance, written: Written) -> 
 
 
 class Limits:
-    """Those of one process for one domain."""
+    """Limits of one process for one domain."""
 
     def __init__(self, settings: MemorySettings, home: Layout, clock: Clock = time.monotonic) -> None:
-        """Limits for the domain whose home this is."""
+        """Set limits for the domain with this home."""
         self._settings = settings
         self._home = home
         self._clock = clock
         self._lock = threading.Lock()
-        self._tokens, self._filled_at = float(settings.per_second), clock()  # so many messages may come at once
+        self._tokens, self._filled_at = float(settings.per_second), clock()  # allows bursts of this size
         self._measured_at = -_MEASURED_FOR_S
         self._bytes = 0
 
     def admit(self, text: str) -> None:
-        """Let a message be written that has this text.
+        """Check whether a message with this text may be written.
 
         Raises:
-            LongMessageError: the text is too long.
-            RateError: this process writes too many messages.
-            QuotaError: the domain is as large as it may be.
+            LongMessageError: The text is too long.
+            RateError: This process writes too many messages.
+            QuotaError: The domain has reached its maximum size.
         """
         size = len(text.encode("utf-8", "replace"))
         if size > self._settings.message_bytes:
             raise LongMessageError(
-                f"the text has {size:,} bytes, and a message at most {self._settings.message_bytes:,}: split it, or "
+                f"the text has {size:,} bytes, but the limit is {self._settings.message_bytes:,}: split it, or "
                 "raise memory.message_bytes"
             )
         wait_s = self._wait_s()
         if wait_s:
             raise RateError(
-                f"more than {self._settings.per_second} messages a second come from this process: try again after "
+                f"this process exceeds {self._settings.per_second} messages per second: try again after "
                 f"{wait_s:g} s, or raise memory.per_second",
                 wait_s,
             )
         if self._used() + size > self._settings.quota_bytes:
             raise QuotaError(
-                f"{self._home.home} holds {self._bytes:,} bytes, and may hold {self._settings.quota_bytes:,}: forget "
+                f"{self._home.home} has {self._bytes:,} bytes, but the limit is {self._settings.quota_bytes:,}: forget "
                 "sessions of the domain, or raise memory.quota_bytes"
             )
         self._bytes += size
 
     def _wait_s(self) -> float:
-        """Take a token; 0, or in how many seconds there will be one."""
+        """Take a token and return 0, or return the seconds until one is available."""
         rate = self._settings.per_second
         with self._lock:
             now = self._clock()

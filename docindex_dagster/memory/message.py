@@ -1,4 +1,4 @@
-"""What a log holds: messages, and tombstones of those that are to be forgotten, each at its place.
+"""Records of a log, messages and tombstones, with their positions.
 
 The contents of a domain are its folded messages and the later records of the log. Each message counts once.
 """
@@ -23,7 +23,7 @@ _MICROSECONDS_A_DAY = 86_400_000_000
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a record lies: a segment, named by its folder and file, and the bytes of the frame in it."""
+    """Position of a record: a segment, named by its folder and file, and the bytes of the frame in it."""
 
     segment: str
     start: int
@@ -32,56 +32,56 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
-    """A state of a log: of each segment, how many of its bytes belong to it."""
+    """State of a log: the number of bytes of each segment that belong to it."""
 
     ends: Mapping[str, int] = field(default_factory=dict)
 
     def end(self, segment: str) -> int:
-        """How many bytes of a segment belong to the state; none of one that it does not know."""
+        """Return how many bytes of a segment belong to the state; 0 for an unknown segment."""
         return self.ends.get(segment, 0)
 
     def covers(self, position: Position) -> bool:
-        """Whether a record belongs to the state."""
+        """Return whether a record belongs to the state."""
         return position.end <= self.end(position.segment)
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A piece of indexed code that a message names, as it was when the message was written."""
+    """Indexed code that a message mentions, as it was when the message was written."""
 
     source: str
     path: str
-    name: str | None  # qualified
+    name: str | None  # qualified name of a symbol; None for a file
     chunk_hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an agent, its user or one of its tools says in a session."""
+    """Message of an agent, its user or one of its tools in a session."""
 
     id: str
     session: str
     role: Role
-    tool: str  # empty where none speaks
+    tool: str  # name of the tool; empty for other messages
     text: str
-    at: int = 0  # microseconds since 1970 in UTC; 0: the log gives it the time of its writing
+    at: int = 0  # microseconds since the epoch, UTC; 0: the log sets it to the time of writing
     anchors: tuple[Anchor, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Tombstone:
-    """That a message, a session or the whole domain is to be forgotten, as far as it was written before.
+    """Request to forget a message, a session or the whole domain, as far as it was written before.
 
-    `covers` says what was: places in the log, since a clock may go back.
+    `covers` defines what was written before by positions in the log, because clocks may go back.
     """
 
     what: Forgettable
-    value: str  # the id of a message, a session, or empty
+    value: str  # the id of a message, a session, or "" for the domain
     covers: Offsets = field(default_factory=Offsets)
     at: int = 0
 
     def names(self, message: Message) -> bool:
-        """Whether it speaks of a message, written before or after it."""
+        """Return whether it refers to a message, regardless of when that was written."""
         match self.what:
             case "message":
                 return message.id == self.value
@@ -96,14 +96,14 @@ Record = Message | Tombstone
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record and its place in the log."""
+    """Record with its position in the log."""
 
     record: Record
     position: Position
 
     @property
     def order(self) -> tuple[int, str]:
-        """Its place among all entries: by time, then by id."""
+        """Sort key of the entry: time, then id."""
         return self.record.at, self.record.id if isinstance(self.record, Message) else self.record.value
 
 
@@ -117,12 +117,12 @@ def compose(
     message_id: str | None = None,
     anchors: Iterable[Anchor] = (),
 ) -> Message:
-    """A message as a log takes it, with an id that is the same each time.
+    """Return a message for the log, with a reproducible id.
 
-    It hashes domain, session and the client's own `message_id`; without one, role, tool and the whole text.
+    The id hashes domain, session and the client's `message_id` or, without one, role, tool and text.
 
     Raises:
-        MessageError: the session is no name.
+        MessageError: The session is invalid.
     """
     _check_session(session)
     clamped = _ROLES.get(role.strip().lower(), "unknown")
@@ -133,27 +133,25 @@ def compose(
 
 def _check_session(session: str) -> None:
     if not (session.isprintable() and 0 < len(session) <= _LONGEST_SESSION):
-        raise MessageError(
-            f"{session[:100]!r} is no session: take 1 to {_LONGEST_SESSION} characters that can be printed"
-        )
+        raise MessageError(f"invalid session {session[:100]!r}: expected 1 to {_LONGEST_SESSION} printable characters")
 
 
 def as_payload(record: Record) -> bytes:
-    """A record as the payload of a frame: JSON, under the name of its kind."""
+    """Encode a record as the payload of a frame: JSON, with the kind of record as key."""
     return orjson.dumps({"message" if isinstance(record, Message) else "tombstone": record})
 
 
 def as_record(payload: bytes) -> Record:
-    """The record that `as_payload` wrote.
+    """Decode a record from `as_payload`.
 
     Raises:
-        ValueError: it did not.
+        ValueError: The payload is not a record of this version.
     """
     try:
         [(kind, fields)] = orjson.loads(payload).items()
         return _KINDS[kind](**fields)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError("no record of this version") from error
+        raise ValueError("not a record of this version") from error
 
 
 def _message(*, anchors: list[dict[str, Any]], **fields: Any) -> Message:
@@ -169,41 +167,41 @@ _KINDS: dict[str, Callable[..., Record]] = {"message": _message, "tombstone": _t
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A message as it was first written, and how often it came again."""
+    """Message as first written, and how often it was repeated."""
 
     message: Message
     repeats: int = 0
 
 
 def contents(folded: Iterable[Written], tail: Sequence[Entry], since: int = 0) -> list[Written]:
-    """The messages that are there, each once, by time, then by id.
+    """Return the current messages, each once, by time, then by id.
 
     Args:
-        folded: the messages of a generation.
-        tail: all that came into the log after the state that was folded, in any order.
-        since: messages from before this moment count for nothing; microseconds since 1970.
+        folded: The messages of a generation.
+        tail: All log entries after the folded state, in any order.
+        since: Messages from before this time are ignored; microseconds since the epoch.
     """
     tombstones = [entry.record for entry in tail if isinstance(entry.record, Tombstone)]
-    there = {one.message.id: one for one in folded if not any(each.names(one.message) for each in tombstones)}
+    current = {one.message.id: one for one in folded if not any(each.names(one.message) for each in tombstones)}
     for entry in sorted(tail, key=lambda each: (each.record.at, each.position.segment, each.position.start)):
         if isinstance(entry.record, Message) and not _is_covered(entry, entry.record, tombstones):
-            count(there, entry.record)
-    kept = (each for each in there.values() if each.message.at >= since)
+            count(current, entry.record)
+    kept = (each for each in current.values() if each.message.at >= since)
     return sorted(kept, key=lambda each: (each.message.at, each.message.id))
 
 
-def count(there: dict[str, Written], message: Message) -> bool:
-    """Count a message among those that are there, by id; whether it is a new one."""
-    known = there.get(message.id)
-    there[message.id] = Written(known.message, known.repeats + 1) if known else Written(message)
+def count(current: dict[str, Written], message: Message) -> bool:
+    """Add a message to the current ones, by id, or count a repeat; return whether it is new."""
+    known = current.get(message.id)
+    current[message.id] = Written(known.message, known.repeats + 1) if known else Written(message)
     return known is None
 
 
 def oldest(retention_days: int | None, now: int) -> int:
-    """From which moment on messages stay, in microseconds since 1970; 0 where all do."""
+    """Return the time from which messages are retained, in microseconds since the epoch; 0 to retain all."""
     return 0 if retention_days is None else now - retention_days * _MICROSECONDS_A_DAY
 
 
 def _is_covered(entry: Entry, message: Message, tombstones: Iterable[Tombstone]) -> bool:
-    """Whether one of the tombstones says that a message is to be forgotten."""
+    """Return whether one of the tombstones covers a message."""
     return any(each.covers.covers(entry.position) and each.names(message) for each in tombstones)

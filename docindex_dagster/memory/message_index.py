@@ -1,7 +1,7 @@
-"""The messages of a domain as they are now, and one index in memory of all their chunks, which is searched.
+"""Current messages of a domain, and an in-memory search index of all their chunks.
 
-They are what was folded, and over it what the log has since. Each question looks at the log and at `CURRENT` first, so
-it meets all that was acknowledged before, by any process.
+The messages are the folded ones, overlaid with newer ones from the log. Each query first checks the log and `CURRENT`,
+so it sees everything that any process acknowledged before.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,42 +28,42 @@ from docindex_dagster.memory.message import Entry, Message, Written, contents, c
 from docindex_dagster.memory.ranking import TALK_WEIGHTS, TalkIndex, Utterance
 from docindex_dagster.search.model import Scored
 
-_MANY = 64  # messages, for which the tables of the last fold are read
+_MANY = 64  # messages, from which the tables of the last fold are read
 _COLUMNS = ("chunk_id", "path", "chunk_index", "text", "start_line", "end_line")
-_ATTEMPTS = 5  # a fold may publish while another generation is read; more often than this, something else is wrong
+_ATTEMPTS = 5  # a fold may publish during a read; more attempts indicate another problem
 
 
 class Overlay:
-    """The messages of one domain, for the threads of one process."""
+    """Messages of one domain, shared by the threads of one process."""
 
     def __init__(self, settings: Callable[[], Settings], key: str, log: Log) -> None:
-        """Nothing is read before the first question; `settings` gives those of the moment."""
+        """Read nothing before the first query; `settings` returns the current settings."""
         self.key = key
         self.folded = Folded()
-        self.tail: list[Entry] = []  # what the log has since
-        self.version = 0  # another one once messages came or went
+        self.tail: list[Entry] = []  # log entries since the fold
+        self.version = 0  # changes when messages are added or removed
         self.settings = settings
         self._log = log
         self.home = log.home
         self._lock = RLock()
-        self._published: tuple[int, ...] | None = ()  # the stamp of what was read; no file has this one
+        self._published: tuple[int, ...] | None = ()  # the stamp of the loaded generation; no file has this value
         self._offsets = NOTHING
         self._flaws: list[Flaw] = []
         self._written: dict[str, Written] = {}
 
     def refresh(self) -> None:
-        """Take in all that was acknowledged before.
+        """Load everything that was acknowledged before.
 
         Raises:
-            LogError: the log cannot be read.
-            StoreError: what was folded cannot be read.
+            LogError: The log cannot be read.
+            StoreError: The folded messages cannot be read.
         """
         with self._lock, span("memory.refresh"):
             if stamp(self.home.current) != self._published:
                 self._reload()
                 return
             read = self._log.read(self._offsets)
-            if stamp(self.home.current) != self._published:  # a fold that erased took the tombstones out of the log
+            if stamp(self.home.current) != self._published:  # an erasing fold removed the tombstones from the log
                 self._reload()
                 return
             self._offsets = read.offsets
@@ -81,38 +81,38 @@ class Overlay:
 
     @property
     def messages(self) -> list[Written]:
-        """All that are there, by time, then by id."""
+        """All current messages, by time, then by id."""
         with self._lock:
             return sorted(self._written.values(), key=lambda each: (each.message.at, each.message.id))
 
     def message(self, message_id: str) -> Written | None:
-        """The message with an id, if it is there."""
+        """Return the message with an id, or None."""
         with self._lock:
             return self._written.get(message_id)
 
     @property
     def flaws(self) -> Sequence[Flaw]:
-        """The damage in the part of the log that was read."""
+        """Damage in the part of the log that was read."""
         return [flaw for flaw in self._flaws if not flaw.is_torn]
 
-    def there(self) -> Mapping[str, Message]:
-        """The messages that are there, by id; each is the same object as long as it is there."""
+    def current(self) -> Mapping[str, Message]:
+        """Return the current messages by id; each is the same object as long as it exists."""
         with self._lock:
             return {key: each.message for key, each in self._written.items()}
 
     def rows(self) -> pa.Table:
-        """The rows of `chunks` that a fold would make now."""
+        """Return the rows of `chunks` that a fold would produce now."""
         with self._lock:
             messages = [each.message for each in self._written.values()]
             return all_rows(self.home, self.key, messages, self.settings().memory.chunker)
 
     def _reload(self) -> None:
-        """Read what was folded, and all of the log that was not."""
+        """Load the folded messages, and the rest of the log."""
         for attempt in range(1, _ATTEMPTS + 1):
             published = stamp(self.home.current)
             try:
                 folded = read_folded(self.home, self.key)
-            except DamagedStoreError:  # or its file went away after `CURRENT` was read
+            except DamagedStoreError:  # possibly because its file was deleted after `CURRENT` was read
                 if attempt == _ATTEMPTS:
                     raise
                 continue
@@ -124,7 +124,7 @@ class Overlay:
         self._recount()
 
     def _recount(self) -> None:
-        before = self.there()
+        before = self.current()
         found = contents(self.folded.messages, self.tail, self._oldest())
         self._written = {each.message.id: each for each in found}
         for key, each in self._written.items():
@@ -138,7 +138,7 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query, and its vector by a model, if that could be had: shape (dimension,)."""
+    """Query, with its vector from a model if available: shape (dimension,)."""
 
     query: str
     vector: Vectors | None = None
@@ -147,23 +147,23 @@ class Asked:
 
 @dataclass(slots=True)
 class _Indexed:
-    """An index of chunks that one chunker cut and one model embedded."""
+    """Index of chunks, with the chunker and the model that produced it."""
 
-    made_by: tuple[str, str]  # the names of both
+    made_by: tuple[str, str]  # names of the chunker and the model
     index: TalkIndex
-    version: int = -1  # of the overlay, of which it holds all
-    messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with the ids of their chunks
-    without_vectors: set[str] = field(default_factory=set)  # ids of those for which the model failed
+    version: int = -1  # version of the overlay that the index fully contains
+    messages: dict[str, tuple[Message, tuple[str, ...]]] = field(default_factory=dict)  # with their chunk ids
+    without_vectors: set[str] = field(default_factory=set)  # ids of messages that the model failed on
 
     def drop(self, ids: Collection[str]) -> None:
-        """Take messages out."""
+        """Remove messages."""
         for message_id in ids:
             _, chunks = self.messages.pop(message_id)
             self.without_vectors.discard(message_id)
             self.index.remove(chunks)
 
     def add(self, messages: Sequence[Message], rows: pa.Table, vectors: NDArray[np.float32] | None) -> None:
-        """Take messages in with their rows; without vectors, they are found by their words alone."""
+        """Add messages with their rows; without vectors, they are found only by keywords."""
         by_id = {message.id: message for message in messages}
         chunks: dict[str, list[str]] = {message.id: [] for message in messages}
         utterances: list[Utterance] = []
@@ -181,10 +181,10 @@ class _Indexed:
 
 
 class Searcher:
-    """The search of one domain, for the threads of one process. No write of a message waits for it."""
+    """Search of one domain, shared by the threads of one process. Writes never wait for it."""
 
     def __init__(self, overlay: Overlay, embedder: Callable[[], Embedder]) -> None:
-        """Nothing is read before the first question; `embedder` gives that of the moment."""
+        """Read nothing before the first query; `embedder` returns the current embedder."""
         self._overlay = overlay
         self._embedder = embedder
         self._lock = Lock()
@@ -193,83 +193,83 @@ class Searcher:
 
     def search(
         self,
-        asked: Asked,
+        embedded: Asked,
         *,
         top_k: int,
         sessions: Collection[str] | None = None,
         roles: Collection[str] | None = None,
         until: int | None = None,
     ) -> tuple[list[tuple[Scored, Utterance, Written]], list[str]]:
-        """The best chunks for a query with the messages that they are of, and what keeps vectors from being asked.
+        """Return the best chunks with their messages, and a warning if some messages have no vectors.
 
         Args:
-            asked: any text, with its vector.
-            top_k: how many at most.
-            sessions: of which a message must be; None for all.
-            roles: who must have said it; None for all.
-            until: the last moment that counts, in microseconds since 1970.
+            embedded: The query and its vector.
+            top_k: The maximum number of results.
+            sessions: The sessions to search; None for all.
+            roles: The roles to search; None for all.
+            until: The time of the last message to search, in microseconds since the epoch.
 
         Raises:
-            ChunkerError: the chunker of the settings is not there.
-            LogError: the log cannot be read.
-            StoreError: what was folded cannot be read.
+            ChunkerError: The configured chunker is not available.
+            LogError: The log cannot be read.
+            StoreError: The folded messages cannot be read.
         """
         with self._lock:
             self._overlay.refresh()
             now = self._up_to_date()
-            vector = asked.vector if asked.model == now.made_by[1] else None
+            vector = embedded.vector if embedded.model == now.made_by[1] else None
             weights = replace(TALK_WEIGHTS, decay=self._overlay.settings().memory.decay)
             with span("memory.rank", chunks=len(now.index)):
                 found = now.index.search(
-                    asked.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
+                    embedded.query, vector, top_k=top_k, sessions=sessions, roles=roles, until=until, weights=weights
                 )
-            uttered = [now.index[each.chunk_id] for each in found]
+            utterances = [now.index[each.chunk_id] for each in found]
             warnings = [self._problem] if now.without_vectors else []
-        there = (self._overlay.message(each.order[1]) for each in uttered)
-        together = zip(found, uttered, there, strict=True)
-        return [(each, piece, written) for each, piece, written in together if written is not None], warnings
+        there = (self._overlay.message(each.order[1]) for each in utterances)
+        results = zip(found, utterances, there, strict=True)
+        return [(each, piece, written) for each, piece, written in results if written is not None], warnings
 
     def _up_to_date(self) -> _Indexed:
-        """The index of all messages that are there."""
+        """Return the index of all current messages."""
         embedder = self._embedder()
         made_by = (self._overlay.settings().memory.chunker, embedder.name)
         if self._indexed is None or self._indexed.made_by != made_by:
             self._indexed = _Indexed(made_by, TalkIndex(embedder.dimension))
-        self._take(self._indexed, embedder)
+        self._update(self._indexed, embedder)
         return self._indexed
 
-    def _take(self, now: _Indexed, embedder: Embedder) -> None:
-        """Take in what came since, and again what has no vectors: the model may work by now."""
+    def _update(self, now: _Indexed, embedder: Embedder) -> None:
+        """Add new messages, and retry those without vectors, because the model may be available now."""
         version = self._overlay.version
         if now.version == version and not now.without_vectors:
             return
-        there, again = self._overlay.there(), now.without_vectors
-        now.version = -1  # until it has all: what follows may fail
-        now.drop([key for key, (one, _) in now.messages.items() if there.get(key) is not one or key in again])
-        new = [message for key, message in there.items() if key not in now.messages]
+        current, retried = self._overlay.current(), now.without_vectors
+        now.version = -1  # until all messages are added, because the following steps may fail
+        now.drop([key for key, (one, _) in now.messages.items() if current.get(key) is not one or key in retried])
+        new = [message for key, message in current.items() if key not in now.messages]
         if new:
-            is_many, cut_by = len(new) > _MANY, now.made_by[0]
+            is_many, chunker_name = len(new) > _MANY, now.made_by[0]
             rows = (
-                all_rows(self._overlay.home, self._overlay.key, new, cut_by)
+                all_rows(self._overlay.home, self._overlay.key, new, chunker_name)
                 if is_many
-                else chunk_rows(self._overlay.key, new, load_chunker(cut_by))
+                else chunk_rows(self._overlay.key, new, load_chunker(chunker_name))
             )
             now.add(new, rows, self._vectors(rows, embedder, is_many=is_many))
         now.version = version
 
     def _vectors(self, rows: pa.Table, embedder: Embedder, *, is_many: bool) -> NDArray[np.float32] | None:
-        """The vectors of chunks: those that a fold made, or new ones; None where the model fails."""
+        """Return the vectors of chunks, from a fold or new ones; None if the model fails."""
         known = tables.read(self._overlay.home.table("embeddings", self._overlay.key)) if is_many else None
         try:
             table = build_embeddings(rows, known, embedder, self._overlay.key).table
         except EmbeddingError as error:
-            self._problem = f"{error}; what was written since is found by its words alone"
+            self._problem = f"{error}; newer messages are found only by keywords"
             return None
         return matrix(table["vector"]).astype(np.float32)
 
 
 def asking(query: str, embedder: Embedder, warnings: list[str]) -> Asked:
-    """A query with its vector; where the model fails, without one, and with a warning."""
+    """Return a query with its vector; if the model fails, return it without one and add a warning."""
     try:
         with span("memory.embed query", model=embedder.name):
             return Asked(query, embedder.embed_query(query), embedder.name)

@@ -1,10 +1,10 @@
-"""Ranking what was uttered in a domain: BM25 over each chunk with those around it in its session, and cosines.
+"""Ranking of utterances in a domain: BM25 over each chunk and its neighbors in the session, plus cosine similarity.
 
-A sentence of a talk is short, and names what it is about where the sentences before do. So a chunk has, besides its
-own terms, a share of those of its neighbours. One index in memory holds all chunks of a domain, since a score must not
-depend on which of them are in the stores and which in the log alone. All statistics are taken at a search, over the
-chunks that are visible to it: what was removed, or was uttered later than what is asked for, leaves no trace in a
-score. `python -m benchmarks.locomo` chose the weights, and measures the speed.
+Sentences in conversations are short, and their topic is often named only by earlier sentences. So a chunk has a share
+of its neighbors' terms in addition to its own. One in-memory index holds all chunks of a domain, because scores must
+not depend on which of them are in the stores and which only in the log. Statistics are computed for each search, over
+the chunks visible to it, so removed or later chunks never affect a score. `python -m benchmarks.locomo` selected the
+weights, and measures the speed.
 """
 
 import math
@@ -28,8 +28,8 @@ _Floats = NDArray[np.float64]
 _Mask = NDArray[np.bool_]
 _Positions = NDArray[np.int64]
 
-# The first row stands for the neighbour that a chunk does not have: it has no terms, and is its own neighbour.
-_NOBODY = 0
+# The first row stands for a missing neighbor: it has no terms, and is its own neighbor.
+_NO_NEIGHBOR = 0
 _NEVER = np.iinfo(np.int64).max  # the time of a row without a chunk
 _ROW = np.dtype([("at", np.int64), ("length", np.int64), ("role", np.int64)])
 _EMPTY = (_NEVER, 0, 0)
@@ -38,37 +38,37 @@ _DAY = 24 * 60 * 60 * 1e6  # in microseconds
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A chunk of a message, as the index takes it."""
+    """Chunk of a message, as input to the index."""
 
     chunk_id: str
     session: str
-    order: _Order  # time in microseconds since 1970, id of the message, number of the chunk in it
+    order: _Order  # microseconds since the epoch, id of the message, number of the chunk in it
     role: str
     tool: str
     text: str
-    start_line: int = 1  # of the message
+    start_line: int = 1  # in the message
     end_line: int = 1
 
     @property
     def place(self) -> tuple[_Order, str]:
-        """Where it is in the talk; the id decides where two would be at the same place."""
+        """Position in the conversation; the id breaks ties."""
         return self.order, self.chunk_id
 
 
-_NOTHING = Utterance("", "", (0, "", 0), "", "", "")  # of a row without a chunk
+_NOTHING = Utterance("", "", (0, "", 0), "", "", "")  # for a row without a chunk
 
 
 @dataclass(frozen=True, slots=True)
 class TalkWeights:
-    """What decides the order of chunks; chosen on half of LoCoMo's conversations."""
+    """Weights for ranking chunks, tuned on half of LoCoMo's conversations."""
 
-    vector: float = 0.1  # how much cosines count; BM25 counts the rest
-    context: int = 2  # how many chunks on either side in the session count
-    share: float = 0.6  # how much each step away leaves of a chunk's terms
+    vector: float = 0.1  # weight of cosine similarity; the rest is BM25
+    context: int = 2  # number of neighbors on each side in the session
+    share: float = 0.6  # factor for a neighbor's terms, per step away
     k1: float = 1.2
     b: float = 0.5
-    decay: float = 0.0  # how much of its score an old chunk loses at most: up to 0.1
-    half_life_days: float = 365.0  # until it has lost half of that
+    decay: float = 0.0  # maximum share of its score that an old chunk loses: up to 0.1
+    half_life_days: float = 365.0  # age at which half of that is lost
 
 
 TALK_WEIGHTS = TalkWeights()
@@ -76,28 +76,28 @@ TALK_WEIGHTS = TalkWeights()
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """For each row its neighbours, itself among them: the share with which each counts, and its row."""
+    """Neighbors of each row, including itself: the share of each, and its row."""
 
-    neighbours: list[tuple[float, _Positions]]
+    neighbors: list[tuple[float, _Positions]]
 
     def sums(self, own: _Floats) -> _Floats:
-        """Of each row's own value and its neighbours' shares; in a fixed order, so that equal rows have equal sums."""
-        whole = np.zeros_like(own)
-        for share, rows in self.neighbours:
-            whole += share * own[rows]
-        return whole
+        """Sum each row's value and its neighbors' shares, in a fixed order, so that equal rows have equal sums."""
+        totals = np.zeros_like(own)
+        for share, rows in self.neighbors:
+            totals += share * own[rows]
+        return totals
 
-    def total(self, own: _Floats, of: _Mask) -> float:
-        """Of the sums of some rows, where values are whole numbers: rounded alike in whatever order the rows are."""
-        return sum(share * float(own[rows][of].sum()) for share, rows in self.neighbours)
+    def total(self, own: _Floats, mask: _Mask) -> float:
+        """Return the total of `sums` over some rows of integral values; the order of rows does not affect rounding."""
+        return sum(share * float(own[rows][mask].sum()) for share, rows in self.neighbors)
 
 
 class TalkIndex:
-    """The chunks of a domain in memory, and their search.
+    """In-memory index of the chunks of a domain.
 
-    Whatever the order in which chunks are added and removed, the answers are those of an index that is built from what
-    is left. It takes about 2.5 KB a chunk with vectors of 256 values. It is not safe for threads: who adds, removes or
-    searches holds one lock.
+    In whatever order chunks are added and removed, results equal those of an index built from the remaining chunks. It
+    takes about 2.5 KB per chunk with 256-dimensional vectors. It is not thread-safe: callers hold a lock to add,
+    remove or search.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -107,49 +107,49 @@ class TalkIndex:
     def _clear(self) -> None:
         self._rows = np.array([_EMPTY], _ROW)
         self._vectors = np.zeros((1, self.dimension), np.float32)
-        self._uttered: list[Utterance] = [_NOTHING]  # of each row
-        self._postings: dict[str, array[int]] = {}  # of a stem: rows and frequencies, in turns
-        self._numbers: dict[str, int] = {}  # the row of a chunk
-        self._sessions: dict[str, list[int]] = {}  # the rows of a session, in its order
+        self._utterances: list[Utterance] = [_NOTHING]  # by row
+        self._postings: dict[str, array[int]] = {}  # by stem: alternating rows and frequencies
+        self._row_by_chunk: dict[str, int] = {}  # rows by chunk id
+        self._sessions: dict[str, list[int]] = {}  # rows by session, in order
         self._roles: dict[str, int] = {}
-        self._links: NDArray[np.int64] | None = None  # of each row that before and that after it in its session
+        self._links: NDArray[np.int64] | None = None  # previous and next row in the session, for each row
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._row_by_chunk)
 
     def __contains__(self, chunk_id: object) -> bool:
-        return chunk_id in self._numbers
+        return chunk_id in self._row_by_chunk
 
     def __getitem__(self, chunk_id: str) -> Utterance:
-        return self._uttered[self._numbers[chunk_id]]
+        return self._utterances[self._row_by_chunk[chunk_id]]
 
     def add(self, utterances: Sequence[Utterance], vectors: NDArray[np.float16 | np.float32]) -> None:
-        """Take chunks in; those that are there already stay as they are.
+        """Add chunks; existing ones are not changed.
 
         Args:
-            utterances: in any order.
-            vectors: a row for each of them, float16 or float32: shape (utterances, dimension).
+            utterances: The chunks, in any order.
+            vectors: One row per chunk, float16 or float32: shape (utterances, dimension).
         """
         shape = (len(utterances), self._vectors.shape[1])
         if vectors.shape != shape:
             raise ValueError(
-                f"chunks with vectors of shape {vectors.shape}, not {shape}: embed each by the index's model"
+                f"expected vectors of shape {shape}, got {vectors.shape}: embed chunks with the index's model"
             )
         units = _units(vectors)
         for utterance, vector in zip(utterances, units, strict=True):
-            if utterance.chunk_id not in self._numbers:
+            if utterance.chunk_id not in self._row_by_chunk:
                 self._add(utterance, vector)
 
     def remove(self, chunk_ids: Iterable[str]) -> None:
-        """Forget chunks, if they are there."""
+        """Remove chunks, if they exist."""
         for chunk_id in chunk_ids:
-            if (row := self._numbers.pop(chunk_id, None)) is not None:
-                session = self._sessions[self._uttered[row].session]
+            if (row := self._row_by_chunk.pop(chunk_id, None)) is not None:
+                session = self._sessions[self._utterances[row].session]
                 session.remove(row)
                 if not session:
-                    del self._sessions[self._uttered[row].session]
-                self._rows[row], self._vectors[row], self._uttered[row], self._links = _EMPTY, 0, _NOTHING, None
-        if len(self._uttered) > 2 * (len(self._numbers) + 1):
+                    del self._sessions[self._utterances[row].session]
+                self._rows[row], self._vectors[row], self._utterances[row], self._links = _EMPTY, 0, _NOTHING, None
+        if len(self._utterances) > 2 * (len(self._row_by_chunk) + 1):
             self._compact()
 
     def search(
@@ -164,100 +164,104 @@ class TalkIndex:
         weights: TalkWeights = TALK_WEIGHTS,
         now: int | None = None,
     ) -> list[Scored]:
-        """The best chunks, best first; of equal ones the latest first.
+        """Return the best chunks, best first; ties go to the latest chunk.
 
-        A score of 1 would be a chunk that has every word of the query without end, and its meaning. So scores of
-        several indexes compare, as far as their texts do.
+        A score of 1 would be a chunk with unlimited occurrences of every word of the query, and the same meaning. So
+        scores of several indexes are comparable, as far as their texts are.
 
         Args:
-            query: what is asked.
-            vector: of the query: shape (dimension,), of any length but zero; None where words alone decide.
-            top_k: how many chunks to return at most.
-            sessions: only theirs.
-            roles: only theirs; the neighbours of a chunk count whatever their role.
-            until: the time of the last chunk that counts; the answer is the one that there was then.
-            weights: of the signals.
-            now: since when chunks are old, if `decay` is set; by default the time of the newest one that counts.
+            query: The text of the query.
+            vector: The nonzero vector of the query: shape (dimension,); None to rank by keywords only.
+            top_k: The maximum number of chunks.
+            sessions: The sessions to search.
+            roles: The roles to search; neighbors of a chunk count regardless of their role.
+            until: The time of the last visible chunk; the result is the same as it was then.
+            weights: The weights of the signals.
+            now: The reference time for `decay`; by default, the time of the newest visible chunk.
         """
-        times = self._rows["at"][: len(self._uttered)]
+        times = self._rows["at"][: len(self._utterances)]
         visible = times <= min(_NEVER - 1 if until is None else until, _NEVER - 1)
-        chosen = visible & self._chosen(sessions, roles)
-        if top_k < 1 or not chosen.any():
+        is_selected = visible & self._mask_of(sessions, roles)
+        if top_k < 1 or not is_selected.any():
             return []
-        part = 0.0 if vector is None else weights.vector
-        signals = {"bm25": (1 - part) * self._bm25(query, visible, weights)}
+        vector_weight = 0.0 if vector is None else weights.vector
+        signals = {"bm25": (1 - vector_weight) * self._bm25(query, visible, weights)}
         if vector is not None:
-            signals["vector"] = part * self._cosines(vector)
+            signals["vector"] = vector_weight * self._cosines(vector)
         score = sum(signals.values(), np.zeros(len(times)))
         if weights.decay:
             newest = int(times[visible].max()) if now is None else now
-            signals["recency"] = -weights.decay * score * _faded(newest - times, weights.half_life_days)
+            signals["recency"] = -weights.decay * score * _lost_share(newest - times, weights.half_life_days)
             score += signals["recency"]
         return [
-            Scored.of(self._uttered[row].chunk_id, [Signal(name, float(part[row])) for name, part in signals.items()])
-            for row in self._best(score, chosen, top_k)
+            Scored.of(
+                self._utterances[row].chunk_id, [Signal(name, float(part[row])) for name, part in signals.items()]
+            )
+            for row in self._best(score, is_selected, top_k)
         ]
 
     def _add(self, utterance: Utterance, vector: NDArray[np.float32]) -> None:
-        row = len(self._uttered)
+        row = len(self._utterances)
         if row == len(self._rows):
-            self._rows, self._vectors = _doubled(self._rows), _doubled(self._vectors)
-        # The name of a tool is that of a speaker: who asks what a tool answered names it.
+            self._rows, self._vectors = _with_double_capacity(self._rows), _with_double_capacity(self._vectors)
+        # Tool names are indexed like speaker names, because users name a tool to ask about its answers.
         counts = Counter(stems([*terms(utterance.tool), *terms(utterance.text)]))
         for stem, count in counts.items():
             self._postings.setdefault(stem, array("i")).extend((row, count))
         role = self._roles.setdefault(utterance.role, len(self._roles))
         self._rows[row] = (utterance.order[0], counts.total(), role)
         self._vectors[row] = vector
-        self._uttered.append(utterance)
-        self._numbers[utterance.chunk_id] = row
-        insort(self._sessions.setdefault(utterance.session, []), row, key=lambda each: self._uttered[each].place)
+        self._utterances.append(utterance)
+        self._row_by_chunk[utterance.chunk_id] = row
+        insort(self._sessions.setdefault(utterance.session, []), row, key=lambda each: self._utterances[each].place)
         self._links = None
 
     def _compact(self) -> None:
-        """Build the index anew from the rows in use, so that there are no others."""
-        kept = [(self._uttered[row], self._vectors[row]) for row in self._numbers.values()]
+        """Rebuild the index from the rows in use, to drop all others."""
+        kept = [(self._utterances[row], self._vectors[row]) for row in self._row_by_chunk.values()]
         self._clear()
         for utterance, vector in kept:
             self._add(utterance, vector)
 
-    def _chosen(self, sessions: Collection[str] | None, roles: Collection[str] | None) -> _Mask:
-        """Which rows are of some sessions and roles: shape (rows,)."""
-        chosen = np.ones(len(self._uttered), np.bool_)
+    def _mask_of(self, sessions: Collection[str] | None, roles: Collection[str] | None) -> _Mask:
+        """Return a mask of the rows from some sessions and roles: shape (rows,)."""
+        is_selected = np.ones(len(self._utterances), np.bool_)
         if sessions is not None:
-            chosen[:] = False
+            is_selected[:] = False
             for session in sessions:
-                chosen[self._sessions.get(session, [])] = True
+                is_selected[self._sessions.get(session, [])] = True
         if roles is not None:
-            chosen &= np.isin(
-                self._rows["role"][: len(chosen)], [self._roles[role] for role in roles if role in self._roles]
+            is_selected &= np.isin(
+                self._rows["role"][: len(is_selected)], [self._roles[role] for role in roles if role in self._roles]
             )
-        return chosen
+        return is_selected
 
     def _context(self, weights: TalkWeights) -> _Context:
-        """The neighbours of each row, the further the less."""
+        """Return the neighbors of each row; more distant ones have smaller shares."""
         if self._links is None:
-            talk = np.array([*chain.from_iterable((_NOBODY, *rows) for rows in self._sessions.values()), _NOBODY])
-            self._links = np.zeros((2, len(self._uttered)), np.int64)
+            talk = np.array(
+                [*chain.from_iterable((_NO_NEIGHBOR, *rows) for rows in self._sessions.values()), _NO_NEIGHBOR]
+            )
+            self._links = np.zeros((2, len(self._utterances)), np.int64)
             self._links[0, talk[1:]], self._links[1, talk[:-1]] = talk[:-1], talk[1:]
-            self._links[:, _NOBODY] = _NOBODY
-        neighbours = [(1.0, np.arange(len(self._uttered)))]
+            self._links[:, _NO_NEIGHBOR] = _NO_NEIGHBOR
+        neighbors = [(1.0, np.arange(len(self._utterances)))]
         for links in self._links:
             rows = links
             for step in range(1, weights.context + 1):
-                neighbours.append((weights.share**step, rows))
+                neighbors.append((weights.share**step, rows))
                 rows = links[rows]
-        return _Context(neighbours)
+        return _Context(neighbors)
 
     def _frequencies(self, stem: str, visible: _Mask) -> _Floats:
-        """How often the visible chunks have a stem: shape (rows,)."""
+        """Return how often visible chunks contain a stem: shape (rows,)."""
         own = np.zeros(len(visible))
         rows, counts = np.array(self._postings.get(stem, ()), np.int64).reshape(-1, 2).T
         own[rows] = counts
         return own * visible
 
     def _bm25(self, query: str, visible: _Mask, weights: TalkWeights) -> _Floats:
-        """Of each row as a share of the most that there could be: 0 to 1, shape (rows,)."""
+        """Return the score of each row as a share of the maximum: 0 to 1, shape (rows,)."""
         context = self._context(weights)
         lengths = self._rows["length"][: len(visible)] * visible.astype(np.float64)
         count = int(visible.sum())
@@ -265,42 +269,42 @@ class TalkIndex:
         norms = weights.k1 * (1 - weights.b + weights.b * context.sums(lengths) / average)
         scores, most = np.zeros(len(visible)), 0.0
         for stem in dict.fromkeys(stems(understand(query).terms)):
-            whole = context.sums(self._frequencies(stem, visible)) * visible
-            rows = np.flatnonzero(whole)
-            idf, frequencies = math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5)), whole[rows]
+            in_context = context.sums(self._frequencies(stem, visible)) * visible
+            rows = np.flatnonzero(in_context)
+            idf, frequencies = math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5)), in_context[rows]
             scores[rows] += idf * (weights.k1 + 1) * frequencies / (frequencies + norms[rows])
             most += idf * (weights.k1 + 1)
         return scores / (most or 1.0)
 
     def _cosines(self, vector: NDArray[np.float32]) -> _Floats:
-        """Between the query and each row, 0 for those that lead away: shape (rows,)."""
-        # Not `@`: the threads of BLAS wait for each other in a loop, 8 ms and more where other processes are at work.
-        cosines: NDArray[np.float32] = np.vecdot(self._vectors[: len(self._uttered)], _units(vector[np.newaxis])[0])
+        """Return the cosine similarity of each row, or 0 if negative: shape (rows,)."""
+        # Not `@`, because BLAS threads busy-wait for each other: 8 ms or more if other processes are active.
+        cosines: NDArray[np.float32] = np.vecdot(self._vectors[: len(self._utterances)], _units(vector[np.newaxis])[0])
         return np.maximum(cosines, 0, dtype=np.float64)
 
-    def _best(self, scores: _Floats, chosen: _Mask, top_k: int) -> list[int]:
-        """The rows with the best scores, best first, of equal ones the latest first."""
-        found = np.flatnonzero(chosen & (scores > 0))
+    def _best(self, scores: _Floats, is_selected: _Mask, top_k: int) -> list[int]:
+        """Return the rows with the best scores, best first; ties go to the latest chunk."""
+        found = np.flatnonzero(is_selected & (scores > 0))
         if len(found) > top_k:
-            least = np.partition(scores[found], -top_k)[-top_k]
-            found = found[scores[found] >= least]
-        return sorted(found.tolist(), key=lambda row: (scores[row], self._uttered[row].place), reverse=True)[:top_k]
+            threshold = np.partition(scores[found], -top_k)[-top_k]
+            found = found[scores[found] >= threshold]
+        return sorted(found.tolist(), key=lambda row: (scores[row], self._utterances[row].place), reverse=True)[:top_k]
 
 
-def _faded(ages: NDArray[np.int64], half_life_days: float) -> _Floats:
-    """How much of what an old chunk may lose it has lost, by its age in microseconds: 0 to 1, shape (ages,)."""
-    faded: _Floats = 1 - np.exp2(-np.maximum(ages, 0) / (half_life_days * _DAY))
-    return faded
+def _lost_share(ages: NDArray[np.int64], half_life_days: float) -> _Floats:
+    """Return the lost share of `decay`, given ages in microseconds: 0 to 1, shape (ages,)."""
+    lost: _Floats = 1 - np.exp2(-np.maximum(ages, 0) / (half_life_days * _DAY))
+    return lost
 
 
 def _units(vectors: NDArray[np.float16 | np.float32]) -> NDArray[np.float32]:
-    """Vectors of unit length in the same directions, zeros as they are: shape (n, dimension)."""
+    """Normalize vectors to unit length, leaving zeros as they are: shape (n, dimension)."""
     units: NDArray[np.float32] = vectors.astype(np.float32)
     lengths = np.linalg.norm(units, axis=1, keepdims=True)
     units /= np.where(lengths > 0, lengths, 1)
     return units
 
 
-def _doubled(rows: NDArray[Any]) -> NDArray[Any]:
-    """Room for twice as many rows, with those that are there."""
+def _with_double_capacity(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the rows with capacity for twice as many."""
     return np.concatenate([rows, np.zeros_like(rows)])

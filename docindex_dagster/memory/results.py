@@ -1,4 +1,4 @@
-"""What is answered about memory. How it is found or written is not here."""
+"""Results of memory operations."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,12 +12,12 @@ ExtractionState = Literal["done", "pending", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What became of a message; of a blank one nothing is written, and all counts are 0.
+    """Result of ingesting a message; a blank message is not written, and all its counts are 0.
 
     Attributes:
-        extraction: whether all that the extractor finds is counted; `pending`: the next fold finds the rest.
-        is_repeat: whether the same message was there.
-        latency_ms: from the call to the answer.
+        extraction: Whether the counts include everything the extractor finds; `pending`: the next fold adds the rest.
+        is_repeat: Whether the same message already existed.
+        latency_ms: Time from the call to the result.
     """
 
     domain: str
@@ -31,19 +31,19 @@ class Ingested:
     is_repeat: bool = False
     anchors: tuple[Anchor, ...] = ()
     latency_ms: float = 0.0
-    problem: str = ""  # why the code that it names could not be looked up; empty where nothing kept it
+    problem: str = ""  # why mentioned code could not be looked up; empty if it could
 
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A chunk of a message that a search found; `signals` add up to its score, and lines are those of the message."""
+    """Chunk of a message found by a search; `signals` add up to its score, and lines count within the message."""
 
     domain: str
     message_id: str
     session: str
     role: str
     tool: str
-    at: int  # microseconds since 1970 in UTC
+    at: int  # microseconds since the epoch, UTC
     repeats: int
     chunk_id: str
     text: str
@@ -56,7 +56,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What was found: messages best first, and code that was asked for with them, whose scores do not compare."""
+    """Messages found by a search, best first, and requested code hits, whose scores are not comparable."""
 
     messages: tuple[Remembered, ...]
     code: tuple[Hit, ...] = ()
@@ -65,7 +65,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What is hidden from now on; its bytes go with the next erasure."""
+    """Messages that are hidden from now on; the next erasure deletes their bytes."""
 
     domain: str
     what: Forgettable
@@ -75,14 +75,14 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class DomainStatus:
-    """How a domain is.
+    """Status of a domain.
 
     Attributes:
-        tail: messages that are not folded.
-        forgotten: tombstones whose messages lie in files yet.
-        bytes: of all files of the domain.
-        oldest_at: when the first message was written, in microseconds since 1970; None where there is none.
-        flaws: damage of the log, by file and byte.
+        tail: Number of messages that are not folded.
+        forgotten: Number of tombstones whose messages are still in files.
+        bytes: Size of all files of the domain.
+        oldest_at: Time of the first message, in microseconds since the epoch; None without messages.
+        flaws: Damage in the log, by file and byte.
     """
 
     domain: str
@@ -102,12 +102,12 @@ class DomainStatus:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """That what was forgotten is in no file of a domain.
+    """Proof that no file of a domain contains any forgotten messages.
 
     Attributes:
-        forgotten: hashes of the ids of the messages.
-        files: how many files were read to the end, and hold neither the ids nor the texts.
-        bytes: of them.
+        forgotten: Hashes of the ids of the messages.
+        files: Number of files that were read completely and contain neither the ids nor the texts.
+        bytes: Size of these files.
         erased_at: UTC in ISO 8601.
     """
 
@@ -121,7 +121,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What a fold made of a domain."""
+    """Result of folding a domain."""
 
     domain: str
     messages: int
@@ -131,7 +131,7 @@ class Folding:
     concepts: int = 0
     edges: int = 0
     generation: int | None = None
-    version: str = ""  # of what is published: equal content has an equal version
+    version: str = ""  # version of the published content; equal content has equal versions
     seconds: float = 0.0
     warnings: tuple[str, ...] = ()
-    receipt: Receipt | None = None  # of what was erased
+    receipt: Receipt | None = None  # proof of an erasure, if there was one

@@ -1,1 +1,1 @@
-"""The object store of a deployment of many machines: tables anywhere, stores in one place, snapshots everywhere."""
+"""Object store of a multi-machine deployment: any machine prepares tables, one publishes, and all serve snapshots."""

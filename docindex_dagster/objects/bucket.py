@@ -1,8 +1,8 @@
-"""The object store: objects by name, conditional puts, and errors that say what to do; not what objects mean.
+"""Client for the object store: named objects, conditional puts and clear errors. Knows nothing about their content.
 
-A conditional put is the only step by which something shared changes, so its answer must be certain. A server may do it
-and then fail to say so; a put that is tried again then meets its own first attempt. So whoever calls writes bytes
-that nobody else writes, and after any failure they are read back: they are there, or they are not.
+Shared state changes only through conditional puts, so their result must be certain. A server may perform a put and then
+fail to respond, in which case a retry conflicts with the first attempt. So every caller writes unique bytes, and after
+a failure the client reads the object back to find out whether the put succeeded.
 """
 
 import os
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _RETRY = Retry(retries=6, first_wait_s=0.2, longest_wait_s=10.0)
-# The library tries again itself, and waits twice as long each time.
-_RETRIES, _TRYING = 5, timedelta(seconds=90)
-# But not where the answer to a listing or a deletion is cut; what is being read goes on where it was.
-_RETRY_CUT = Retry(retries=3, first_wait_s=0.2)
+# obstore retries requests itself, with exponential backoff.
+_MAX_RETRIES, _RETRY_TIMEOUT = 5, timedelta(seconds=90)
+# It does not retry a listing or deletion whose response is truncated; reads resume where they stopped.
+_TRUNCATED_RETRY = Retry(retries=3, first_wait_s=0.2)
 _THREADS = 8
-_PART = 8 << 20  # bytes of a request: the library ends one that takes half a minute, however large the object is
+_PART = 8 << 20  # bytes per request, since obstore aborts a request after 30 s, however large the object is
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An object that was read: its bytes, and the tag that changes with them."""
+    """An object that was read: its bytes and its ETag, which changes with them."""
 
     data: bytes
     tag: str
@@ -43,7 +43,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An object in a listing: its name, tag, size in bytes, and when it was written, by the clock of the store."""
+    """An object in a listing: its name, ETag, size in bytes, and modification time according to the store's clock."""
 
     name: str
     tag: str
@@ -53,20 +53,20 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Objects below a URL.
+    """The objects below a URL.
 
     Attributes:
-        url: of it, for messages.
+        url: The URL, for messages.
     """
 
     url: str
     _store: "ObjectStore"
 
     def get(self, name: str, unless: str | None = None) -> Found | None:
-        """An object; None where there is none, or its tag is `unless`.
+        """Return an object; None if it does not exist, or if its ETag is `unless`.
 
         Raises:
-            ObjectStoreError: the store does not answer.
+            ObjectStoreError: The store does not respond.
         """
         import obstore
         from obstore.exceptions import NotModifiedError
@@ -79,16 +79,16 @@ class Bucket:
             return None
 
     def replace(self, name: str, data: bytes, tag: str | None) -> str:
-        """Put an object in the place of the one with a tag (None: where there is none); returns its tag.
+        """Replace the object with this ETag, or create it if `tag` is None; return the new ETag.
 
         Args:
-            name: of the object.
-            data: bytes that no other caller writes, ever.
-            tag: of the object that was read.
+            name: The name of the object.
+            data: The new bytes, which no other caller ever writes.
+            tag: The ETag of the object that the caller read.
 
         Raises:
-            ConflictError: it was replaced meanwhile.
-            ObjectStoreError: the store refuses, or does not answer.
+            ConflictError: Another writer replaced the object first.
+            ObjectStoreError: The store rejects the request or does not respond.
         """
         return _RETRY.call(
             lambda: self._replace(name, data, tag),
@@ -104,20 +104,20 @@ class Bucket:
             put = obstore.put(self._store, name, data, mode={"e_tag": tag} if tag else "create", use_multipart=False)
             return put["e_tag"] or ""
         except (BaseError, OSError) as error:
-            there = self.get(name)
-            if there is not None and there.data == data:  # it was done all the same, by this attempt or by one before
-                return there.tag
+            current = self.get(name)
+            if current is not None and current.data == data:  # this attempt or an earlier one succeeded
+                return current.tag
             if isinstance(error, (AlreadyExistsError, PreconditionError)):
-                raise ConflictError(f"{self.url}/{name} was replaced meanwhile") from error
+                raise ConflictError(f"{self.url}/{name} was replaced by another process") from error
             raise ObjectStoreError(f"{self.url}: replacing {name} failed: {first_line(error)}") from error
 
     def list(self, prefix: str) -> Sequence[Listed]:
-        """All objects below a prefix, which ends with a slash.
+        """List all objects below a prefix, which ends with a slash.
 
         Raises:
-            ObjectStoreError: the store does not answer.
+            ObjectStoreError: The store does not respond.
         """
-        return _RETRY_CUT.call(lambda: [*self._list(prefix)], _is_cut, lambda _: None)
+        return _TRUNCATED_RETRY.call(lambda: [*self._list(prefix)], _is_truncated, lambda _: None)
 
     def _list(self, prefix: str) -> Iterator[Listed]:
         import obstore
@@ -128,14 +128,14 @@ class Bucket:
                     yield Listed(found["path"], found["e_tag"] or "", found["size"], found["last_modified"])
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects; one that is gone already is no error.
+        """Delete objects, ignoring missing ones.
 
         Raises:
-            ObjectStoreError: the store refuses.
+            ObjectStoreError: The store rejects the request.
         """
-        wanted = [*names]
-        if wanted:
-            _RETRY_CUT.call(lambda: self._delete(wanted), _is_cut, lambda _: None)
+        targets = [*names]
+        if targets:
+            _TRUNCATED_RETRY.call(lambda: self._delete(targets), _is_truncated, lambda _: None)
 
     def _delete(self, names: Sequence[str]) -> None:
         import obstore
@@ -144,10 +144,10 @@ class Bucket:
             obstore.delete(self._store, names)
 
     def upload(self, name: str, file: Path) -> None:
-        """Put a file.
+        """Upload a file.
 
         Raises:
-            ObjectStoreError: the store refuses.
+            ObjectStoreError: The store rejects the request.
         """
         import obstore
 
@@ -155,17 +155,17 @@ class Bucket:
             obstore.put(self._store, name, file)
 
     def download(self, name: str, size: int, file: Path) -> None:
-        """Write the first bytes of an object into a file, which the caller has chosen so that nobody looks at it yet.
+        """Write the first bytes of an object to a file that nobody else reads yet.
 
         Args:
-            name: of the object.
-            size: how many bytes; of an object that has fewer, all of them.
-            file: where to.
+            name: The name of the object.
+            size: How many bytes to download; a smaller object is downloaded completely.
+            file: The target file.
 
         Raises:
-            FileNotFoundError: there is no such object.
-            ObjectStoreError: the store does not answer.
-            FullDiskError: there is no space for it.
+            FileNotFoundError: The object does not exist.
+            ObjectStoreError: The store does not respond.
+            FullDiskError: The disk is full.
         """
         import obstore
 
@@ -184,21 +184,21 @@ class Bucket:
         except (FileNotFoundError, NotModifiedError):
             raise
         except (BaseError, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # it is the disk's
+            if isinstance(error, OSError) and error.errno is not None:  # an error of the local disk
                 raise
             raise ObjectStoreError(f"{self.url}: {doing} failed: {first_line(error)}") from error
 
 
-def _is_cut(error: BaseException) -> bool:
-    """Whether an answer began, and did not come to its end: the library says so in words alone."""
+def _is_truncated(error: BaseException) -> bool:
+    """Return whether a response was truncated, which obstore reports only in the message."""
     return isinstance(error, ObjectStoreError) and "body" in str(error)
 
 
 def open_bucket(url: str) -> Bucket:
-    """The objects below a URL such as `s3://BUCKET/PREFIX`; keys and endpoint come from the environment (`AWS_...`).
+    """Open the objects below a URL such as `s3://BUCKET/PREFIX`; keys and endpoint come from variables (`AWS_...`).
 
     Raises:
-        SettingsError: what it needs is not installed, or the URL or environment cannot be used.
+        SettingsError: The extra is not installed, or the URL or environment is invalid.
     """
     try:
         from obstore.exceptions import BaseError
@@ -208,14 +208,14 @@ def open_bucket(url: str) -> Bucket:
     try:
         store = from_url(
             url,
-            retry_config={"max_retries": _RETRIES, "retry_timeout": _TRYING},
+            retry_config={"max_retries": _MAX_RETRIES, "retry_timeout": _RETRY_TIMEOUT},
         )
     except (BaseError, ValueError, OSError) as error:
-        raise SettingsError(f"storage.url = {url!r} cannot be used: {first_line(error)}") from error
+        raise SettingsError(f"cannot use storage.url = {url!r}: {first_line(error)}") from error
     return Bucket(url.rstrip("/"), store)
 
 
 def in_parallel(work: Callable[[_T], _R], items: Iterable[_T]) -> list[_R]:
-    """What `work` gives for each item, some at once, in their order; requests wait for the network most of the time."""
+    """Apply `work` to all items concurrently, and return the results in order. Suited to network-bound requests."""
     with ThreadPoolExecutor(min(_THREADS, 4 * (os.cpu_count() or 1))) as pool:
         return list(pool.map(work, items))

@@ -1,7 +1,7 @@
-"""Files as objects that never change: each upload has a name that no other had or will have.
+"""Files as immutable objects: each upload gets a unique name.
 
-So who removes what nothing names cannot meet who uploads the same bytes again; and what was uploaded half, or for a
-publication that another one overtook, is rubbish and no more.
+So the garbage collector cannot delete an object while another process uploads the same bytes again. Partial uploads,
+and uploads for a publication that lost a conflict, are merely garbage.
 """
 
 import hashlib
@@ -20,15 +20,15 @@ from docindex_dagster.core.files import sync_new
 from docindex_dagster.objects.bucket import Bucket, in_parallel
 
 FOLDER = "objects/"
-"""The prefix of all of them."""
+"""Prefix of all content objects."""
 LONGEST = timedelta(hours=6)
-"""What was uploaded is named by a manifest or pointer within this time, or never."""
+"""Time limit within which a manifest or pointer references an uploaded object, or never will."""
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file in the object store: the hash and size of its bytes, and the name of its object."""
+    """A file in the object store: the hash and size of its bytes, and its object name."""
 
     digest: str
     size: int
@@ -36,69 +36,71 @@ class Content:
 
 
 def upload(bucket: Bucket, files: Mapping[str, Path], known: Collection[Content]) -> dict[str, Content]:
-    """Put files, but for those whose bytes are `known` to be there; returns what each is, by the keys of `files`.
+    """Upload files, except those whose bytes are already in `known`; return their contents by the keys of `files`.
 
     Raises:
-        ObjectStoreError: the store refuses, or does not answer.
-        OSError: a file cannot be read.
+        ObjectStoreError: The store rejects a request or does not respond.
+        OSError: A file cannot be read.
     """
-    there = {content.digest: content for content in known}
-    found = dict(zip(files, in_parallel(digest_of, files.values()), strict=True))
-    new = {content: file for content, file in zip(found.values(), files.values(), strict=True) if content not in there}
+    uploaded = {content.digest: content for content in known}
+    digests = dict(zip(files, in_parallel(digest_of, files.values()), strict=True))
+    new = {
+        digest: file for digest, file in zip(digests.values(), files.values(), strict=True) if digest not in uploaded
+    }
 
-    def put(content: str) -> Content:
-        file = new[content]
-        name = f"{FOLDER}{content}.{uuid4().hex[:12]}"
+    def put(digest: str) -> Content:
+        file = new[digest]
+        name = f"{FOLDER}{digest}.{uuid4().hex[:12]}"
         bucket.upload(name, file)
-        return Content(content, file.stat().st_size, name)
+        return Content(digest, file.stat().st_size, name)
 
-    there |= {content.digest: content for content in in_parallel(put, new)}
-    return {key: there[content] for key, content in found.items()}
+    uploaded |= {content.digest: content for content in in_parallel(put, new)}
+    return {key: uploaded[digest] for key, digest in digests.items()}
 
 
 def check_age(begun: float) -> None:
-    """Find out whether what was uploaded since `begun`, by `time.monotonic`, may still be named.
+    """Check that objects uploaded since `begun` (`time.monotonic`) may still be referenced.
 
     Raises:
-        ConflictError: it may have been removed.
+        ConflictError: The garbage collector may have deleted them.
     """
     if time.monotonic() - begun > LONGEST.total_seconds() / 2:
-        raise ConflictError(f"it took over {LONGEST / 2} to upload this, so it is given up")
+        raise ConflictError(f"the upload took longer than {LONGEST / 2}, so its result is discarded")
 
 
 def download(bucket: Bucket, wanted: Mapping[Path, Content], top: Path) -> None:
-    """Put files below the folder `top` in their places, each by one replacement, and on the disk.
+    """Download files to paths below the folder `top`, replacing each atomically, and sync them to disk.
 
     Raises:
-        FileNotFoundError: an object was removed, so what names it has been replaced.
-        DamagedObjectError: an object is not what it should be.
-        ObjectStoreError: the store does not answer.
-        FullDiskError: there is no space for a file.
+        FileNotFoundError: An object was deleted, so the manifest or pointer that references it has been replaced.
+        DamagedObjectError: The bytes of an object do not match its hash.
+        ObjectStoreError: The store does not respond.
+        FullDiskError: The disk is full.
     """
-    places: dict[Content, list[Path]] = {}
+    targets: dict[Content, list[Path]] = {}
     for path, content in wanted.items():
-        places.setdefault(content, []).append(path)
+        targets.setdefault(content, []).append(path)
 
     def get(content: Content) -> None:
-        first, *others = places[content]
+        first, *others = targets[content]
         first.parent.mkdir(parents=True, exist_ok=True)
         temporary = _temporary(first)
         try:
             bucket.download(content.name, content.size, temporary)
             if digest_of(temporary) != content.digest:
-                raise DamagedObjectError(f"{bucket.url}/{content.name} is damaged: its bytes are not those of its name")
+                raise DamagedObjectError(f"{bucket.url}/{content.name} is damaged: its hash does not match its name")
             temporary.replace(first)
         finally:
             temporary.unlink(missing_ok=True)
         for other in others:
             link(first, other)
 
-    in_parallel(get, places)
+    in_parallel(get, targets)
     sync_new(wanted, top)
 
 
 def link(file: Path, other: Path) -> None:
-    """Give the bytes of a file that never changes a second name, by one replacement; a copy where links cannot be."""
+    """Hard-link an immutable file to a second path, atomically; copy it if hard links are not possible."""
     other.parent.mkdir(parents=True, exist_ok=True)
     temporary = _temporary(other)
     with suppress(FileNotFoundError):
@@ -108,11 +110,11 @@ def link(file: Path, other: Path) -> None:
     except OSError:
         shutil.copyfile(file, temporary)
     temporary.replace(other)
-    temporary.unlink(missing_ok=True)  # a replacement by a link to the same file leaves it
+    temporary.unlink(missing_ok=True)  # renaming one hard link over another to the same file does nothing
 
 
 def digest_of(file: Path) -> str:
-    """The hash of a file's bytes, as `core.hashing.digest` gives it."""
+    """Return the hash of a file's bytes, in the format of `core.hashing.digest`."""
     with file.open("rb") as opened:
         hashed = hashlib.blake2b(digest_size=16)
         while block := opened.read(_BLOCK):

@@ -1,7 +1,7 @@
-"""Missing objects, and garbage: objects that neither the manifest nor a pointer names.
+"""Garbage collection of objects that neither the manifest nor a pointer references, and detection of missing objects.
 
-Older publications and runs that were stopped leave garbage behind. An object is uploaded some time before it is first
-named, so recent objects stay. The clock of the object store decides how old an object is.
+Older publications and interrupted runs leave garbage behind. Objects are uploaded before they are first referenced, so
+recent ones are kept. The clock of the object store determines the age of an object.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,23 +13,23 @@ from docindex_dagster.objects import prepared, snapshots
 from docindex_dagster.objects.bucket import Bucket, Listed, in_parallel
 from docindex_dagster.objects.contents import FOLDER, LONGEST, Content
 
-_LAST = "garbage/last"  # when objects were removed last
+_LAST = "garbage/last"  # time of the last collection
 _CLOCKS = "garbage/clocks/"
 _BETWEEN = timedelta(days=1)
 
 
 def collect_if_due(bucket: Bucket) -> int:
-    """Do as `collect` once a day, whoever asks; returns how many objects were removed.
+    """Run `collect` at most once a day across all machines; return how many objects were deleted.
 
     Raises:
-        ObjectStoreError: the store does not answer.
+        ObjectStoreError: The store does not respond.
     """
     last, now = bucket.get(_LAST), datetime.now(UTC)
-    if last is not None and abs(now - _date(last.data)) < _BETWEEN:  # it is due, too, where a clock was far ahead
+    if last is not None and abs(now - _date(last.data)) < _BETWEEN:  # also due if another clock was far ahead
         return 0
     try:
         bucket.replace(_LAST, f"{now.isoformat()} {uuid4().hex}".encode(), last.tag if last else None)
-    except ConflictError:  # another publisher does it
+    except ConflictError:  # another publisher is collecting
         return 0
     return len(collect(bucket))
 
@@ -42,10 +42,10 @@ def _date(noted: bytes) -> datetime:
 
 
 def collect(bucket: Bucket) -> list[Listed]:
-    """Remove what nothing names and is older than `contents.LONGEST`; returns it.
+    """Delete the unreferenced objects that are older than `contents.LONGEST`, and return them.
 
     Raises:
-        ObjectStoreError: the store does not answer, or what it holds cannot be read: then nothing is removed.
+        ObjectStoreError: The store does not respond, or the manifest or a pointer is damaged. Nothing is deleted then.
     """
     gone = unnamed(bucket)
     bucket.delete(found.name for found in gone)
@@ -53,20 +53,19 @@ def collect(bucket: Bucket) -> list[Listed]:
 
 
 def unnamed(bucket: Bucket) -> list[Listed]:
-    """What `collect` removes.
+    """Return the objects that `collect` deletes.
 
     Raises:
-        ObjectStoreError: as `collect`.
+        ObjectStoreError: The store does not respond, or the manifest or a pointer is damaged.
     """
     limit = _now(bucket) - LONGEST
-    old = [
-        found for found in bucket.list(FOLDER) if found.written < limit
-    ]  # listed first: what is named later is young
-    named = _named(bucket) if old else set()
-    return [found for found in old if found.name not in named]
+    # Listed before references are read: an object that is referenced later is recent.
+    old = [found for found in bucket.list(FOLDER) if found.written < limit]
+    referenced = _referenced(bucket) if old else set()
+    return [found for found in old if found.name not in referenced]
 
 
-def _named(bucket: Bucket) -> set[str]:
+def _referenced(bucket: Bucket) -> set[str]:
     manifest = snapshots.read(bucket)
     pointers = in_parallel(lambda name: prepared.read(bucket, name), prepared.listing(bucket))
     both = [found for found in (manifest, *pointers) if found is not None]
@@ -74,23 +73,23 @@ def _named(bucket: Bucket) -> set[str]:
 
 
 def _now(bucket: Bucket) -> datetime:
-    """The time by the clock of the store."""
+    """Return the current time according to the store's clock."""
     name = f"{_CLOCKS}{uuid4().hex}"
     bucket.replace(name, name.encode(), None)
     try:
         for found in bucket.list(_CLOCKS):
             if found.name == name:
                 return found.written
-        raise ObjectStoreError(f"{bucket.url} does not list {name}, which was written a moment ago: nothing is removed")
+        raise ObjectStoreError(f"{bucket.url} does not list {name}, which was just written; no objects were deleted")
     finally:
         bucket.delete([name])
 
 
 def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
-    """What is wrong in the object store: the source that is concerned (None: the index as a whole), and what.
+    """Yield the problems in the object store: the affected source (None for the entire index), and a message.
 
     Raises:
-        ObjectStoreError: the store does not answer.
+        ObjectStoreError: The store does not respond.
     """
     sizes = {found.name: found.size for found in bucket.list(FOLDER)}
     try:
@@ -100,7 +99,7 @@ def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
     else:
         lost = _lost(manifest.files.values(), sizes) if manifest else []
         if lost:
-            yield None, f"{len(lost)} objects of the stores are missing or cut, as {lost[0].name}"
+            yield None, f"{len(lost)} objects of the stores are missing or truncated, such as {lost[0].name}"
     for name in prepared.listing(bucket):
         try:
             pointer = prepared.read(bucket, name)
@@ -108,8 +107,8 @@ def problems(bucket: Bucket) -> Iterator[tuple[str | None, str]]:
             yield None, str(error)
             continue
         if pointer is not None and (lost := _lost(pointer.files.values(), sizes)):
-            yield pointer.source, f"{len(lost)} of its tables are missing or cut: index it in full"
+            yield pointer.source, f"{len(lost)} of its tables are missing or truncated: index it in full"
 
 
-def _lost(named: Iterable[Content], sizes: dict[str, int]) -> list[Content]:
-    return [content for content in named if sizes.get(content.name) != content.size]
+def _lost(referenced: Iterable[Content], sizes: dict[str, int]) -> list[Content]:
+    return [content for content in referenced if sizes.get(content.name) != content.size]

@@ -1,10 +1,10 @@
-"""Locks between machines: the advisory locks of the Postgres in which Dagster keeps its runs.
+"""Locks between machines: advisory locks in the Postgres database that stores Dagster's runs.
 
-Each is held by a session of its own, so that a process that dies leaves none behind. A machine that is gone, or a
-process that was paused, sends nothing any more: who waits ends its session once that was silent for longer than the
-lease, by the server's clock alone, and who looks for runs that are lost ends all such sessions. One that was ended is
-never made anew. `Held.check` says that it was, before anything is published; and what is published by a conditional put
-is safe in any case.
+Each lock has its own session, so Postgres releases the locks of a process that dies. A lost machine or a paused process
+sends no heartbeats. A process that waits for its lock terminates its session once that has been silent for longer than
+the lease, measured only by the server's clock. The detection of lost runs terminates all such sessions. A terminated
+session is never reopened. `Held.check` detects the loss before anything is published, and a publication with a
+conditional put is safe in any case.
 """
 
 import threading
@@ -22,24 +22,24 @@ from docindex_dagster.core.locks import Held
 
 LEASE_S = 60.0
 _POLL_S = 0.1
-_BEATS_A_LEASE = 6
-_LONGEST_BEAT_S = 5.0
+_HEARTBEATS_PER_LEASE = 6
+_MAX_INTERVAL_S = 5.0
 _CONNECT_TIMEOUT_S = 10
-_MOST_NAME = 63  # bytes of the name that Postgres shows of a session
-_MARK = "docindex "  # how that of each session of ours begins
-_ENDED_S = 5  # that the thread of the heartbeat may take to end
-# How soon each end of a connection notices that the other is gone: within half a minute.
+_MAX_NAME_BYTES = 63  # limit of Postgres for the application name of a session
+_PREFIX = "docindex "  # of the application names of our sessions
+_JOIN_TIMEOUT_S = 5  # for the heartbeat thread to end
+# Each end of a connection notices within half a minute that the other is gone.
 _KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 _USER_TIMEOUT_MS = 30_000
 
-# The session that holds the lock, if one does.
+# The session that holds the lock, if any.
 _HOLDER = """
 SELECT pid, pid = pg_backend_pid(), application_name, host(client_addr)
 FROM pg_locks JOIN pg_stat_activity USING (pid)
 WHERE locktype = 'advisory' AND classid = %(high)s AND objid = %(low)s AND objsubid = 1 AND granted
 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
-# The server's clock alone, which the session's last statement was seen by, says how long it was silent.
+# Only the server's clock counts: it also timestamps the session's last statement.
 _END_IF_SILENT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE pid = %(pid)s AND clock_timestamp() - state_change > %(lease)s * interval '1 second'
@@ -53,12 +53,12 @@ AND clock_timestamp() - state_change > %(lease)s * interval '1 second'
 
 @dataclass(frozen=True, slots=True)
 class PostgresLocks:
-    """Locks by name.
+    """Named locks.
 
     Attributes:
-        url: of the database, as Dagster's settings have it.
-        namespace: whose locks they are: those of two deployments are not the same.
-        lease_s: how long a session that holds one may be silent.
+        url: The URL of the database, as in Dagster's settings.
+        namespace: The namespace of the locks, which separates deployments.
+        lease_s: How long a session that holds a lock may be silent, in seconds.
     """
 
     url: str
@@ -67,10 +67,10 @@ class PostgresLocks:
 
     @contextmanager
     def exclusive(self, name: str, owner: str, on_wait: Callable[[str], None]) -> Iterator[Held]:
-        """Hold a lock; when another holds it, call `on_wait` with its `owner` text once, and wait.
+        """Hold a lock. If another owner holds it, call `on_wait` once with that `owner` text, then wait.
 
         Raises:
-            LockError: Postgres cannot be reached, or went away before the lock was held.
+            LockError: Postgres is unreachable, or the connection broke before the lock was held.
         """
         try:
             session = _Session.begin(self.url, digest_parts(self.namespace, name), name, owner)
@@ -81,14 +81,14 @@ class PostgresLocks:
                 _wait_for(session, self.lease_s, on_wait)
             except psycopg2.Error as error:
                 raise _unusable(error) from error
-            with _beating(session, min(self.lease_s / _BEATS_A_LEASE, _LONGEST_BEAT_S)):
+            with _heartbeats(session, min(self.lease_s / _HEARTBEATS_PER_LEASE, _MAX_INTERVAL_S)):
                 yield session
 
     def is_held(self, name: str) -> bool:
-        """Whether a lock is held by one who was heard of within the lease; the session of another is ended.
+        """Return whether a lock has an owner; terminate the owner's session if it was silent beyond the lease.
 
         Raises:
-            LockError: Postgres cannot be reached.
+            LockError: Postgres is unreachable.
         """
         try:
             with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a look")) as session:
@@ -98,10 +98,10 @@ class PostgresLocks:
             raise _unusable(error) from error
 
     def end_silent(self) -> None:
-        """End all sessions that were silent for longer than the lease, whichever locks they hold.
+        """Terminate all sessions that were silent beyond the lease, whichever locks they hold.
 
         Raises:
-            LockError: Postgres cannot be reached.
+            LockError: Postgres is unreachable.
         """
         try:
             with closing(_Session.begin(self.url, digest_parts(self.namespace), "all", "a look")) as session:
@@ -120,8 +120,8 @@ def _wait_for(session: "_Session", lease_s: float, on_wait: Callable[[str], None
 
 
 @contextmanager
-def _beating(session: "_Session", interval_s: float) -> Iterator[None]:
-    """Let the session be heard of while the block lasts, or until it is ended."""
+def _heartbeats(session: "_Session", interval_s: float) -> Iterator[None]:
+    """Send heartbeats from the session until the block ends or the session is terminated."""
     is_over = threading.Event()
 
     def beat() -> None:
@@ -134,25 +134,25 @@ def _beating(session: "_Session", interval_s: float) -> Iterator[None]:
         yield
     finally:
         is_over.set()
-        thread.join(_ENDED_S)
+        thread.join(_JOIN_TIMEOUT_S)
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A connection to Postgres, for one lock. Threads may share it."""
+    """A connection to Postgres for one lock. Thread-safe."""
 
     connection: Any
-    key: dict[str, int]  # the number of the lock, as two halves
+    key: dict[str, int]  # the 64-bit lock number, split into two halves
     name: str
     owner: str
 
     @classmethod
     def begin(cls, url: str, digest: str, name: str, owner: str) -> "_Session":
         """Connect."""
-        _, _, place = url.partition("://")
+        _, _, location = url.partition("://")
         connection = psycopg2.connect(
-            f"postgresql://{place}",  # without the name of SQLAlchemy's driver
-            application_name=_shown(owner),
+            f"postgresql://{location}",  # drops SQLAlchemy's driver name
+            application_name=_application_name(owner),
             connect_timeout=_CONNECT_TIMEOUT_S,
             keepalives=1,
             tcp_user_timeout=_USER_TIMEOUT_MS,
@@ -161,72 +161,72 @@ class _Session:
         connection.autocommit = True
         session = cls(connection, {"high": int(digest[:8], 16), "low": int(digest[8:16], 16)}, name, owner)
         for setting, value in (*_KEEPALIVES.items(), ("user_timeout", _USER_TIMEOUT_MS)):
-            session._ask(f"SET tcp_{setting} = {value}")
+            session._execute(f"SET tcp_{setting} = {value}")
         return session
 
     def take(self) -> bool:
-        """Hold the lock, if it is free."""
+        """Try to acquire the lock, and return whether that succeeded."""
         number = self.key["high"] << 32 | self.key["low"]
         signed = number - (1 << 64) if number >> 63 else number
-        return bool(self._ask("SELECT pg_try_advisory_lock(%(number)s)", number=signed)[0][0])
+        return bool(self._execute("SELECT pg_try_advisory_lock(%(number)s)", number=signed)[0][0])
 
     def holder(self) -> str:
-        """What the one who holds it is called, and where it is."""
-        for _, _, name, place in self._ask(_HOLDER):
-            return " at ".join(filter(None, (name.removeprefix(_MARK), place)))
-        return "one that has just ended"
+        """Return the owner text and the host of the session that holds the lock."""
+        for _, _, name, host in self._execute(_HOLDER):
+            return " at ".join(filter(None, (name.removeprefix(_PREFIX), host)))
+        return "an owner that has just finished"
 
     def has_holder(self) -> bool:
-        """Whether any session holds it."""
-        return bool(self._ask(_HOLDER))
+        """Return whether any session holds the lock."""
+        return bool(self._execute(_HOLDER))
 
     def end_silent_holder(self, lease_s: float) -> None:
-        """End the session that holds the lock if it was silent for too long."""
-        for pid, *_ in self._ask(_HOLDER):
-            self._ask(_END_IF_SILENT, pid=pid, lease=lease_s)
+        """Terminate the session that holds the lock if it was silent beyond the lease."""
+        for pid, *_ in self._execute(_HOLDER):
+            self._execute(_END_IF_SILENT, pid=pid, lease=lease_s)
 
     def end_all_silent(self, lease_s: float) -> None:
-        """End each session of ours that was silent for too long."""
-        self._ask(_END_ALL_SILENT, mark=_MARK, lease=lease_s)
+        """Terminate each of docindex's sessions that was silent beyond the lease."""
+        self._execute(_END_ALL_SILENT, mark=_PREFIX, lease=lease_s)
 
     def is_held(self) -> bool:
-        """Whether this session holds the lock."""
+        """Return whether this session holds the lock."""
         try:
-            return any(is_this for _, is_this, *_ in self._ask(_HOLDER))
+            return any(is_this for _, is_this, *_ in self._execute(_HOLDER))
         except psycopg2.Error:
             return False
 
     def __call__(self, text: str, /) -> None:
-        """Show what its owner is doing at the session, for as long as that lives."""
+        """Show the owner's current activity in the application name, as long as the session lives."""
         with suppress(psycopg2.Error):
-            self._ask("SET application_name = %(shown)s", shown=_shown(f"{self.owner}: {text}"))
+            self._execute("SET application_name = %(shown)s", shown=_application_name(f"{self.owner}: {text}"))
 
     def check(self) -> None:
-        """Make sure that the lock is held still.
+        """Check that the lock is still held.
 
         Raises:
-            LostLockError: it is not.
+            LostLockError: The lock was lost.
         """
         if not self.is_held():
             raise LostLockError(
-                f"the lock of {self.name} is lost: this process was paused for too long, or Postgres was restarted; "
-                "nothing of this run is published, and another run does its work"
+                f"lost the lock of {self.name}: this process was paused for too long, or Postgres was restarted; "
+                "this run publishes nothing, and another run will do its work"
             )
 
     def close(self) -> None:
-        """End the session, and with it the lock."""
+        """Close the session, which releases the lock."""
         with suppress(psycopg2.Error):
             self.connection.close()
 
-    def _ask(self, statement: str, **values: object) -> list[Any]:
+    def _execute(self, statement: str, **values: object) -> list[Any]:
         with self.connection.cursor() as cursor:
             cursor.execute(statement, {**self.key, **values})
             return list(cursor.fetchall()) if cursor.description else []
 
 
-def _shown(text: str) -> str:
-    return f"{_MARK}{text}".encode("utf-8", "replace")[:_MOST_NAME].decode("utf-8", "ignore")
+def _application_name(text: str) -> str:
+    return f"{_PREFIX}{text}".encode("utf-8", "replace")[:_MAX_NAME_BYTES].decode("utf-8", "ignore")
 
 
 def _unusable(error: psycopg2.Error) -> LockError:
-    return LockError(f"the locks in Postgres cannot be used: {first_line(error)}; is its server well?")
+    return LockError(f"cannot use locks in Postgres: {first_line(error)}; check that the server is running")

@@ -1,7 +1,7 @@
-"""The tables of a source where all workers find them: objects that never change, and one pointer that says which.
+"""Shared tables of a source: immutable objects, and one pointer that lists them.
 
-A run takes the pointer with it when it begins, and replaces that one alone when it ends. So of two runs of a source
-one wins, whatever became of the lock that should have kept them apart.
+A run reads the pointer when it starts, and replaces exactly that version when it ends. So only one of two concurrent
+runs of a source can win, even if their lock failed.
 """
 
 import json
@@ -17,23 +17,23 @@ from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, upload
 
 FOLDER = "prepared/"
-"""The prefix of all pointers."""
+"""Prefix of all pointers."""
 _SUFFIX = ".json"
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a pointer says of a source.
+    """The pointer to a source's tables.
 
     Attributes:
-        source: its key.
-        number: one more than that of the pointer before; it never comes again.
-        files: the tables by their paths below the home; none where the source is to be taken out of the index.
-        by: which run wrote it.
-        state: of the source, and of the settings, that the tables were made from; "" where they are not of one state.
-        tag: of the object; it changes with each pointer.
-        nonce: makes its bytes those of one writer.
+        source: The key of the source.
+        number: The number of the previous pointer plus one; never reused.
+        files: The tables, by their path below the home; empty to remove the source from the index.
+        by: The run that wrote the pointer.
+        state: A hash of the source and settings that the tables were built from; "" if they are inconsistent.
+        tag: The ETag of the object, which changes with each pointer.
+        nonce: A random value that makes the bytes unique to their writer.
     """
 
     source: str
@@ -46,20 +46,20 @@ class Prepared:
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether the source is to be taken out of the index."""
+        """Whether the source is to be removed from the index."""
         return not self.files
 
 
 def object_of(key: str) -> str:
-    """The name of the pointer of a source."""
+    """Return the object name of a source's pointer."""
     return f"{FOLDER}{file_name(key)}{_SUFFIX}"
 
 
 def read(bucket: Bucket, name: str) -> Prepared | None:
-    """The pointer that is an object; None where there is none.
+    """Read a pointer; return None if the object does not exist.
 
     Raises:
-        ObjectStoreError: the store does not answer, or the object is no pointer.
+        ObjectStoreError: The store does not respond, or the object is not a valid pointer.
     """
     found = bucket.get(name)
     if found is None:
@@ -69,30 +69,30 @@ def read(bucket: Bucket, name: str) -> Prepared | None:
         files = {path: Content(**content) for path, content in values.pop("files").items()}
         return Prepared(**values, files=files, tag=found.tag)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ObjectStoreError(f"{bucket.url}/{name} is damaged ({error}): remove it, and index the source") from error
+        raise ObjectStoreError(f"{bucket.url}/{name} is damaged ({error}): delete it, then index the source") from error
 
 
 def listing(bucket: Bucket) -> dict[str, str]:
-    """The tags of all pointers by the names of their objects."""
+    """Return the ETags of all pointers, by object name."""
     return {found.name: found.tag for found in bucket.list(FOLDER)}
 
 
 def pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
-    """Let a home hold the tables that the pointer of a source names, and no other ones of it.
+    """Download the tables that a source's pointer lists to a home, and delete its other tables there.
 
-    Where there is no pointer, None is returned, and what the home has stays: the first run goes on from an index that
-    was made before machines shared it. The caller holds the lock of the source in this home. A table that is there
-    already is not fetched.
+    Without a pointer, return None and leave the home unchanged, so the first run continues from an index built before
+    machines shared it. The caller holds the lock of the source in this home. Tables that are already present are not
+    downloaded.
 
     Raises:
-        DamagedObjectError: a table is missing in the store, or damaged there.
-        ObjectStoreError: the store does not answer.
-        FullDiskError: there is no space.
+        DamagedObjectError: A table is missing or damaged in the store.
+        ObjectStoreError: The store does not respond.
+        FullDiskError: The disk is full.
     """
     for _ in range(_ATTEMPTS):
         try:
             return _pull(bucket, layout, key)
-        except FileNotFoundError:  # the pointer was replaced, and what it named removed
+        except FileNotFoundError:  # the pointer was replaced, and its objects were deleted
             continue
         except DamagedObjectError as error:
             raise DamagedObjectError(f"{error}: index {key} in full") from error
@@ -103,17 +103,17 @@ def _pull(bucket: Bucket, layout: Layout, key: str) -> Prepared | None:
     prepared = read(bucket, object_of(key))
     if prepared is None:
         return None
-    wanted = dict(prepared.files)
-    here = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
-    contents = {path: _below(layout.home, path) for path in wanted}
-    lacking = {file: wanted[path] for path, file in contents.items() if not _holds(file, wanted[path])}
-    download(bucket, lacking, layout.home.parent)
-    for path in here.keys() - wanted.keys():
-        here[path].unlink()
+    contents = dict(prepared.files)
+    local = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
+    targets = {path: _below(layout.home, path) for path in contents}
+    missing = {file: contents[path] for path, file in targets.items() if not _has_content(file, contents[path])}
+    download(bucket, missing, layout.home.parent)
+    for path in local.keys() - contents.keys():
+        local[path].unlink()
     return prepared
 
 
-def _holds(file: Path, content: Content) -> bool:
+def _has_content(file: Path, content: Content) -> bool:
     return file.is_file() and file.stat().st_size == content.size and digest_of(file) == content.digest
 
 
@@ -127,22 +127,22 @@ def push(
     state: str = "",
     anew: bool = False,
 ) -> Prepared:
-    """Replace the pointer of a source by one to the tables that a home holds.
+    """Upload the source's tables in a home, and replace its pointer.
 
-    Also where they are the same: a run that ended is published, and so undoes a rollback.
+    The pointer is replaced even if the tables are unchanged: each finished run is published, which undoes a rollback.
 
     Args:
-        bucket: where all find them.
-        layout: the home.
-        key: of the source.
-        base: what `pull` gave.
-        by: which run this is.
-        state: that the tables were made from, as sensors compute it, who have no tables.
-        anew: also upload what `base` names: it may be lost.
+        bucket: The object store.
+        layout: The home.
+        key: The key of the source.
+        base: The result of `pull`.
+        by: The run that writes the pointer.
+        state: The state that the tables were built from, which sensors compute without the tables.
+        anew: Whether to also upload the contents in `base`, which may be lost.
 
     Raises:
-        ConflictError: another run replaced the pointer meanwhile.
-        ObjectStoreError: the store does not answer.
+        ConflictError: Another run replaced the pointer first.
+        ObjectStoreError: The store does not respond.
     """
     begun = time.monotonic()
     files = {path.relative_to(layout.home).as_posix(): path for path in files_of(layout, key)}
@@ -152,13 +152,13 @@ def push(
 
 
 def withdraw(bucket: Bucket, key: str, by: str) -> Prepared | None:
-    """Let the pointer of a source say that it is to be taken out of the index; None where there is no pointer.
+    """Mark a source for removal from the index in its pointer; return None if it has no pointer.
 
-    One that says so is written anew: a rollback may have brought back what publishers took out for it.
+    The pointer is rewritten even if it is already marked, since a rollback may have restored the source.
 
     Raises:
-        ConflictError: a run replaced the pointer meanwhile.
-        ObjectStoreError: the store does not answer.
+        ConflictError: A run replaced the pointer first.
+        ObjectStoreError: The store does not respond.
     """
     base = read(bucket, object_of(key))
     return None if base is None else _replace(bucket, Prepared(key, base.number + 1, {}, by), base)
@@ -172,18 +172,18 @@ def _replace(bucket: Bucket, new: Prepared, base: Prepared | None) -> Prepared:
 
 
 def files_of(layout: Layout, key: str) -> Iterator[Path]:
-    """The files of a home that go along with the tables of a source: these, and the summaries that were paid for."""
+    """Yield the files of a source that machines share: its tables, and its paid LLM summaries."""
     found = [layout.table(asset, key) for asset in layout.assets()]
     yield from (path for path in [*found, layout.summaries(key)] if path.is_file())
 
 
 def _below(home: Path, path: str) -> Path:
-    """A path below the home.
+    """Return a path below the home.
 
     Raises:
-        ObjectStoreError: it leads out of it.
+        ObjectStoreError: The path is outside the folders for tables and summaries.
     """
     parts = Path(path).parts
     if Path(path).is_absolute() or ".." in parts or parts[:1] not in {("tables",), ("summaries",)}:
-        raise ObjectStoreError(f"a pointer names the file {path!r}, which is no table")
+        raise ObjectStoreError(f"invalid path {path!r} in a pointer: not a table or summary")
     return home / path

@@ -1,7 +1,7 @@
-"""The stores that machines share, in a home of this machine: open for publishing, or a replica of what is published.
+"""Stores that machines share, in a home on this machine: opened for publishing, or as a read-only replica.
 
-Sensors and status reports, which need no stores, call `read_published` and `known_published`. Search servers, and
-commands, answer from a replica, whose readers see a new `CURRENT` as they do where it was published.
+Sensors and status reports need no stores, and call `read_published` and `known_published`. Search servers and commands
+answer from a replica, whose readers pick up a new `CURRENT` in the same way as on the publishing machine.
 """
 
 import json
@@ -27,8 +27,8 @@ from docindex_dagster.stores import link_files
 
 _FOLDER = "published"
 _POLL_S = 1.0
-_INTERVAL_S = 2.0  # a look is one request, which is answered without a body where nothing is new
-_LONGEST_S = 60.0  # between looks that fail
+_INTERVAL_S = 2.0  # a poll is one request, with an empty response if nothing is new
+_MAX_INTERVAL_S = 60.0  # after failed polls
 
 _log = logging.getLogger(__name__)
 _lock = Lock()
@@ -37,24 +37,24 @@ _ends: dict[tuple[Path, str | None], Event] = {}
 
 @dataclass(slots=True)
 class SharedStores:
-    """The shared stores in a home of this machine, as published until `push` publishes what became of them.
+    """The shared stores in a home on this machine. `push` publishes local changes.
 
     Attributes:
-        bucket: where all find them.
-        layout: the home.
-        manifest: what was published last.
-        lock: between machines, under which this is done; None where there is one machine.
+        bucket: The object store.
+        layout: The home.
+        manifest: The last published manifest.
+        lock: The publication lock between machines; None with a single machine.
     """
 
     bucket: Bucket
     layout: Layout
     manifest: Manifest
     lock: Held | None = None
-    _published: dict[str, str] = field(init=False)  # as the manifest has them, with what the next `push` says
+    _published: dict[str, str] = field(init=False)  # the manifest's, with the changes for the next `push`
     _refused: dict[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin with what is published."""
+        """Start from the published state."""
         self._start_from(self.manifest)
 
     def _start_from(self, manifest: Manifest) -> None:
@@ -62,10 +62,10 @@ class SharedStores:
         self._published, self._refused = dict(manifest.published), dict(manifest.refused)
 
     def pending(self) -> Iterator[Prepared]:
-        """The pointers that are not published, and were not refused; oldest first.
+        """Yield the pointers that are neither published nor rejected, oldest first.
 
         Raises:
-            ObjectStoreError: the store does not answer.
+            ObjectStoreError: The store does not respond.
         """
         listed = sorted(self.bucket.list(prepared.FOLDER), key=lambda found: (found.written, found.name))
         for found in listed:
@@ -76,7 +76,7 @@ class SharedStores:
                 yield pointer
 
     def note(self, pointer: Prepared, *, is_refused: bool = False) -> None:
-        """Let the next `push` say that the stores hold what a pointer names, or that its tables broke a rule."""
+        """Record for the next `push` that the stores contain a pointer's tables, or that they were rejected."""
         name = prepared.object_of(pointer.source)
         if is_refused:
             self._refused[name] = pointer.tag
@@ -85,45 +85,45 @@ class SharedStores:
             self._refused.pop(name, None)
 
     def start_over(self) -> None:
-        """Bring the published stores here again, and look at every file; what was not pushed is pending again.
+        """Pull the published stores again and verify every file. Changes that were not pushed become pending again.
 
         Raises:
-            ObjectStoreError: the store does not answer.
-            FullDiskError: there is no space for the stores.
+            ObjectStoreError: The store does not respond.
+            FullDiskError: The disk is full.
         """
         snapshots.distrust(self.layout)
         self._start_from(snapshots.pull(self.bucket, self.layout))
 
     def push(self) -> None:
-        """Publish what the home holds.
+        """Publish the stores in the home.
 
         Raises:
-            ConflictError: another publisher was faster; nothing of this is published.
-            LostLockError: the lock was lost meanwhile, so another publisher is at work; nothing of this is published.
-            ObjectStoreError: the store does not answer.
+            ConflictError: Another publisher was faster; nothing was published.
+            LostLockError: The lock was lost, so another publisher may be running; nothing was published.
+            ObjectStoreError: The store does not respond.
         """
         if self.lock is not None:
             self.lock.check()
-        noted = replace(self.manifest, published=dict(self._published), refused=dict(self._refused))
-        self.manifest = snapshots.push(self.bucket, self.layout, self.manifest, noted)
+        updated = replace(self.manifest, published=dict(self._published), refused=dict(self._refused))
+        self.manifest = snapshots.push(self.bucket, self.layout, self.manifest, updated)
 
 
 @contextmanager
 def opened(
     settings: Settings, locks: Locks | None, owner: str, on_wait: Callable[[str], None]
 ) -> Iterator[SharedStores]:
-    """Hold the lock of the shared stores, with what is published in the home; who changes that calls `push`.
+    """Hold the publication lock, and pull the published stores to the home. The caller pushes its changes.
 
     Args:
-        settings: they have a `storage.url`.
-        locks: between machines; None where there is one alone.
-        owner: who holds it, for those who wait.
-        on_wait: called with the owner of the lock before a wait.
+        settings: Settings with a `storage.url`.
+        locks: The locks between machines; None with a single machine.
+        owner: The owner text that waiting processes see.
+        on_wait: Called with the current owner of the lock before waiting.
 
     Raises:
-        ObjectStoreError: the store does not answer.
-        SettingsError: as `bucket_of`.
-        FullDiskError: there is no space for the stores.
+        ObjectStoreError: The store does not respond.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
+        FullDiskError: The disk is full.
     """
     bucket = bucket_of(settings)
     layout = Layout(settings.home)
@@ -132,16 +132,16 @@ def opened(
         lock = held.enter_context(locks.exclusive("publication", owner, on_wait)) if locks else None
         held.enter_context(exclusive(layout.publication_lock, owner, on_wait))
         manifest = snapshots.pull(bucket, layout)
-        # If the block ends otherwise than by a push, readers of this home get what is published.
+        # Unless the block pushes, the next pull restores the published state for readers of this home.
         snapshots.change(layout)
         yield SharedStores(bucket, layout, manifest, lock)
 
 
 def bucket_of(settings: Settings) -> Bucket:
-    """The object store of a deployment.
+    """Return the object store of a deployment.
 
     Raises:
-        SettingsError: the settings name none, or it cannot be used.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
     """
     if settings.storage.url is None:
         raise SettingsError(f"{settings.config_file}: storage.url is not set")
@@ -149,54 +149,55 @@ def bucket_of(settings: Settings) -> Bucket:
 
 
 def read_published(settings: Settings) -> SharedStores:
-    """Return the shared stores as they are published, not open for publishing.
+    """Return the shared stores as published, read-only.
 
     Raises:
-        SettingsError: no object store is set, or it cannot be used.
-        ObjectStoreError: the store does not answer.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
+        ObjectStoreError: The store does not respond.
     """
     bucket = bucket_of(settings)
     return SharedStores(bucket, Layout(settings.home), snapshots.read(bucket) or Manifest())
 
 
 def known_published(settings: Settings) -> Settings:
-    """The settings with a home that says what is published, and that holds no stores.
+    """Return settings with a home that contains the published catalog and generations, but no stores.
 
-    A source that is about to be taken out counts as gone.
+    Sources that are about to be removed are left out.
 
     Raises:
-        SettingsError: no object store is set, or it cannot be used.
-        ObjectStoreError: the store does not answer.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
+        ObjectStoreError: The store does not respond.
     """
     stores = read_published(settings)
     pointers = stores.manifest.pointers
-    leaving = {pointer.source for pointer in stores.pending() if pointer.is_withdrawn}
+    withdrawn = {pointer.source for pointer in stores.pending() if pointer.is_withdrawn}
     layout = Layout(settings.home).inner(_FOLDER)
-    with writing(settings), exclusive(layout.publication_lock, "who asks what is published", lambda _: None):
+    with writing(settings), exclusive(layout.publication_lock, "a status query", lambda _: None):
         for file in (layout.current, layout.next):
             generation = json.loads(pointers.get(file.name, "{}"))
             if generation:
-                generation["sources"] = {key: one for key, one in generation["sources"].items() if key not in leaving}
+                sources = {key: source for key, source in generation["sources"].items() if key not in withdrawn}
+                generation["sources"] = sources
             _write(file, generation)
         _write(layout.catalog, json.loads(pointers.get(layout.catalog.name, "[]")))
     return settings.model_copy(update={"home": layout.home})
 
 
 def wait_until_published(settings: Settings, key: str, check: Callable[[], None]) -> bool:
-    """Wait until searches find the tables that the pointer of a source names now; False where they were refused.
+    """Wait until the tables in a source's current pointer are searchable; return False if they were rejected.
 
     Args:
-        settings: they have a `storage.url`.
-        key: of the source.
-        check: called now and then; what it raises ends the wait.
+        settings: Settings with a `storage.url`.
+        key: The key of the source.
+        check: Called regularly; an error that it raises ends the wait.
 
     Raises:
-        SettingsError: as `bucket_of`.
-        ObjectStoreError: the store does not answer.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
+        ObjectStoreError: The store does not respond.
     """
     bucket, name = bucket_of(settings), prepared.object_of(key)
     while True:
-        pointer = prepared.read(bucket, name)  # also what a later run prepared
+        pointer = prepared.read(bucket, name)  # a later run may have replaced it
         manifest = snapshots.read(bucket) or Manifest()
         if pointer is None or manifest.published.get(name) == pointer.tag:
             return True
@@ -207,7 +208,7 @@ def wait_until_published(settings: Settings, key: str, check: Callable[[], None]
 
 
 def _write(file: Path, value: Any) -> None:
-    """Let a file hold a value; no file for an empty one."""
+    """Write a value to a file; delete the file if the value is empty."""
     if value:
         snapshots.write_if_other(file, json.dumps(value))
     else:
@@ -215,15 +216,14 @@ def _write(file: Path, value: Any) -> None:
 
 
 def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
-    """Let the home of this machine hold what is published now; whether anything came.
+    """Update the home on this machine to the published state; return whether anything changed.
 
-    Where the object store does not answer, and there is an index of an earlier look, `on_problem` is called, and that
-    one stays.
+    If the object store does not respond but the home has an earlier state, call `on_problem` and keep that state.
 
     Raises:
-        SettingsError: as `bucket_of`.
-        ObjectStoreError: it does not answer, and there is no index here.
-        FullDiskError: there is no space for it.
+        SettingsError: `storage.url` is not set, or the object store is unusable.
+        ObjectStoreError: The store does not respond, and the home has no earlier state.
+        FullDiskError: The disk is full.
     """
     bucket = bucket_of(settings)
     with writing(settings) as layout:
@@ -232,18 +232,18 @@ def follow(settings: Settings, on_problem: Callable[[str], None]) -> bool:
         except DocindexError as error:
             if not layout.current.is_file():
                 raise
-            on_problem(f"{error}; answers are of the index that was here before")
+            on_problem(f"{error}; searches use the last downloaded index")
             return False
 
 
 def replicate(settings: Settings) -> Callable[[], None]:
-    """Do as `follow` every two seconds, in a thread, one for each home; returns what ends it."""
-    place = (settings.home, settings.storage.url)
+    """Call `follow` every two seconds in a background thread, one per home; return a function that stops it."""
+    replica = (settings.home, settings.storage.url)
     with _lock:
-        if place not in _ends:
-            _ends[place] = Event()
-            Thread(target=_poll, args=(settings, _ends[place]), name="replica", daemon=True).start()
-        return _ends[place].set
+        if replica not in _ends:
+            _ends[replica] = Event()
+            Thread(target=_poll, args=(settings, _ends[replica]), name="replica", daemon=True).start()
+        return _ends[replica].set
 
 
 def _poll(settings: Settings, end: Event) -> None:
@@ -253,14 +253,14 @@ def _poll(settings: Settings, end: Event) -> None:
         try:
             if follow(settings, problems.append):
                 is_linked = False
-            elif not problems and not is_linked:  # there is time for what no publisher makes
+            elif not problems and not is_linked:  # idle: build the link files, which publishers do not build
                 link_files.bring_up_to_date(Layout(settings.home))
                 is_linked = True
-        except Exception as error:  # noqa: BLE001 a server whose thread ended would answer from an old index for ever
+        except Exception as error:  # noqa: BLE001 if the thread died, the server would use a stale index forever
             problems.append(f"{type(error).__name__}: {error}")
         for problem in problems:
             _log.warning("%s", problem)
-        wait_s = min(2 * wait_s, _LONGEST_S) if problems else _INTERVAL_S
+        wait_s = min(2 * wait_s, _MAX_INTERVAL_S) if problems else _INTERVAL_S
         end.wait(wait_s)
 
 
@@ -268,6 +268,6 @@ def _follow(bucket: Bucket, layout: Layout) -> bool:
     if snapshots.read(bucket, snapshots.followed(layout)) is None:
         return False
     with exclusive_if_free(layout.publication_lock, "a replica") as is_free:
-        if is_free:  # else a publisher works here, and brings the home up to date
+        if is_free:  # otherwise a publisher is using this home, and updates it
             snapshots.pull(bucket, layout)
         return is_free

@@ -1,9 +1,9 @@
-"""The stores of the publisher where all search servers find them: objects that never change, and one manifest.
+"""Shared stores as immutable objects and one manifest, which search servers follow.
 
-A manifest names every file of the published generation, of the one to roll back to, and of one that is to take over.
-Replacing it is the one step by which the world sees a publication. It is replaced on the condition that it is still the
-one from which the publication started, and carries a number that never comes again, since a store knows an object by
-its bytes alone: after a rollback those could be what they were.
+The manifest lists every file of the published generation, of the generation to roll back to, and of one that is to take
+over. Replacing it makes a publication visible atomically. The replacement succeeds only if the manifest is still the
+one that the publication started from. Each manifest has a unique number, because object stores derive ETags from the
+bytes, and after a rollback these could otherwise repeat.
 """
 
 import gzip
@@ -20,25 +20,25 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.objects.bucket import Bucket
 from docindex_dagster.objects.contents import Content, check_age, digest_of, download, link, upload
 
-MANIFEST = "cells/0/CURRENT"  # the object's name, with a prefix from when there could be several
-_RECORD = "snapshot.json"  # in the home: which manifest it follows, and which of its files it has
-_CHANGING = "changing"  # in the home, while it may differ from the manifest that it follows
-_LEVEL = 3  # of gzip: names repeat, hashes do not
+MANIFEST = "cells/0/CURRENT"  # object name; the prefix dates from when there could be several
+_RECORD = "snapshot.json"  # file in the home: the manifest it follows, and the files it has
+_CHANGING = "changing"  # file that exists while the home may differ from that manifest
+_GZIP_LEVEL = 3  # names repeat, hashes do not
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One published state of the stores.
+    """A published state of the stores.
 
     Attributes:
-        number: one more than that of the manifest before.
-        pointers: the texts of `CURRENT`, the file that it names, `NEXT`, and the catalogue, by their names.
-        files: all other files of the stores, by their paths below that folder.
-        published: the tags of the pointers whose tables the stores hold, by the names of their objects.
-        refused: as `published`, of those whose tables broke a rule: the stores hold what was there before.
-        tag: of the object.
-        nonce: makes its bytes those of one writer.
+        number: The number of the previous manifest plus one.
+        pointers: The contents of `CURRENT`, the file that it names, `NEXT`, and the catalog, by file name.
+        files: All other files of the stores, by their path below that folder.
+        published: The ETags of the pointers whose tables are in the stores, by object name.
+        refused: The ETags of rejected pointers, by object name; the stores contain the earlier tables.
+        tag: The ETag of the object.
+        nonce: A random value that makes the bytes unique to their writer.
     """
 
     number: int = 0
@@ -51,10 +51,10 @@ class Manifest:
 
 
 def read(bucket: Bucket, unless: str | None = None) -> Manifest | None:
-    """The manifest; None where there is none, or it has the tag `unless`.
+    """Read the manifest; return None if it does not exist, or if its ETag is `unless`.
 
     Raises:
-        ObjectStoreError: the store does not answer, or the object is no manifest.
+        ObjectStoreError: The store does not respond, or the object is not a valid manifest.
     """
     found = bucket.get(MANIFEST, unless)
     if found is None:
@@ -68,14 +68,14 @@ def read(bucket: Bucket, unless: str | None = None) -> Manifest | None:
 
 
 def pull(bucket: Bucket, layout: Layout) -> Manifest:
-    """Let a home hold exactly the stores as they are published; returns their manifest.
+    """Update the stores in a home to the published state exactly; return the manifest.
 
-    `CURRENT` is replaced last, so that readers of this home see the generation before, or this one. The caller holds
-    the publication lock of the home.
+    `CURRENT` is replaced last, so readers of this home see either the previous generation or the new one. The caller
+    holds the publication lock of the home.
 
     Raises:
-        ObjectStoreError: the store does not answer.
-        FullDiskError: there is no space.
+        ObjectStoreError: The store does not respond.
+        FullDiskError: The disk is full.
     """
     change(layout)
     for _ in range(_ATTEMPTS):
@@ -83,42 +83,42 @@ def pull(bucket: Bucket, layout: Layout) -> Manifest:
         try:
             _follow(bucket, layout, manifest)
             _changing(layout).unlink(missing_ok=True)
-        except FileNotFoundError:  # it was replaced, and what it named removed
+        except FileNotFoundError:  # the manifest was replaced, and its objects were deleted
             continue
         return manifest
     raise ObjectStoreError(f"{bucket.url}: a file of the stores is missing; see docs/scale.md, “Failures”")
 
 
 def change(layout: Layout) -> None:
-    """Note that a home is about to differ from what is published, until a `pull` or `push` ends."""
+    """Mark a home as possibly different from the published state, until a `pull` or `push` completes."""
     with replacing(_changing(layout)):
         pass  # an empty file
 
 
 def distrust(layout: Layout) -> None:
-    """Let the next `pull` read every file of a home, and replace those that are damaged."""
+    """Make the next `pull` read every file of a home, and replace damaged ones."""
     _record(layout).unlink(missing_ok=True)
 
 
 def push(bucket: Bucket, layout: Layout, base: Manifest, noted: Manifest | None = None) -> Manifest:
-    """Publish the stores of a home, which started as those of `base`; returns their manifest.
+    """Publish the stores of a home, which are based on `base`; return the new manifest.
 
-    Where nothing differs from `base`, nothing is written. The caller holds the publication lock of the home.
+    If nothing differs from `base`, nothing is written. The caller holds the publication lock of the home.
 
     Args:
-        bucket: where all find them.
-        layout: the home.
-        base: what `pull`, or the last `push`, gave.
-        noted: `base` with what is `published` and `refused` now.
+        bucket: The object store.
+        layout: The home.
+        base: The result of `pull` or of the last `push`.
+        noted: `base` with the current values of `published` and `refused`.
 
     Raises:
-        ConflictError: another publisher replaced the manifest meanwhile; the next `pull` brings what it published.
-        ObjectStoreError: the store does not answer.
+        ConflictError: Another publisher replaced the manifest first; the next `pull` downloads its publication.
+        ObjectStoreError: The store does not respond.
     """
     begun = time.monotonic()
-    here = _files(layout, base.files)
-    new = upload(bucket, {path: file for path, file in here.items() if isinstance(file, Path)}, base.files.values())
-    files = {path: new[path] if isinstance(file, Path) else file for path, file in here.items()}
+    local = _files(layout, base.files)
+    new = upload(bucket, {path: file for path, file in local.items() if isinstance(file, Path)}, base.files.values())
+    files = {path: new[path] if isinstance(file, Path) else file for path, file in local.items()}
     pointers = {file.name: file.read_text(encoding="utf-8") for file in _pointers(layout)}
     found = replace(noted or base, pointers=pointers, files=files)
     if found == base and base.tag is not None:
@@ -128,7 +128,7 @@ def push(bucket: Bucket, layout: Layout, base: Manifest, noted: Manifest | None 
     check_age(begun)
     tag = bucket.replace(MANIFEST, _encoded(found), base.tag)
     found = replace(found, tag=tag)
-    _remember(layout, found)
+    _write_record(layout, found)
     _changing(layout).unlink(missing_ok=True)
     return found
 
@@ -136,46 +136,46 @@ def push(bucket: Bucket, layout: Layout, base: Manifest, noted: Manifest | None 
 def _encoded(manifest: Manifest) -> bytes:
     values = {name: getattr(manifest, name) for name in ("number", "pointers", "published", "refused", "nonce")}
     files = {path: [content.digest, content.size, content.name] for path, content in manifest.files.items()}
-    return gzip.compress(json.dumps({**values, "files": files}, ensure_ascii=False).encode(), _LEVEL, mtime=0)
+    return gzip.compress(json.dumps({**values, "files": files}, ensure_ascii=False).encode(), _GZIP_LEVEL, mtime=0)
 
 
 def _follow(bucket: Bucket, layout: Layout, manifest: Manifest) -> None:
-    here = _files(layout, manifest.files)
-    lacking = {_below(layout, path): content for path, content in manifest.files.items() if here.get(path) != content}
-    # A segment that two generations share.
-    has = {
+    local = _files(layout, manifest.files)
+    missing = {_below(layout, path): content for path, content in manifest.files.items() if local.get(path) != content}
+    # Two generations may share a segment.
+    available = {
         digest: layout.stores / path
         for path, digest in _recorded(layout).items()
-        if layout.stores / path not in lacking
+        if layout.stores / path not in missing
     }
-    shared = {file: content for file, content in lacking.items() if content.digest in has}
+    shared = {file: content for file, content in missing.items() if content.digest in available}
     for file, content in shared.items():
-        link(has[content.digest], file)
-    download(bucket, {file: lacking[file] for file in lacking.keys() - shared.keys()}, layout.home.parent)
-    _remember(layout, manifest)
+        link(available[content.digest], file)
+    download(bucket, {file: missing[file] for file in missing.keys() - shared.keys()}, layout.home.parent)
+    _write_record(layout, manifest)
     for name, text in manifest.pointers.items():
         if name != layout.current.name:
-            write_if_other(_place(layout, name), text)
+            write_if_other(_pointer_path(layout, name), text)
     if text := manifest.pointers.get(layout.current.name, ""):
         write_if_other(layout.current, text)
     _remove_others(layout, manifest)
 
 
 def write_if_other(path: Path, text: str) -> None:
-    """Let a file hold a text; one that does stays as it is."""
+    """Write a text to a file unless it already contains it."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
 
 def _remove_others(layout: Layout, manifest: Manifest) -> None:
-    """Remove what is of generations that are gone, or of a publication that another one overtook."""
+    """Remove the files of deleted generations, and of a publication that lost a conflict."""
     for file in list(_pointers(layout)):
         if file.name not in manifest.pointers and file != layout.catalog:
             file.unlink()
     used = {layout.stores / path for path in manifest.files}
     folders = {file.parent for file in used}
-    for folder in layout.entries(layout.tantivy):  # before all else: by it readers see that their generation is gone
+    for folder in layout.entries(layout.tantivy):  # first, since it shows readers that their generation is gone
         if folder not in folders:
             remove_tree(folder)
     for path in _paths(layout) - manifest.files.keys():
@@ -183,7 +183,7 @@ def _remove_others(layout: Layout, manifest: Manifest) -> None:
 
 
 def _files(layout: Layout, known: Mapping[str, Content]) -> dict[str, Content | Path]:
-    """The files of the stores by their paths: what each is if it is `known` to be that, or else the file."""
+    """Return the files of the stores by path: the known content if it matches, else the file."""
     recorded = _recorded(layout)
     found: dict[str, Content | Path] = {}
     for path in _paths(layout):
@@ -194,7 +194,7 @@ def _files(layout: Layout, known: Mapping[str, Content]) -> dict[str, Content | 
 
 
 def _paths(layout: Layout) -> set[str]:
-    """All files of the stores but pointers, locks, and what killed writers left half written."""
+    """Return the paths of all files in the stores, except pointers, locks and partially written files."""
     pointers = {layout.stores / name for name in (layout.current.name, layout.next.name)}
     found = (file for file in layout.stores.rglob("*") if file.is_file() and file not in pointers)
     return {
@@ -212,7 +212,7 @@ def _pointers(layout: Layout) -> Iterator[Path]:
     yield from (file for file in found if file.is_file())
 
 
-def _place(layout: Layout, name: str) -> Path:
+def _pointer_path(layout: Layout, name: str) -> Path:
     return layout.catalog if name == layout.catalog.name else _below(layout, name)
 
 
@@ -225,16 +225,16 @@ def _changing(layout: Layout) -> Path:
 
 
 def _recorded(layout: Layout) -> dict[str, str]:
-    """The hashes of the files that are still those of which they were noted."""
+    """Return the recorded hashes of files that have not changed since."""
     try:
-        noted = json.loads(_record(layout).read_bytes())["files"]
-        return {path: digest for path, (digest, *stamp) in noted.items() if stamp == _stamp(layout.stores / path)}
+        recorded = json.loads(_record(layout).read_bytes())["files"]
+        return {path: digest for path, (digest, *stamp) in recorded.items() if stamp == _stamp(layout.stores / path)}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
 
 
 def followed(layout: Layout) -> str | None:
-    """The tag of the manifest whose stores a home holds; None where it may hold other ones."""
+    """Return the ETag of the manifest that the stores in a home match; None if they may differ from it."""
     if _changing(layout).exists():
         return None
     try:
@@ -244,15 +244,15 @@ def followed(layout: Layout) -> str | None:
     return tag if isinstance(tag, str) and layout.current.is_file() else None
 
 
-def _remember(layout: Layout, manifest: Manifest) -> None:
-    """Note which bytes files have, so that they are not read again to find out."""
-    noted = {path: [content.digest, *_stamp(layout.stores / path)] for path, content in manifest.files.items()}
+def _write_record(layout: Layout, manifest: Manifest) -> None:
+    """Record the hashes of files, so that they need not be read again."""
+    recorded = {path: [content.digest, *_stamp(layout.stores / path)] for path, content in manifest.files.items()}
     with replacing(_record(layout)) as temporary:
-        temporary.write_text(json.dumps({"tag": manifest.tag, "files": noted}), encoding="utf-8")
+        temporary.write_text(json.dumps({"tag": manifest.tag, "files": recorded}), encoding="utf-8")
 
 
 def _stamp(file: Path) -> list[int]:
-    """What changes with each file of a name; a link to one changes its `ctime`, and not its bytes."""
+    """Return a value that changes when a file is replaced; without `ctime`, which changes with hard links."""
     try:
         found = file.stat()
     except OSError:
@@ -261,11 +261,11 @@ def _stamp(file: Path) -> list[int]:
 
 
 def _below(layout: Layout, path: str) -> Path:
-    """A file below the stores.
+    """Return a path below the stores.
 
     Raises:
-        ObjectStoreError: it leads out of them.
+        ObjectStoreError: The path is outside the stores.
     """
     if Path(path).is_absolute() or ".." in Path(path).parts:
-        raise ObjectStoreError(f"a manifest names the file {path!r}, which is none of the stores")
+        raise ObjectStoreError(f"invalid path {path!r} in a manifest: outside the stores")
     return layout.stores / path

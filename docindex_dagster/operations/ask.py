@@ -1,4 +1,4 @@
-"""Ask: answer a question from passages, with a language model or without one."""
+"""Ask: answer a question from passages, with or without a language model."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -16,20 +16,22 @@ if TYPE_CHECKING:
 
 
 class AskOptions(Where):
-    """Options of a question; filters apply to everything that is read for it."""
+    """Options of a question. The filters apply to everything that is read for it."""
 
-    agent: bool = Field(default=False, description="Whether the model may look further by itself.")
-    tokens: int = Field(default=DEFAULT_TOKENS, ge=100, le=100_000, description="Of passages that the model reads.")
+    agent: bool = Field(default=False, description="Let the model run further searches itself.")
+    tokens: int = Field(
+        default=DEFAULT_TOKENS, ge=100, le=100_000, description="Token budget of the passages that the model reads."
+    )
 
 
 class AskRequest(AskOptions):
     """Ask a question."""
 
-    question: Query = Field(min_length=1, description="In words.")
+    question: Query = Field(min_length=1, description="The question, in words.")
 
 
 def question(request: AskRequest, view_of: "Callable[[Reader], View]") -> "Question":
-    """Return the question for `answering.answer.answer`; `view_of` makes the view of a generation."""
+    """Return the question for `answering.answer.answer`; `view_of` returns the view of a generation."""
     from docindex_dagster.answering.question import Question
 
     return Question(

@@ -1,4 +1,4 @@
-"""Collect questions with the places that answered them, if `evaluation.collect` is set."""
+"""Collect questions with the passages that answered them, if `evaluation.collect` is set."""
 
 from pydantic import Field
 
@@ -15,41 +15,41 @@ from docindex_dagster.stores.reader import Reader
 
 
 class NoteRequest(Request):
-    """Note that an indexed place answers a question."""
+    """Record that an indexed passage answers a question."""
 
     question: Text = Field(
         min_length=1,
         max_length=LONGEST,
-        description="What was asked, in the words of who asked; no secrets in it.",
+        description="The question, in the words of whoever asked it, without secrets.",
     )
-    place: Place = Field(description="What answered it: PATH:FIRST-LAST, PATH:LINE, PATH or a chunk id.")
+    place: Place = Field(description="The passage that answers it: PATH:FIRST-LAST, PATH:LINE, PATH or a chunk ID.")
     source: Name | None = Field(
-        default=None, description="The source of the path, by key or name, where several have one."
+        default=None, description="The source of the path, by key or name, if several sources have the path."
     )
     answers: bool = Field(
-        default=True, description="false takes back what was noted before, with the same question and place."
+        default=True, description="Set to false to delete an earlier record with the same question and passage."
     )
 
 
 def note(live: Live, request: NoteRequest, origin: Origin) -> Noted:
-    """Note that a place answers a question, or take that back; `origin` names the client.
+    """Record that a passage answers a question, or delete that record; `origin` names the client.
 
     Raises:
-        CollectingOffError: the settings do not collect questions.
-        QueryError: the place is not indexed or no file, several sources have it, or the question may not be noted.
-        QuestionError: the question is empty, or none that a file can hold.
-        SourceError: there is no such source, or it is not indexed.
-        StoreError: nothing is published, or it cannot be read.
-        AccessError: the home may not be written.
-        FullDiskError: there is no space left.
+        CollectingOffError: The settings do not collect questions.
+        QueryError: The place is not indexed, not a file or ambiguous, or the question may not be recorded.
+        QuestionError: The question is empty, or cannot be stored in the file.
+        SourceError: The source does not exist, or is not indexed.
+        StoreError: Nothing is published, or it cannot be read.
+        AccessError: The home is not writable.
+        FullDiskError: The disk is full.
     """
     settings = live.settings
     if not settings.evaluation.collect:
-        raise CollectingOffError("no question is noted here: set evaluation.collect = true in docindex.toml")
+        raise CollectingOffError("questions are not collected: set evaluation.collect = true in docindex.toml")
 
     def find(reader: Reader) -> Target:
         keys = keys_of(settings, reader.generation, [request.source] if request.source else [], all_sources=True)
-        is_here = origin == "mcp"  # the agent may name files of this disk, other clients only what is indexed
+        is_here = origin == "mcp"  # agents may name files on this disk, other clients only what is indexed
         readings = readings_of(settings, request.place, reader.generation.sources) if is_here else ()
         return target_named(reader, well_formed(request.place), keys, readings)
 

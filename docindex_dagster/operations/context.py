@@ -8,7 +8,7 @@ from docindex_dagster.search.context import Context
 
 
 class ContextRequest(SearchRequest):
-    """Collect passages to read, or to put into a prompt."""
+    """Collect passages to read or to put into a prompt."""
 
     tokens: int = Field(default=4000, ge=1, le=1_000_000, description="Token budget of the passages.")
 
@@ -17,7 +17,7 @@ def context(view: View, request: ContextRequest) -> Context:
     """Return passages in reading order, without duplicates.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.service.context_of`.
+        DocindexError: As for `Where.filters` and `search.service.context_of`.
     """
     from docindex_dagster.search import service
 

@@ -1,4 +1,4 @@
-"""Graph questions: callers, callees, impact, neighbors and paths of symbols."""
+"""Graph questions about symbols: callers, callees, impact, neighbors and paths."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -17,27 +17,31 @@ Question = Literal["callers", "callees", "impact", "neighbors", "path"]
 
 
 class GraphRequest(Request):
-    """Ask the graph about a symbol."""
+    """Query the graph about a symbol."""
 
     symbol: RawText = Field(
-        default="", description="A qualified name or its end, as Store.add; PATH::Store.add; PATH[:LINE]; a heading."
+        default="",
+        description="A qualified name or its suffix such as Store.add, PATH::Store.add, PATH[:LINE], or a heading.",
     )
-    to: RawText = Field(default="", description="The other end of a path.")
+    to: RawText = Field(default="", description="The last node of a path.")
     depth: int | None = Field(
-        default=None, ge=1, le=50, description="Most edges to follow. Default: 1; for impact 5, for path 12."
+        default=None,
+        ge=1,
+        le=50,
+        description="Maximum number of edges to follow. Default: 1; 5 for impact, 12 for path.",
     )
-    edges: Names = Field(default=[], description="For neighbors: only these edges, such as imports.")
+    edges: Names = Field(default=[], description="For neighbors: only these edge types, such as imports.")
     sources: Sources = Field(default=[])
 
 
 @dataclass(frozen=True, slots=True)
 class GraphAnswer:
-    """Edges, nearest first, and what is missing.
+    """The edges of an answer, nearest first, and what is missing.
 
     Attributes:
         steps: the edges, in the order of the walk.
         unanswered: a sentence for each symbol without an edge.
-        unlinked: how many files are not linked yet, as a sentence; empty if all are.
+        unlinked: the number of files that are not linked yet, as a sentence; empty if all are.
         graph: the graph of the named sources.
     """
 
@@ -48,7 +52,7 @@ class GraphAnswer:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences to print with the edges."""
+        """The sentences to print with the edges."""
         return [*self.unanswered, *filter(None, [self.unlinked])]
 
 
@@ -56,9 +60,9 @@ def graph(view: View, question: Question, request: GraphRequest) -> GraphAnswer:
     """Return the edges that answer a question.
 
     Raises:
-        QueryError: a symbol is unknown, or ambiguous where one is needed.
-        SourceError: a source is unknown or not indexed.
-        DamagedStoreError: a graph file is missing or damaged.
+        QueryError: A symbol is unknown, or ambiguous where a single one is needed.
+        SourceError: A source is unknown or not indexed.
+        DamagedStoreError: A graph file is missing or damaged.
     """
     opened = view.graph(request.sources)
     symbol, to = (resolve_node(view, opened, end) if end else "" for end in (request.symbol, request.to))
@@ -70,6 +74,6 @@ def resolve_node(view: View, opened: OpenGraph, typed: str) -> str:
     """Return the graph's name for a reference, which may be a path on disk.
 
     Raises:
-        QueryError: as `node_name`.
+        QueryError: As for `node_name`.
     """
     return node_name(view.reader, opened, well_formed(typed), view.readings(typed), view.default_sources)

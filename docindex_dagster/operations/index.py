@@ -17,9 +17,12 @@ class IndexRequest(Request):
     """Bring a source, or some of its files, up to date."""
 
     mode: Mode = Field(
-        default="changes", description="changes: what differs; verify: every file and row; full: reuse nothing."
+        default="changes",
+        description="changes: what differs; verify: also compare every file and row; full: reuse nothing.",
     )
-    paths: list[RawText] = Field(default=[], description="Only these files, as results name them; default: all.")
+    paths: list[RawText] = Field(
+        default=[], description="Only these files, named as in search results. Default: all files."
+    )
 
 
 def index(
@@ -32,15 +35,15 @@ def index(
     """Bring a source up to date and wait for it.
 
     Args:
-        settings: of the project.
-        source: its key.
+        settings: the project's settings.
+        source: the key of the source.
         request: the request.
-        launched_by: what starts the run.
-        begun: the journal entry of a run that is queued; without it, a new run is started.
+        launched_by: what launched the run.
+        begun: the journal entry of a queued run; without it, a new run is started.
 
     Raises:
-        DocindexError: as `runner.runs.index`.
-        KeyboardInterrupt: the user stopped the run.
+        DocindexError: As for `runner.runs.index`.
+        KeyboardInterrupt: The user stopped the run.
     """
     from docindex_dagster.runner import runs
 

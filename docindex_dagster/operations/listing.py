@@ -1,4 +1,4 @@
-"""Operations that list results; each transport derives a command, a tool or an endpoint from them."""
+"""Operations that list results. Commands, tools and endpoints are derived from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,16 +23,16 @@ class ScopedRequest(Request):
         """Return the keys of the sources, empty for all, and a path glob.
 
         Raises:
-            SourceError: a source is unknown or not indexed.
-            QueryError: no source contains an absolute path.
+            SourceError: A source is unknown or not indexed.
+            QueryError: No source contains an absolute path.
         """
         return view.resolve_scope(self.sources, self.path, all_sources=self.all_sources)
 
     def has_several(self, view: View) -> bool:
-        """Return whether results may be from more than one source.
+        """Return whether results may come from more than one source.
 
         Raises:
-            DocindexError: as `scope`.
+            DocindexError: As for `scope`.
         """
         return len(self.scope(view)[0]) != 1
 
@@ -42,12 +42,12 @@ class Listing(Generic[_Item]):
     """An operation that returns a list of hits or commits, best first.
 
     Attributes:
-        title: what agents call it, in a few words.
-        summary: what it does, in one sentence.
+        title: the title of the tool, in a few words.
+        summary: what the operation does, in one sentence.
         guidance: what it returns and when to use it, for agents.
-        request: its parameters; the first required field, else the first field, is the argument of the command.
-        run: returns the first results, at most as many as the number that it gets.
-        nothing: what to say if there are no results.
+        request: its parameters; the first required field, or else the first field, is the command's argument.
+        run: returns the best results, up to the given number.
+        nothing: the message if there are no results.
     """
 
     title: str

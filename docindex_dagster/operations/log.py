@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 class LogRequest(ScopedRequest):
     """List commits. A commit must match every filter that is set."""
 
-    query: Query = Field(default="", description="What the commits are about; empty for the latest.")
-    author: Name | None = Field(default=None, description="Part of the author's name or e-mail address.")
+    query: Query = Field(default="", description="The topic of the commits; empty for the latest.")
+    author: Name | None = Field(default=None, description="Part of the author's name or email address.")
     since: Moment | None = Field(
-        default=None, description="Not before this, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC."
+        default=None, description="Earliest date or time, such as 2026-01-31 or 2026-01-31T12:00:00Z; UTC."
     )
 
     def filters(self, view: View) -> "CommitFilters":
         """Return the filters for the table of commits.
 
         Raises:
-            DocindexError: as `scope`.
+            DocindexError: As for `scope`.
         """
         from docindex_dagster.search.log import CommitFilters
 
@@ -34,10 +34,10 @@ class LogRequest(ScopedRequest):
 
 
 def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
-    """Return rows of the schema `COMMITS`: the best for a query, or without one the latest first.
+    """Return rows of the schema `COMMITS`: the best for a query, or the latest first.
 
     Raises:
-        DocindexError: as `LogRequest.filters` and `search.log.log`.
+        DocindexError: As for `LogRequest.filters` and `search.log.log`.
     """
     from docindex_dagster.search.log import commits_of
 
@@ -46,11 +46,11 @@ def log(view: View, request: LogRequest, top_k: int) -> list[dict[str, Any]]:
 
 
 LOG: Listing[dict[str, Any]] = Listing(
-    title="What was changed, when and by whom",
-    summary="List commits of the indexed repositories: the latest, or those that are about something.",
-    guidance="Gives hash, date, author, subject and changed files. Use it for what changed, when and by whom; use "
-    "`show` with a hash for the whole message, and `search` for how the code is now.",
+    title="List commits",
+    summary="List commits: the latest, or those about a topic.",
+    guidance="Returns hash, date, author, subject and changed files. Use it to find out what changed, when and by "
+    "whom; use `show` with a hash for the full message, and `search` for the current code.",
     request=LogRequest,
     run=log,
-    nothing="No commit found. Try other words, or fewer filters.",
+    nothing="No commits found. Try other words or fewer filters.",
 )

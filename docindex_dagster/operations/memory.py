@@ -1,4 +1,4 @@
-"""Memory: write messages into the domain of a server, recall them, forget them."""
+"""Memory: store messages in a server's domain, recall and forget them."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,64 +12,65 @@ if TYPE_CHECKING:
     from docindex_dagster.memory.memory import Memory
     from docindex_dagster.memory.results import Forgotten, Ingested, Recalled
 
-_SHOWN = 100  # characters of what a client sent that are repeated
+_MAX_INPUT_LENGTH = 100  # characters of a client's input that a message repeats
 Domain = Annotated[
-    Name | None, Field(description="The domain that this server writes, which need not be named; no other one.")
+    Name | None, Field(description="The domain that this server writes to. It may be omitted; no other is accepted.")
 ]
 
 
 class IngestRequest(Request):
-    """Write a message of a conversation."""
+    """Store a message of a conversation."""
 
-    text: Text = Field(description="What was said, whole and as it was; a blank one is not written.")
-    session: Name = Field(description="The conversation that it belongs to: any name, the same each time.")
+    text: Text = Field(description="The full, unchanged text of the message. A blank text is not stored.")
+    session: Name = Field(description="The conversation of the message: any name, the same for all its messages.")
     role: Name = Field(
-        default="unknown", description="Who said it: user, assistant, system or tool; anything else becomes unknown."
+        default="unknown", description="user, assistant, system or tool; anything else is stored as unknown."
     )
-    tool: Name = Field(default="", description="Which tool answered; what is longer than 64 characters is cut.")
+    tool: Name = Field(default="", description="Name of the tool that answered, cut to 64 characters.")
     message_id: Name | None = Field(
         default=None,
-        description="Your own id of it, by which it counts once if it is written again. Default: its whole text.",
+        description="Your own ID. A message with the same ID is stored once. Default: derived from its full text.",
     )
     domain: Domain = Field(default=None)
 
 
 class ToolResultRequest(IngestRequest):
-    """Write the output of a tool."""
+    """Store the output of a tool."""
 
-    tool: Name = Field(description="Which tool answered; what is longer than 64 characters is cut.")
+    tool: Name = Field(description="Name of the tool that answered, cut to 64 characters.")
 
 
 class RecallRequest(Request):
     """Search memory."""
 
-    query: Query = Field(description="Words or a question.")
+    query: Query = Field(description="Words, or a question.")
     domains: Names = Field(
-        default=[], description="Only these domains, of those that the status of memory lists. Default: all of them."
+        default=[], description="Restrict to these domains, as listed by the memory status. Default: all of them."
     )
-    sessions: Names = Field(default=[], description="Only these conversations.")
-    roles: Annotated[list[Role], OneOrMore] = Field(default=[], description="Only what these said.")
+    sessions: Names = Field(default=[], description="Restrict to these conversations.")
+    roles: Annotated[list[Role], OneOrMore] = Field(default=[], description="Restrict to messages of these roles.")
     as_of: LastMoment | None = Field(
-        default=None, description="What was known then, as 2026-01-31 or 2026-01-31T12:00:00Z; UTC. Default: now."
+        default=None,
+        description="Recall what was known then, such as 2026-01-31 or 2026-01-31T12:00:00Z; UTC. Default: now.",
     )
-    code: bool = Field(default=False, description="Whether to search the indexed code and documentation as well.")
-    impact: bool = Field(default=False, description="Whether to add what depends on the code that the messages name.")
+    code: bool = Field(default=False, description="Also search the indexed code and documentation.")
+    impact: bool = Field(default=False, description="Also list what depends on the code that the messages mention.")
 
 
 class ForgetRequest(Request):
     """Forget exactly one of these."""
 
-    message: Name | None = Field(default=None, description="One message, by its id.")
-    session: Name | None = Field(default=None, description="All of a conversation.")
-    domain: Name | None = Field(default=None, description="All of the domain that this server writes, by its name.")
+    message: Name | None = Field(default=None, description="A message, by its ID.")
+    session: Name | None = Field(default=None, description="Every message of a conversation.")
+    domain: Name | None = Field(default=None, description="Every message of this server's domain, given by its name.")
 
 
 def ingest(memory: "Memory", request: IngestRequest) -> "Ingested":
-    """Write a message.
+    """Store a message.
 
     Raises:
-        DomainError: it names another domain than the one that is written.
-        DocindexError: as `Memory.ingest`.
+        DomainError: The request names a domain that this server does not write to.
+        DocindexError: As for `Memory.ingest`.
     """
     check_written(memory, request.domain)
     one = request
@@ -80,7 +81,7 @@ def recall(memory: "Memory", request: RecallRequest, top_k: int) -> "Recalled":
     """Return messages, best first.
 
     Raises:
-        DocindexError: as `Memory.recall`.
+        DocindexError: As for `Memory.recall`.
     """
     return memory.recall(
         request.query,
@@ -95,23 +96,25 @@ def recall(memory: "Memory", request: RecallRequest, top_k: int) -> "Recalled":
 
 
 def forget(memory: "Memory", request: ForgetRequest) -> "Forgotten":
-    """Hide a message, a conversation, or the whole domain, which must be named.
+    """Hide a message, a conversation, or the entire domain, which must be named.
 
     Raises:
-        QueryError: none of the three is given, or several are.
-        DomainError: the domain is not the one that is written.
+        QueryError: Not exactly one of the three is given.
+        DomainError: This server does not write to the domain.
     """
     check_written(memory, request.domain)
-    if sum(given is not None for given in (request.message, request.session, request.domain)) != 1:
-        raise QueryError("give either a message, or a session, or the domain: what is given is forgotten, and no more")
+    if sum(value is not None for value in (request.message, request.session, request.domain)) != 1:
+        raise QueryError("pass exactly one of message, session and domain")
     return memory.forget(message=request.message, session=request.session, everything=request.domain is not None)
 
 
 def check_written(memory: "Memory", domain: str | None) -> None:
-    """Reject every domain but the bound one, without revealing whether it exists.
+    """Reject every domain except the bound one, without revealing whether it exists.
 
     Raises:
-        DomainError: it is another domain.
+        DomainError: It is another domain.
     """
     if domain is not None and domain != memory.bound:
-        raise DomainError(f"{domain[:_SHOWN]!r} cannot be written here: leave the domain out, or give {memory.bound}")
+        raise DomainError(
+            f"cannot write to domain {domain[:_MAX_INPUT_LENGTH]!r}: omit the domain, or use {memory.bound}"
+        )

@@ -1,4 +1,4 @@
-"""Search: the best chunks for a query, or every match of an exact text or a pattern."""
+"""Search: the best chunks for a query, or every match of a literal text or a regular expression."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 
 class Where(ScopedRequest):
-    """Filters on chunks. A chunk must match every filter that is set, by any of its values."""
+    """Filters on chunks. A chunk must match every filter that is set, with any of its values."""
 
-    languages: Names = Field(default=[], description="Only these languages, such as python or markdown.")
+    languages: Names = Field(default=[], description="Restrict to these languages, such as python or markdown.")
     human_languages: Names = Field(
-        default=[], description="Only documents that are written in these, such as en or pt."
+        default=[], description="Restrict to documents written in these languages, such as en or pt."
     )
     types: Annotated[list[SourceType], OneOrMore] = Field(
-        default=[], description="Only files for this purpose. Commits are found only where they are asked for."
+        default=[], description="Restrict to these types of content. Commits are found only if requested."
     )
-    kinds: Names = Field(default=[], description="Only these kinds of symbols, such as function or class.")
+    kinds: Names = Field(default=[], description="Restrict to these kinds of symbols, such as function or class.")
 
     def filters(self, view: View) -> "Filters":
         """Return the filters for the stores.
 
         Raises:
-            DocindexError: as `scope`.
-            QueryError: a language or kind of symbol is unknown.
+            DocindexError: As for `scope`.
+            QueryError: A language or kind of symbol is unknown.
         """
         from docindex_dagster.search.filters import Filters
         from docindex_dagster.search.scope import human_language, indexed_language, symbol_kind
@@ -52,18 +52,16 @@ class Where(ScopedRequest):
 class SearchRequest(Where):
     """Search for the best chunks, or the best files."""
 
-    query: Query = Field(description="What to look for: a question, words, a name, a path or an error message.")
+    query: Query = Field(description="What to search for: a question, words, a name, a path or an error message.")
     mode: ModeName = Field(
         default="hybrid",
-        description="hybrid suits nearly always; graph goes on from matches to what they call or inherit, and to who "
-        "calls them; literal and regex (RE2) list every match, by path and line.",
+        description="hybrid suits most queries; graph also follows calls and inheritance from the matches; literal and "
+        "regex (RE2) list every match, by path and line.",
     )
-    granularity: GranularityName = Field(
-        default="chunk", description="The best passages, or the best passage of each file."
-    )
+    granularity: GranularityName = Field(default="chunk", description="Rank passages, or files by their best passage.")
     rerank: Name | None = Field(
         default=None,
-        description="Reorders the best results: none, mmr, cross-encoder, remote, or one of a package.",
+        description="Reranker for the best results: none, mmr, cross-encoder, remote, or one from a plugin.",
     )
 
     @property
@@ -75,7 +73,7 @@ class SearchRequest(Where):
         """Return the request with filters for the stores.
 
         Raises:
-            DocindexError: as `Where.filters`.
+            DocindexError: As for `Where.filters`.
         """
         from docindex_dagster.search import service
 
@@ -84,11 +82,11 @@ class SearchRequest(Where):
 
 
 class MatchesRequest(Where):
-    """List every match of an exact text or a pattern."""
+    """List every match of a literal text or a regular expression."""
 
-    query: Query = Field(description="The text as it is, or a regular expression (RE2).")
+    query: Query = Field(description="A literal text, or a regular expression (RE2).")
     mode: Literal["literal", "regex"] = Field(
-        default="literal", description="Whether the query is a text or a pattern."
+        default="literal", description="Whether the query is a literal text or a regular expression."
     )
 
 
@@ -96,7 +94,7 @@ def search(view: View, request: SearchRequest, top_k: int) -> list[Hit]:
     """Return hits, best first.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.service.hits_of`.
+        DocindexError: As for `Where.filters` and `search.service.hits_of`.
     """
     from docindex_dagster.search import service
 
@@ -104,12 +102,12 @@ def search(view: View, request: SearchRequest, top_k: int) -> list[Hit]:
 
 
 def matches(view: View, request: MatchesRequest | SearchRequest, limit: int) -> "Matches":
-    """Return the first `limit` matches in order of source, path and line, and their total; 0 for all.
+    """Return the first `limit` matches by source, path and line (0 for all), and the total number.
 
     Raises:
-        DocindexError: as `Where.filters` and `search.service.matches_of`.
+        DocindexError: As for `Where.filters` and `search.service.matches_of`.
     """
     from docindex_dagster.search import service
 
-    wanted = service.Request(request.query, Mode(request.mode), top_k=limit, filters=request.filters(view))
-    return service.matches_of(view.settings, view.reader, wanted, view.warn)
+    resolved = service.Request(request.query, Mode(request.mode), top_k=limit, filters=request.filters(view))
+    return service.matches_of(view.settings, view.reader, resolved, view.warn)

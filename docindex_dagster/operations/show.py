@@ -1,4 +1,4 @@
-"""Show: the chunks that a reference names, whole."""
+"""Show: the full text of the chunks that a reference names."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +21,8 @@ class ShownChunk:
     """A chunk with the state of its file.
 
     Attributes:
-        row: columns of the schema `CHUNKS`.
-        file: the path on disk; None for commits and for sources without a folder here.
+        row: the columns of the schema `CHUNKS`.
+        file: the path on disk; None for commits and for sources without a local folder.
         is_changed: whether the file has changed since it was indexed.
     """
 
@@ -32,11 +32,11 @@ class ShownChunk:
 
 
 def show(view: View, request: ShowRequest) -> list[ShownChunk]:
-    """Return the chunks that a reference names, in the order of their lines.
+    """Return the chunks that a reference names, in line order.
 
     Raises:
-        QueryError: nothing is indexed under this reference.
-        SourceError: a source is unknown or not indexed.
+        QueryError: The reference matches nothing in the index.
+        SourceError: A source is unknown or not indexed.
     """
     from docindex_dagster.search.freshness import changed_files, files_of
     from docindex_dagster.search.lookup import look_up

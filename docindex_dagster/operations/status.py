@@ -1,4 +1,4 @@
-"""Status: the state of each source, and whether its index is that of the present files."""
+"""Status: the state of each source, and whether its index is up to date."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,123 +21,123 @@ from docindex_dagster.status import catalog, source_status
 from docindex_dagster.status.source_status import Outcome, Runs, RunsOf, SourceState, State
 from docindex_dagster.stores.takeover import Takeover
 
-LOOK_S = 1.0  # for looking whether files have changed, unless a user asks for all of it
-_LONGEST_LOOK_S = 10  # at one source that git is slow with, or for ever, where there is a budget
+LOOK_S = 1.0  # budget for checking files for changes, unless the user requests a full check
+_MAX_LOOK_S = 10  # per source, in case git is slow or hangs; applies only with a budget
 
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """One source.
+    """The current state of a source.
 
-    `is_current` says whether the index is known to be that of the present files and settings; None where that is
-    unknown, or was not checked.
+    `is_current` tells whether the index is known to match the current files and settings. None means unknown or not
+    checked.
     """
 
     status: SourceState
     is_current: bool | None
-    was_left: bool  # the time was over before it was checked
-    work: Holder | None = None  # of a run that is at work on it
+    was_left: bool  # the budget was used up before it was checked
+    work: Holder | None = None  # the run that is working on it
 
 
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
-    """One source, with all that is reported of it. Times are UTC in ISO 8601."""
+    """The reported state of a source. Times are UTC in ISO 8601."""
 
     source: str
     state: State
-    problem: str | None  # why it needs attention, and what to do
+    problem: str | None  # why it needs attention, and how to fix it
     files: int
     chunks: int
     commits: int
     megabytes: float
-    fallbacks: int  # files that are cut as text, since they could not be parsed
+    fallbacks: int  # files chunked as plain text because they could not be parsed
     lacks_of_graph: bool
-    unlinked: int | None  # files whose edges its graph lacks in part as yet; None: it is complete
-    changed_at: str  # when the content did that can be found
-    checked_at: str | None  # when the last run ended well that looked at all files
-    is_current: bool | None  # whether the index is that of the present files; None: not looked at
+    unlinked: int | None  # files whose edges are still incomplete; None if the graph is complete
+    changed_at: str  # when the searchable content last changed
+    checked_at: str | None  # when the last successful run that checked all files ended
+    is_current: bool | None  # whether the index matches the current files; None if not checked
     last_run: Outcome | None
     run_id: str | None
-    failure: str | None  # why the last run that ended failed
+    failure: str | None  # why the last ended run failed
     repository: RepositoryFigures | None
-    goes_over_to: str | None  # the model of the settings, as long as searches use another one
-    is_done: bool | None  # whether the source has vectors of that one
-    work: Holder | None  # of a run that is at work on it now
+    goes_over_to: str | None  # the configured model, while searches still use another one
+    is_done: bool | None  # whether the source has vectors of the configured model
+    work: Holder | None  # the run that is working on it now
 
 
 class StatusRequest(Request):
-    """Report on each source."""
+    """Report the state of each source."""
 
     look_s: float | None = Field(
-        default=LOOK_S, ge=0, description="Seconds to look for changed files; null: as long as it takes."
+        default=LOOK_S, ge=0, description="Maximum seconds to spend checking files for changes; null for no limit."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class StatusAnswer:
-    """All sources that are declared, indexed or were run, by key.
+    """All sources that are declared, indexed or have runs, by key.
 
     Attributes:
         sources: the sources.
-        change: how far the index is on its way to another model; None if it is on none.
+        change: the progress of the change to another model; None if there is none.
     """
 
     sources: list[Present]
     change: Takeover | None
 
     def rows(self) -> list[SourceStatus]:
-        """Return a row for each source, for programs."""
+        """Return a row per source for programs."""
         return [_as_status(present, self.change) for present in self.sources]
 
 
 def status(settings: Settings, request: StatusRequest, runs_of: RunsOf, warn: Callable[[str], None]) -> StatusAnswer:
-    """Return the status of all sources; remotes are not fetched.
+    """Return the status of all sources. Remotes are not fetched.
 
     Args:
-        settings: of the project.
+        settings: the project's settings.
         request: the request.
-        runs_of: returns how runs ended.
-        warn: called if that cannot be read.
+        runs_of: returns the outcomes of runs.
+        warn: called if the outcomes cannot be read.
 
     Raises:
-        SettingsError: two sources have one key.
-        EmbeddingError: the model of the settings is unknown.
-        StoreError: what is published cannot be read.
+        SettingsError: Two sources have the same key.
+        EmbeddingError: The configured model is unknown.
+        StoreError: The published index cannot be read.
     """
-    declared, runs = registry.sources(settings), _known(settings, runs_of, warn)
+    declared, runs = registry.sources(settings), _read_outcomes(settings, runs_of, warn)
     found = source_status.of_all(settings, catalog.entries_of(settings), runs, declared=declared)
     found.sort(key=lambda one: one.source)
-    # Tables that machines share say it, and are not here: the sensors look.
+    # With shared stores, the tables are elsewhere, and sensors check for changes.
     local = list(_on_disk(declared, found)) if settings.storage.url is None else []
-    current = _look(settings, local, request.look_s)
-    left = {source.key for source in local} - current.keys()
+    current = _check_sources(settings, local, request.look_s)
+    unchecked = {source.key for source in local} - current.keys()
     layout = Layout(settings.home)
     sources = [
-        Present(one, current.get(one.source), one.source in left, locks.holder(layout.source_lock(one.source)))
+        Present(one, current.get(one.source), one.source in unchecked, locks.holder(layout.source_lock(one.source)))
         for one in found
     ]
     return StatusAnswer(sources, source_status.change_of_model(settings))
 
 
-def _known(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
+def _read_outcomes(settings: Settings, runs_of: RunsOf, warn: Callable[[str], None]) -> Mapping[str, Runs] | None:
     try:
         return runs_of(settings)
-    except (DocindexError, OSError) as error:  # such as one for who may not write here
-        warn(f"how runs ended is not known: {error}")
+    except (DocindexError, OSError) as error:  # for example, the user may not write here
+        warn(f"cannot read the outcomes of runs: {error}")
         return None
 
 
 def _on_disk(declared: Mapping[str, Source], statuses: Iterable[SourceState]) -> Iterator[Source]:
-    """The indexed sources whose files lie on this machine, and are there; none that a run has yet to link."""
+    """Yield the indexed sources whose files are on this machine, except those that are not linked yet."""
     for one in statuses:
         source = declared.get(one.source)
         if one.entry and one.entry.unlinked is None and source and source.remote is None and source.path.is_dir():
             yield source
 
 
-def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
-    """Whether the files of sources are those of the index, for as many as the budget allows; None: unknown."""
-    from docindex_dagster.pipeline.up_to_date import is_current  # it loads what runs need
+def _check_sources(settings: Settings, sources: Iterable[Source], budget_s: float | None) -> dict[str, bool | None]:
+    """Return whether each source matches its index, as far as the budget allows; None if unknown."""
+    from docindex_dagster.pipeline.up_to_date import is_current  # loads the modules that runs need
 
     started = time.monotonic()
     found: dict[str, bool | None] = {}
@@ -145,7 +145,7 @@ def _look(settings: Settings, sources: Iterable[Source], budget_s: float | None)
         if budget_s is not None and time.monotonic() - started > budget_s:
             break
         try:
-            with git.within(inf if budget_s is None else _LONGEST_LOOK_S):
+            with git.within(inf if budget_s is None else _MAX_LOOK_S):
                 found[source.key] = is_current(settings, source)
         except (DocindexError, OSError):
             found[source.key] = None

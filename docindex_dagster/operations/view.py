@@ -1,4 +1,4 @@
-"""One generation of a project's index, as an operation sees it."""
+"""One generation of a project's index, as operations use it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ class View:
     """One generation of a project.
 
     Attributes:
-        settings: of the project.
-        reader: of the generation.
-        warn: called with a sentence about what degrades an answer.
+        settings: the project's settings.
+        reader: reads the generation.
+        warn: called with a sentence about each degradation of an answer.
         folder: the user's working directory; None if unknown.
-        is_local: whether paths may refer to this machine's disk; otherwise only to paths in sources.
-        sources: keys that limit all answers; empty for no limit.
-        places: pairs of source and path glob that limit all answers; empty for no limit.
+        is_local: whether paths may refer to this machine's disk, and not only to paths in sources.
+        sources: the keys to which all answers are restricted; empty for no restriction.
+        places: pairs of source and path glob to which all answers are restricted; empty for no restriction.
     """
 
     settings: "Settings"
@@ -42,7 +42,7 @@ class View:
 
     @cached_property
     def default_sources(self) -> tuple[str, ...]:
-        """The sources to search if a request names none; empty for those of the settings."""
+        """The sources to search if a request names none; empty for those in the settings."""
         if self.sources:
             return self.sources
         from docindex_dagster.search.scope import here
@@ -60,10 +60,10 @@ class View:
         return registry.sources(self.settings)
 
     def source_keys(self, names: Sequence[str], *, all_sources: bool = False) -> tuple[str, ...]:
-        """Return the keys of the named sources, else of the default ones; empty for all.
+        """Return the keys of the named sources, or else of the default ones; empty for all.
 
         Raises:
-            SourceError: a source is unknown or not indexed.
+            SourceError: A source is unknown or not indexed.
         """
         from docindex_dagster.search.scope import keys_of
 
@@ -76,8 +76,8 @@ class View:
         """Return the keys of the named sources and a path glob. A path on disk selects the source that contains it.
 
         Raises:
-            SourceError: as `source_keys`.
-            QueryError: no source contains an absolute path.
+            SourceError: As for `source_keys`.
+            QueryError: No source contains an absolute path.
         """
         from docindex_dagster.search.scope import path_of
 
@@ -88,11 +88,11 @@ class View:
         return self.source_keys(names or self.sources or ([within] if within else []), all_sources=all_sources), glob
 
     def graph(self, names: Sequence[str]) -> "OpenGraph":
-        """Return the graph of the named sources, else of the default ones.
+        """Return the graph of the named sources, or else of the default ones.
 
         Raises:
-            SourceError: as `source_keys`.
-            DamagedStoreError: a graph file is missing or damaged.
+            SourceError: As for `source_keys`.
+            DamagedStoreError: A graph file is missing or damaged.
         """
         from docindex_dagster.search.scope import keys_of
 
@@ -101,7 +101,7 @@ class View:
         return self.reader.graph_of(keys) if keys else self.reader.graph
 
     def readings(self, text: str) -> "Sequence[Reference]":
-        """Return what a reference may mean here, where its path may be one on disk; empty unless paths are local."""
+        """Return the possible meanings of a reference whose path may be on disk; empty unless paths are local."""
         from docindex_dagster.search.lookup import readings_of
 
         return readings_of(self.settings, text, self.reader.generation.sources) if self.is_local else ()

@@ -32,43 +32,43 @@ class WhyRequest(Request):
 
 @dataclass(frozen=True, slots=True)
 class PathAnswer:
-    """Whether a path is indexed, in a sentence, and how many of its chunks can be found."""
+    """Whether a path is indexed, as a sentence, and the number of its searchable chunks."""
 
     source: str
     path: str
     answer: str
     chunks: int
-    problem: str | None = None  # why it was not read whole, or only as text
+    problem: str | None = None  # why it was read only in part, or as plain text
 
     @property
     def findable(self) -> str:
-        """How much of it can be found, in a sentence."""
+        """How much of the file is searchable, as a sentence."""
         if not self.chunks:
-            return "nothing of it can be found"
-        found = f"{self.chunks:,} chunk{'' if self.chunks == 1 else 's'} of it can be found now"
-        return f"{found}; it was not read whole, or as text alone ({self.problem})" if self.problem else found
+            return "no chunks are searchable"
+        found = "1 chunk is searchable" if self.chunks == 1 else f"{self.chunks:,} chunks are searchable"
+        return f"{found}; the file was read only in part, or as plain text ({self.problem})" if self.problem else found
 
 
 def why(settings: Settings, request: WhyRequest) -> PathAnswer:
     """Explain whether a file or folder is indexed, and if not, which rule excludes it.
 
     Raises:
-        SourceError: it lies in no source or in several, or is a source's own folder.
+        SourceError: The path is in no source or in several, or is a source's own folder.
     """
     text = request.path
     if "\0" in text:
-        raise SourceError("no path holds a NUL character")
-    source, name = _located(settings, text)
+        raise SourceError("invalid path: it contains a NUL character")
+    source, name = _resolve_path(settings, text)
     if name in {"", "."}:
-        raise SourceError(f"{text} is the folder of {source.key}; name a file in it")
+        raise SourceError(f"{text} is the folder of {source.key}; expected a file in it")
     return explain_file(settings, source, name)
 
 
 def explain_file(settings: Settings, source: Source, name: str) -> PathAnswer:
-    """Explain the same for a file by its name in a source.
+    """Explain whether a file, given by its name in a source, is indexed.
 
     Raises:
-        SourceError: the source cannot be listed.
+        SourceError: The source cannot be listed.
     """
     explanation = explanation_of(source, source.file(name))
     chunks = _indexed_chunks(settings, source, explanation.path)
@@ -78,34 +78,36 @@ def explain_file(settings: Settings, source: Source, name: str) -> PathAnswer:
 
 
 def _chunker(settings: Settings, found: Explanation) -> str:
-    """Which chunker of the settings cuts a file, if one does."""
+    """Return the configured chunker of a file as a phrase, if it has one."""
     chosen = found.loader and choice_of(settings.chunking.chunkers).name_for(found.path, found.loader)
-    return f", cut by the chunker {chosen} of chunking.chunkers" if chosen != found.loader else ""
+    return f", chunked by {chosen} (chunking.chunkers)" if chosen != found.loader else ""
 
 
-def _located(settings: Settings, text: str) -> tuple[Source, str]:
-    """Return the source of a path, and the name of the path in it: "." for the source's own folder.
+def _resolve_path(settings: Settings, text: str) -> tuple[Source, str]:
+    """Return the source of a path, and the path's name in it: "." for the source's own folder.
 
     Raises:
-        SourceError: it lies in no source, or in several.
+        SourceError: The path is in no source, or in several.
     """
-    reader = _published(settings)
+    reader = _open_published(settings)
     declared = registry.sources(settings)
     for reading in readings_of(settings, text, reader.generation.sources if reader else ()):
-        found = _holding(declared, reader, reading) if reading.path or reading.id else {}
+        found = _sources_with(declared, reader, reading) if reading.path or reading.id else {}
         if len(found) > 1:
             places = " or ".join(str(declared[key].file(name)) for key, name in found.items())
-            raise SourceError(f"{text} is in {' and in '.join(found)}: say {places}")
+            raise SourceError(f"{text} is ambiguous, since {' and '.join(found)} have it: use {places}")
         for key, name in found.items():
             return declared[key], name
     if around := registry.located(settings, Path(text)):
         return around
-    what = f"{text} lies in no source" if os.path.lexists(text) else f"there is no {text} here or below a source"
-    raise SourceError(f"{what}; `docindex source list` shows them")
+    what = (
+        f"{text} is not in any source" if os.path.lexists(text) else f"{text} not found, neither here nor in a source"
+    )
+    raise SourceError(f"{what}; `docindex source list` lists the sources")
 
 
-def _holding(declared: Mapping[str, Source], reader: Reader | None, reading: Reference) -> dict[str, str]:
-    """Return the sources that have a path, on disk or in the index, with its name; not branches where others do."""
+def _sources_with(declared: Mapping[str, Source], reader: Reader | None, reading: Reference) -> dict[str, str]:
+    """Return the sources that have a path, on disk or in the index, with its name; branches only if no other has it."""
     keys = [key for key in declared if reading.source in {None, key}]
     is_inside = bool(reading.path) and not reading.path.startswith(("/", ".."))
     found = {key: reading.path for key in keys if is_inside and os.path.lexists(declared[key].file(reading.path))}
@@ -115,15 +117,15 @@ def _holding(declared: Mapping[str, Source], reader: Reader | None, reading: Ref
     return {key: name for key, name in found.items() if not is_branch(key)} or found
 
 
-def _published(settings: Settings) -> Reader | None:
-    """Return the published index; None where there is none or it cannot be read."""
+def _open_published(settings: Settings) -> Reader | None:
+    """Open the published index; None if there is none or it cannot be read."""
     with suppress(StoreError):
         return open_reader(Layout(settings.home))
     return None
 
 
 def _indexed_chunks(settings: Settings, source: Source, name: str) -> list[dict[str, Any]]:
-    reader = _published(settings)
+    reader = _open_published(settings)
     with suppress(StoreError, QueryError):
         return look_up(reader, [Reference(name)], (source.key,))[1] if reader else []
     return []

@@ -1,5 +1,5 @@
-"""From the files of a source to what searches use: a list of stages, which everything that indexes runs.
+"""Indexing pipeline: the stages that turn the files of a source into searchable stores.
 
-`stage` says what a stage is, `stages` lists them in their order, a module each says what one does, and `run` runs all
-of them over a source. How Dagster shows them as assets is not here.
+`stage` defines the `Stage` class, `stages` lists all stages in order, and each stage has its own module. `runner.run`
+executes them for a source. Their presentation as Dagster assets is elsewhere.
 """

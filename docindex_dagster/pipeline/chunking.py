@@ -1,8 +1,8 @@
-"""The stages that cut the files of a source into chunks, and that extract what these files say about names.
+"""Stages that split the files of a source into chunks, and extract the references of code files.
 
-The workers that cut a file extract its references from the same tree. The stage of the chunks leaves them in a table of
-its own, until the stage of the references has written its table: so nothing is lost or parsed twice if a run ends
-between the two, or if each has a process of its own.
+The worker that chunks a file also extracts its references, from the same syntax tree. The chunks stage stores them in a
+separate table until the references stage has written its own. So nothing is lost or parsed twice if a run ends between
+the two stages, or if each runs in its own process.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ from docindex_dagster.pipeline.stage import (
 )
 
 _REFERENCES = "references"
-_LEFT = "fresh_references"
+_FRESH = "fresh_references"
 _TABLE = table_storage(_REFERENCES)
 _NAME = "chunks"
 _STORAGE = table_storage(_NAME)
@@ -46,9 +46,9 @@ _SAMPLE = ("path", "start_line", "end_line", "chunk_type", "qualified_name")
 
 
 def _write(layout: Layout, key: str, table: pa.Table, about: Mapping[bytes, bytes]) -> bool:
-    # A table that another try may better does not say what it was made of, so that the next run makes it again.
+    # If a retry may improve the table, leave out its fingerprint, so the next run rebuilds it.
     is_written = _TABLE.write(layout, key, table, about if is_settled(table) else {})
-    layout.table(_LEFT, key).unlink(missing_ok=True)
+    layout.table(_FRESH, key).unlink(missing_ok=True)
     return is_written
 
 
@@ -56,20 +56,20 @@ _REFERENCES_STORAGE = Storage((_REFERENCES,), _TABLE.read, _write, _TABLE.versio
 
 
 def leave(run: SourceRun, files: pa.Table, rows: pa.Table) -> None:
-    """Leave what was extracted from files as they were cut, beside what an earlier run left and nobody has taken.
+    """Store the references that were extracted during chunking, with those that an earlier run stored.
 
     Args:
-        run: the run that cut the files.
-        files: the `discovered_files`.
-        rows: the references that were extracted now.
+        run: The run that chunked the files.
+        files: The `discovered_files` table.
+        rows: The new references.
     """
     if not rows.num_rows:
         return
-    made_with = references_fingerprint(files)
-    path = run.layout.table(_LEFT, run.key)
-    left = usable(None if run.is_full else tables.read(path), made_with)
-    others = left.filter(pc.invert(pc.is_in(left["path"], pc.unique(rows["path"]))))
-    tables.write(path, as_table(pa.concat_tables([others, rows]), made_with))
+    fingerprint = references_fingerprint(files)
+    path = run.layout.table(_FRESH, run.key)
+    earlier = usable(None if run.is_full else tables.read(path), fingerprint)
+    others = earlier.filter(pc.invert(pc.is_in(earlier["path"], pc.unique(rows["path"]))))
+    tables.write(path, as_table(pa.concat_tables([others, rows]), fingerprint))
 
 
 def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
@@ -83,7 +83,7 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
         run.source,
         files,
         chunks,
-        fresh=tables.read(run.layout.table(_LEFT, run.key)),
+        fresh=tables.read(run.layout.table(_FRESH, run.key)),
         previous=previous(run, _REFERENCES_STORAGE),
         settings=run.settings.chunking,
     )
@@ -111,7 +111,7 @@ REFERENCES_OF_FILES = Stage(
     products=(
         Product(
             _REFERENCES,
-            "What each file of code says about names: what it defines, imports, calls and assigns, one row each.\n\n"
+            "References of each code file: definitions, imports, calls and assignments, one row per file.\n\n"
             "See docs/graph.md, “How it works”.",
             frozenset({"treesitter", "parquet"}),
         ),
@@ -127,7 +127,7 @@ REFERENCES_OF_FILES = Stage(
 
 
 def inputs_of(run: SourceRun, files: pa.Table, commits: pa.Table) -> ChunkInputs:
-    """What the chunks are made of."""
+    """Collect the inputs of chunking."""
     return gather(files, run.settings.chunking, commits, run.summariser)
 
 
@@ -145,12 +145,12 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     leave(run, inputs["discovered_files"], result.references)
     for problem in result.summaries.problems if result.summaries else ():
         run.notice(problem)
-    of_files = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
-    files = len(of_files["path"].unique())
-    as_text = fallbacks(of_files)
+    file_chunks = result.table.filter(pc.not_equal(result.table["source_type"], COMMIT))
+    files = len(file_chunks["path"].unique())
+    as_text = fallbacks(file_chunks)
     return Outcome(
         result.table,
-        {_NAME: _report(result, before, of_files, as_text)},
+        {_NAME: _report(result, before, file_chunks, as_text)},
         checks={
             _FEW_FALLBACKS: _few_fallbacks(as_text, files),
             _SUMMARIES_WRITTEN: _summaries_are_written(result.summaries),
@@ -159,31 +159,33 @@ def _cut(run: SourceRun, inputs: Inputs) -> Outcome:
     )
 
 
-def _report(result: ChunkingResult, before: pa.Table | None, of_files: pa.Table, as_text: Mapping[str, str]) -> Report:
+def _report(
+    result: ChunkingResult, before: pa.Table | None, file_chunks: pa.Table, as_text: Mapping[str, str]
+) -> Report:
     table = result.table
     left_out = {"left_out_files": texts(("path", "reason"), result.left_out)} if result.left_out else {}
     return Report(
         version=_STORAGE.version_of(table),
         numbers={
-            "files": len(of_files["path"].unique()),
-            "commits": table.num_rows - of_files.num_rows,
+            "files": len(file_chunks["path"].unique()),
+            "commits": table.num_rows - file_chunks.num_rows,
             **changes(table, before, "chunk_id", "row_hash"),
             "fallbacks": len(as_text),
             "unreadable": len(result.left_out),
-            **_of_summaries(result.summaries),
+            **_summary_numbers(result.summaries),
         },
         rows=table,
-        sample=well_known(of_files).select(list(_SAMPLE)),
+        sample=well_known(file_chunks).select(list(_SAMPLE)),
         breakdowns={
             **left_out,
-            "languages": counts(of_files["language"], "language", "chunks"),
+            "languages": counts(file_chunks["language"], "language", "chunks"),
             "chunk_types": counts(table["chunk_type"], "type", "chunks"),
         },
     )
 
 
-def _of_summaries(summaries: SummaryCounts | None) -> dict[str, int]:
-    """What is reported of summaries; nothing where they are off."""
+def _summary_numbers(summaries: SummaryCounts | None) -> dict[str, int]:
+    """Return the reported numbers about summaries; empty if they are disabled."""
     if summaries is None:
         return {}
     return {
@@ -211,8 +213,8 @@ CHUNKS = Stage(
     products=(
         Product(
             _NAME,
-            "The pieces that a search returns, one row each: text, place, symbol and headings. A commit is a piece, "
-            "too.\n\nSee docs/architecture.md, “What is reused”.",
+            "Chunks, the units that a search returns, one row each: text, location, symbol and headings. Each commit "
+            "is a chunk, too.\n\nSee docs/architecture.md, “What is reused”.",
             frozenset({"treesitter", "parquet"}),
         ),
     ),
@@ -223,9 +225,8 @@ CHUNKS = Stage(
     storage=_STORAGE,
     rules=CHUNK_RULES,
     warnings={
-        _FEW_FALLBACKS: "Warns when over 2 % of the files of a source had to be cut as text because they could not be "
-        "parsed: `docindex doctor --json` lists them, `docindex index` tries those again that took too long.",
-        _SUMMARIES_WRITTEN: "Warns when chunks are without a summary because the LLM failed; they can be searched "
-        "nevertheless.",
+        _FEW_FALLBACKS: "Warns if more than 2% of a source's files could not be parsed and were chunked as plain text. "
+        "`docindex doctor --json` lists them; `docindex index` retries files that timed out.",
+        _SUMMARIES_WRITTEN: "Warns if chunks have no summary because the LLM failed. They are still searchable.",
     },
 )

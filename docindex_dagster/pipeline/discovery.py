@@ -1,4 +1,4 @@
-"""The stages that find what there is of a source: its files, its newest commits, the figures of its repository."""
+"""Stages that discover the files of a source, its newest commits and the statistics of its repository."""
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -64,7 +64,7 @@ DISCOVERED_FILES = Stage(
     products=(
         Product(
             _NAME,
-            "The files of a source, one row each: what it is, or why it is skipped.\n\nSee docs/configuration.md, "
+            "Files of a source, one row each, with the reason for skipped files.\n\nSee docs/configuration.md, "
             "“What is skipped”.",
             frozenset({"python", "parquet"}),
         ),
@@ -79,20 +79,20 @@ DISCOVERED_FILES = Stage(
 
 def _read(run: SourceRun, inputs: Inputs) -> Outcome:
     before = previous(run, _COMMITS_STORAGE)
-    # Of the commit that discovery saw, so that files and history are of one state.
+    # Read from the commit that discovery saw, so that files and history are consistent.
     head = head_of(inputs["discovered_files"])
     history = read_history(run.source, head, before, run.settings.history.commits)
     table = history.commits
     report = Report(
         version=_COMMITS_STORAGE.version_of(table),
-        numbers={**changes(table, before, "commit", "row_hash"), **_of_repository(history.figures)},
+        numbers={**changes(table, before, "commit", "row_hash"), **_repository_numbers(history.figures)},
         rows=table,
         sample=table.select(list(_COMMITS_SAMPLE)),
     )
     return Outcome(table, {_COMMITS: report})
 
 
-def _of_repository(figures: RepositoryFigures | None) -> dict[str, int]:
+def _repository_numbers(figures: RepositoryFigures | None) -> dict[str, int]:
     if figures is None:
         return {}
     return {"all_commits": figures.commits, "branches": figures.branches, "tags": figures.tags}
@@ -103,7 +103,7 @@ COMMITS = Stage(
     products=(
         Product(
             _COMMITS,
-            "The newest commits of a git source, one row each: author, date, message, files and how they changed.\n\n"
+            "Newest commits of a git source, one row each: author, date, message and changed files.\n\n"
             "See docs/architecture.md, “History”.",
             frozenset({"git", "parquet"}),
         ),

@@ -1,4 +1,4 @@
-"""The stage that gives each chunk of a source its vector."""
+"""Stage that embeds the chunks of a source."""
 
 from docindex_dagster.embedding.build import EMBEDDING_RULES
 from docindex_dagster.embedding.cache import embed
@@ -43,7 +43,7 @@ def _embed(run: SourceRun, inputs: Inputs) -> Outcome:
 
 
 def _paid(embedder: Embedder) -> dict[str, int | float]:
-    """What the run asked of a provider that is paid for; the cost in dollars, where a price is known."""
+    """Return the run's usage of a paid provider, with the cost in dollars if the price is known."""
     if not isinstance(embedder, Metered):
         return {}
     used = embedder.usage()
@@ -56,7 +56,7 @@ EMBEDDINGS = Stage(
     products=(
         Product(
             _NAME,
-            "The meaning of each chunk as a vector of length one, for semantic search.\n\nA text that was embedded "
+            "Embedding of each chunk as a vector of unit length, for semantic search.\n\nA text that was embedded "
             "before, on any branch of the repository, keeps its vector. See docs/architecture.md, “What is reused”.",
             frozenset({"numpy", "parquet"}),
         ),

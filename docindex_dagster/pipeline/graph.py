@@ -1,4 +1,4 @@
-"""The stage that extracts the knowledge graph of a source from its chunks and references."""
+"""Stage that extracts the knowledge graph of a source from its chunks and references."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from docindex_dagster.pipeline.stage import (
 _NAME = "knowledge_graph"
 _COMPLETE = "graph_is_complete"
 _LOCAL = frozenset({"none", "patterns", "spacy"})
-# With fewer, a process takes longer to start than it saves.
+# With fewer chunks, starting a process takes longer than it saves.
 CHUNKS_WORTH_A_PROCESS = 2000
 _SAMPLE = ("path", "line", "subject_type", "predicate", "object_type", "resolution")
 
@@ -40,14 +40,14 @@ _STORAGE = Storage((NODES_TABLE, TRIPLES_TABLE), extraction.read, extraction.wri
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
-    """A graph, and how much is in it."""
+    """A graph and its statistics."""
 
     extraction: Extraction
-    statistics: Statistics | None  # None: there is no graph
+    statistics: Statistics | None  # None without a graph
 
     @classmethod
     def of(cls, extracted: Extraction) -> "_Counted":
-        """Count a graph."""
+        """Compute the statistics of a graph."""
         graph = extracted.graph
         return cls(extracted, None if graph is None else statistics(open_graphs({"": graph}, evidence=())))
 
@@ -59,18 +59,17 @@ def _extracted(run: SourceRun, chunks: pa.Table, references: pa.Table, before: E
 
 
 def _extracted_elsewhere(run: SourceRun, chunks: pa.Table, references: pa.Table, before: Extraction | None) -> _Counted:
-    """The same by another process, since this one embeds meanwhile; where that fails, by this one."""
-    from docindex_dagster.graph.build import without_code  # it loads what resolves calls
+    """Extract the graph in a child process, since this one is embedding; if that fails, extract it here."""
+    from docindex_dagster.graph.build import without_code  # slow import
 
     plan = run.graph_plan
     sent = chunks if plan.precise else without_code(chunks)
     work = partial(extraction.extract, run.layout, run.key, sent, references, plan=plan, previous=before)
     try:
-        return _Counted.of(
-            child_process.result_of(work)
-        )  # counted here: it takes memory, and the other process has ended
+        # The statistics take memory, so they are computed after the child process has ended.
+        return _Counted.of(child_process.result_of(work))
     except ChildProcessError as error:
-        run.notice(f"the graph is extracted once more: {error}")
+        run.notice(f"extracting the graph again: {error}")
         return _extracted(run, chunks, references, before)
 
 
@@ -90,11 +89,11 @@ def _extract(run: SourceRun, inputs: Inputs) -> Outcome:
 
 
 def _stale(run: SourceRun, chunks: pa.Table) -> str:
-    """Of which files a precise index proves nothing any more; empty where there is none."""
+    """Return a warning about files for which the precise index is stale; empty if there are none."""
     precise = table.read(run.layout, run.key) if run.graph_plan.precise else None
     if precise is None:
         return ""
-    from docindex_dagster.graph.scip.merge import stale_sentence  # it loads what reads references
+    from docindex_dagster.graph.scip.merge import stale_sentence  # slow import
 
     return stale_sentence(precise, chunks)
 
@@ -132,7 +131,7 @@ KNOWLEDGE_GRAPH = Stage(
     products=(
         Product(
             _NAME,
-            "For questions of structure: what defines, contains, imports and calls what, and what documents it.\n\nSee "
+            "Graph of definitions, containment, imports, calls and documentation, for structural queries.\n\nSee "
             "docs/graph.md, “Nodes and edges”.",
             frozenset({"networkx", "parquet"}),
         ),
@@ -143,8 +142,6 @@ KNOWLEDGE_GRAPH = Stage(
     run=_extract,
     storage=_STORAGE,
     rules=GRAPH_RULES,
-    warnings={
-        _COMPLETE: "Warns when the graph of a source could not be extracted; its chunks can be searched nevertheless."
-    },
+    warnings={_COMPLETE: "Warns if the graph of a source could not be extracted. Its chunks are still searchable."},
     depends_on=lambda run: run.graph_plan.fingerprint,
 )

@@ -1,4 +1,4 @@
-"""The stage that writes the stores and publishes them as one: a part of a publication would be a lie."""
+"""Stage that writes the stores and publishes them atomically."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -32,14 +32,14 @@ _WITHIN = 10
 
 
 def revision_of(run: SourceRun) -> str | None:
-    """The version that the settings give the source, or for git the commit that discovery saw."""
+    """Return the version of the source from the settings, or for git the commit that discovery saw."""
     return run.source.version or tables.metadata_value(run.layout.table("discovered_files", run.key), HEAD)
 
 
 def _publish(run: SourceRun, inputs: Inputs) -> Outcome:
     chunks, embeddings = inputs["chunks"], inputs["embeddings"]
     extracted = inputs.get(_GRAPH) or provisional(extraction.read(run.layout, run.key), chunks, run.graph_plan)
-    run.source.folder()  # raises if a pull has made it a link since its files were listed
+    run.source.folder()  # raises if a pull has replaced it with a symlink since discovery
     published = _written(run, SourceRows(run.key, chunks, embeddings, extracted, revision_of(run)))
     cache.settle(run.layout, run.key, embeddings)
     missed = _golden(run, published)
@@ -64,17 +64,17 @@ def _written(run: SourceRun, rows: SourceRows) -> Publication:
 
 
 def _golden(run: SourceRun, published: Publication) -> str:
-    """Why the golden query failed; it is a warning, so no error of it may undo what is published."""
+    """Return why the golden query failed. This is only a warning, so its errors must not affect the publication."""
     if not published.is_new:
         return ""
     try:
         return golden_query(run.layout, run.key, run.load_embedder)
-    except Exception as error:  # noqa: BLE001 it is reported as a failed check
+    except Exception as error:  # noqa: BLE001 reported as a failed check
         return f"{type(error).__name__}: {error}"
 
 
 def _reports(run: SourceRun, published: Publication, chunks: pa.Table) -> dict[str, Report]:
-    """Counts, sizes and a sample of each store."""
+    """Report counts, sizes and a sample of each store."""
     generation, source, layout = published.generation, published.source, run.layout
     takeover = {"takeover": str(published.takeover)} if published.takeover else {}
     stores: tuple[tuple[str, Difference | None, Path, dict[str, int]], ...] = (
@@ -100,7 +100,7 @@ def _reports(run: SourceRun, published: Publication, chunks: pa.Table) -> dict[s
 
 
 def _changes(change: Difference | None, rows: int) -> dict[str, int]:
-    """Counts under the same names whether or not there was anything to do."""
+    """Return the counts of changed rows, also if the store was not written."""
     return {
         "added": change.added if change else 0,
         "changed": change.changed if change else 0,
@@ -109,18 +109,18 @@ def _changes(change: Difference | None, rows: int) -> dict[str, int]:
     }
 
 
-_WHERE_TO_READ = "See docs/architecture.md, “Publication”."
+_SEE_ALSO = "See docs/architecture.md, “Publication”."
 STORES = Stage(
     name=_NAME,
     products=(
         Product(
             _LANCE,
-            f"For semantic search: the vectors and all columns of the chunks. {_WHERE_TO_READ}",
+            f"Vectors and all columns of the chunks, for semantic search. {_SEE_ALSO}",
             frozenset({"lancedb"}),
         ),
         Product(
             _TANTIVY,
-            f"For the search for words: BM25 over text, symbols, headings and paths. {_WHERE_TO_READ}",
+            f"BM25 index of text, symbols, headings and paths, for keyword search. {_SEE_ALSO}",
             frozenset({"tantivy"}),
         ),
     ),
@@ -131,25 +131,25 @@ STORES = Stage(
     run=_publish,
     rules=STORE_RULES,
     warnings={
-        _GOLDEN: "Warns when a search for the text of a chunk does not find that chunk: `docindex doctor` says what is "
-        "damaged, `docindex rollback` takes the publication back.",
+        _GOLDEN: "Warns if a search for the text of a chunk does not find that chunk. `docindex doctor` reports the "
+        "damage; `docindex rollback` reverts the publication.",
     },
 )
 
 
 def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) -> str:
-    """Search a source for the text of one of its chunks by each retriever; an empty string when all find it.
+    """Search a source for the text of one of its chunks with each retriever; return "" if all find it.
 
-    It searches what the model's last publication wrote, even if that has not taken over yet. Only the rows of the
-    source are searched: exactly if they are few, even if searches of the whole index are approximate.
+    Searches the model's last publication, even if that has not taken over yet. Only the rows of the source are
+    searched: exactly if there are few, even if searches of the entire index are approximate.
     """
     from docindex_dagster.search.engine import search  # most runs publish nothing
     from docindex_dagster.search.filters import Filters
     from docindex_dagster.search.model import Mode
 
     reader = open_written(layout, embedder().name)
-    narrowed = {key: one for key, one in reader.generation.sources.items() if key == source}
-    reader = replace(reader, generation=replace(reader.generation, sources=narrowed))  # others need not be read
+    sources = {key: item for key, item in reader.generation.sources.items() if key == source}
+    reader = replace(reader, generation=replace(reader.generation, sources=sources))  # do not read the others
     rows = tantivy_index.matching(reader.searcher, reader.index.schema, "source", source, 1)
     if not rows:
         return ""
@@ -164,5 +164,5 @@ def golden_query(layout: Layout, source: str, embedder: Callable[[], Embedder]) 
             for hit in search(reader, query, embedder, mode=mode, top_k=_WITHIN, filters=filters)
         )
     ]
-    place = f"{chunk['path']}:{chunk['start_line']}"
-    return f"{' and '.join(missed)} did not find {place} by its own text" if missed else ""
+    location = f"{chunk['path']}:{chunk['start_line']}"
+    return f"{' and '.join(missed)} did not find {location} by its own text" if missed else ""

@@ -1,4 +1,4 @@
-"""One run over one source: what its stages may know of the world around their rows."""
+"""Context of a run: everything that its stages know in addition to their inputs."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -17,19 +17,19 @@ from docindex_dagster.sources.model import Source
 
 @dataclass(frozen=True, slots=True)
 class SourceRun:
-    """A run, which holds the lock of its source.
+    """A run of one source, which holds the lock of that source.
 
     Attributes:
-        settings: as they were when it began.
-        source: what is indexed.
-        load_embedder: gives the model of the vectors; its weights are loaded when it first embeds.
-        is_full: nothing may be reused, and every row of the stores is compared.
-        is_verifying: no time stamp and no store is trusted: every file is read, and every row compared.
-        only: names of the files to look at, as tables have them; none for all.
-        report: called with each event.
-        wait_for_tables: returns when all that earlier stages made is on the disk.
-        note: writes into the lock what the run is doing.
-        is_publishing: the caller holds the lock under which generations are written.
+        settings: The settings at the start of the run.
+        source: The source to index.
+        load_embedder: Returns the embedding model, which loads its weights on first use.
+        is_full: Whether to reuse nothing, and compare every row of the stores.
+        is_verifying: Whether to read every file regardless of timestamps, and compare every row of the stores.
+        only: The paths of the files to check, in the form used in tables; empty for all.
+        report: Called with each event.
+        wait_for_tables: Returns once the tables of all earlier stages are on disk.
+        note: Records the run's current activity in the lock.
+        is_publishing: Whether the caller already holds the publication lock.
     """
 
     settings: Settings
@@ -45,36 +45,36 @@ class SourceRun:
 
     @property
     def key(self) -> str:
-        """Of its source."""
+        """Key of the source."""
         return self.source.key
 
     @property
     def layout(self) -> Layout:
-        """Where the index lives."""
+        """Layout of the home."""
         return Layout(self.settings.home)
 
     @property
     def graph_plan(self) -> GraphPlan:
-        """What goes into the graph."""
+        """Plan for the content of the graph."""
         return GraphPlan(self.settings.graph, self.settings.llm).of(self.layout, self.key)
 
     @property
     def wants_references(self) -> bool:
-        """Whether what code says about names goes into the graph."""
+        """Whether the graph includes the references of code files."""
         return self.settings.graph.enabled and self.settings.graph.code
 
     @property
     def summariser(self) -> Summariser | None:
-        """Who writes summaries, if the settings want any."""
+        """Writer of summaries; None if the settings disable them."""
         return summariser_of(self.settings, self.key)
 
     def notice(self, text: str) -> None:
-        """Warn the user of something that stops nothing."""
+        """Warn the user about a problem that does not stop the run."""
         self.report(Notice(self.key, text))
 
     @contextmanager
     def publishing(self) -> Iterator[None]:
-        """Hold the lock under which generations are written, and say for whom the run waits."""
+        """Hold the publication lock, and emit an event if the run has to wait for it."""
         if self.is_publishing:
             yield
             return

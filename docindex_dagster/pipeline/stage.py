@@ -1,4 +1,4 @@
-"""What a stage is: what it reads, makes, promises and reports, and how its result is kept until the next run."""
+"""Definition of a pipeline stage: its inputs, products, rules and reports, and the storage of its value."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.pipeline.source_run import SourceRun
 
 Inputs = Mapping[str, Any]
-"""The values of earlier stages, by the names of these."""
-# The key under which the metadata of a table hold what it was made of.
+"""Values of earlier stages, by stage name."""
+# Metadata key of the fingerprint of the inputs that a table was built from.
 _MADE_OF = b"docindex.made_of"
-_MOST = 5
+_MAX_SAMPLES = 5
 _README = r"(?i)^readme(\.\w+)?$"
 
 
 def counts(column: pa.ChunkedArray, name: str, unit: str) -> pa.Table:
-    """How often each value of a column occurs, the most frequent first, in two columns of these names."""
+    """Count the values of a column, most frequent first, in a table with the columns `name` and `unit`."""
     found = pc.value_counts(pc.fill_null(column, "none")).to_pylist()
     ranked = sorted(found, key=lambda item: (-item["counts"], item["values"]))
     return pa.table(
@@ -33,17 +33,17 @@ def counts(column: pa.ChunkedArray, name: str, unit: str) -> pa.Table:
 
 
 def texts(names: Sequence[str], rows: Iterable[Sequence[str]]) -> pa.Table:
-    """Rows of texts under names of columns."""
+    """Return a table of text columns."""
     columns = list(zip(*rows, strict=True)) or [() for _ in names]
     return pa.table([pa.array(column, pa.string()) for column in columns], names=list(names))
 
 
 def changes(table: pa.Table, previous: pa.Table | None, key: str, content: str) -> dict[str, int]:
-    """How many rows are added, changed, reused and removed: `key` names a row, `content` says whether it changed."""
+    """Count added, changed, reused and removed rows; `key` identifies a row, and `content` shows whether it changed."""
     if previous is None or not {key, content} <= set(previous.column_names):
         return {"added": table.num_rows, "changed": 0, "reused": 0, "removed": 0}
-    of_both = [_keys(rows, key, content) for rows in (table, previous)]
-    known, same = (_count_in(table[key], previous[key]), _count_in(*of_both))
+    row_keys = [_keys(rows, key, content) for rows in (table, previous)]
+    known, same = (_count_in(table[key], previous[key]), _count_in(*row_keys))
     return {
         "added": table.num_rows - known,
         "changed": known - same,
@@ -57,13 +57,13 @@ def _keys(table: pa.Table, key: str, content: str) -> pa.ChunkedArray:
     return pc.binary_join_element_wise(*columns, "\0", null_handling="replace", null_replacement="\0")
 
 
-def _count_in(values: pa.ChunkedArray, held: pa.ChunkedArray) -> int:
-    return pc.sum(pc.is_in(values, held), min_count=0).as_py() or 0
+def _count_in(values: pa.ChunkedArray, known: pa.ChunkedArray) -> int:
+    return pc.sum(pc.is_in(values, known), min_count=0).as_py() or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """One thing that a stage makes, which Dagster shows as an asset."""
+    """A product of a stage, which Dagster shows as an asset."""
 
     name: str
     description: str
@@ -72,22 +72,22 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is reported of a product.
+    """The report on a product.
 
-    `version` is the same for the same content. Neither `sample` nor `breakdowns` have text of the source: Dagster's
-    record keeps what it is given, and the text may be removed.
+    `version` is the same for the same content. Neither `sample` nor `breakdowns` may contain text of the source, since
+    Dagster stores them permanently, and the source may be removed.
     """
 
     version: str
     numbers: Mapping[str, int | float | str]
-    rows: pa.Table | None = None  # they are counted, and their columns are listed
+    rows: pa.Table | None = None  # Dagster gets their number and columns
     sample: pa.Table | None = None
     breakdowns: Mapping[str, pa.Table] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """How a check went that warns and stops nothing; `reason` may also say something where it passed."""
+    """The result of a check that warns but stops nothing; `reason` may be set even if it passed."""
 
     passed: bool
     reason: str = ""
@@ -96,7 +96,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a stage did: a value for later stages, and the reports of its products and of checks that warn."""
+    """The outcome of a stage: a value for later stages, reports on its products, and check results."""
 
     value: Any
     reports: Mapping[str, Report]
@@ -106,14 +106,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How the value of a stage is kept in tables of its source.
+    """The storage of a stage's value in tables of its source.
 
     Attributes:
-        tables: their names.
-        read: gives the value; None where there is none, or it is damaged.
-        write: keeps the value, with metadata for the tables; leaves alone what is the same already, and says whether it
-            wrote.
-        version_of: the data version of a value.
+        tables: The names of the tables.
+        read: Returns the value; None if it is missing or damaged.
+        write: Stores the value, with metadata for the tables, unless it is unchanged; returns whether it wrote.
+        version_of: Returns the data version of a value.
     """
 
     tables: tuple[str, ...]
@@ -122,17 +121,17 @@ class Storage:
     version_of: Callable[[Any], str]
 
     def kept_version(self, layout: Layout, key: str) -> str | None:
-        """The data version of what is kept of a source, by a footer."""
+        """Return the data version of a source's stored value, read from a table's footer."""
         return tables.metadata_value(layout.table(self.tables[0], key), tables.VERSION)
 
     def made_of(self, layout: Layout, key: str) -> str | None:
-        """What the tables of a source were made of; None where one is missing, or they differ."""
+        """Return the fingerprint of the inputs of a source's tables; None if a table is missing or they differ."""
         found = {tables.metadata_value(layout.table(table, key), _MADE_OF) for table in self.tables}
         return found.pop() if len(found) == 1 else None
 
 
 def table_storage(name: str) -> Storage:
-    """A stage's value is one table."""
+    """Return a storage for a value that is a single table."""
 
     def read(layout: Layout, key: str) -> pa.Table | None:
         return tables.read(layout.table(name, key))
@@ -150,22 +149,22 @@ def _version_of(table: pa.Table) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One step from files to stores.
+    """One step of the pipeline from files to stores.
 
     Attributes:
-        name: of the step, and of its value.
-        products: what it makes, all of it or nothing.
-        group: of the products in the asset graph.
-        version: raise it where the same inputs give something else.
-        inputs: the stages whose values it is given.
-        late: those of them without which it may run first; it runs once more with them.
-        run: does it.
-        storage: how its value is kept; None where no later stage reads it.
-        rules: what holds for all that it makes, described by name: where one is broken, `run` raises a
-            VerificationError, and nothing is written.
-        warnings: checks that warn, described by name; they are the first product's.
-        depends_on: besides the inputs, what of a run decides its value, such as settings.
-        decided_by: the inputs whose versions decide its value; None for all of them.
+        name: The name of the stage and of its value.
+        products: The products, which it makes all or none of.
+        group: The group of the products in the asset graph.
+        version: The version of the code; increase it if the same inputs give a different value.
+        inputs: The stages whose values it receives.
+        late: The inputs that it may first run without; it then runs again with them.
+        run: Runs the stage.
+        storage: The storage of its value; None if no later stage reads it.
+        rules: The descriptions of its rules, by name. If a rule is violated, `run` raises a VerificationError, and
+            nothing is written.
+        warnings: The descriptions of its checks that only warn, by name; they belong to the first product.
+        depends_on: Returns whatever else determines its value, such as settings.
+        decided_by: The inputs whose versions determine its value; None for all.
     """
 
     name: str
@@ -182,22 +181,22 @@ class Stage:
     late: tuple[str, ...] = ()
 
     def made_of(self, run: SourceRun, versions: Mapping[str, str]) -> str:
-        """Identify what decides its value, by the data versions of its inputs."""
-        deciding = self.inputs if self.decided_by is None else self.decided_by
-        return digest_parts(self.version, self.depends_on(run), *(versions[name] for name in deciding))
+        """Return a fingerprint of everything that determines the value, given the data versions of the inputs."""
+        inputs = self.inputs if self.decided_by is None else self.decided_by
+        return digest_parts(self.version, self.depends_on(run), *(versions[name] for name in inputs))
 
     def keep(self, run: SourceRun, value: Any, versions: Mapping[str, str]) -> bool:
-        """Write its value, unless the same is there; says whether it wrote."""
+        """Write the value unless it is unchanged; return whether it was written."""
         if self.storage is None:
             return False
-        about = {_MADE_OF: self.made_of(run, versions).encode()}
-        return self.storage.write(run.layout, run.key, value, about)
+        metadata = {_MADE_OF: self.made_of(run, versions).encode()}
+        return self.storage.write(run.layout, run.key, value, metadata)
 
     def read(self, run: SourceRun) -> Any:
         """Read the value that an earlier run wrote.
 
         Raises:
-            LostTableError: it is not there, or is damaged.
+            LostTableError: The value is missing or damaged.
         """
         value = self.storage.read(run.layout, run.key) if self.storage else None
         if value is None:
@@ -206,15 +205,15 @@ class Stage:
 
 
 def previous(run: SourceRun, storage: Storage) -> Any:
-    """What an earlier run made, to take rows from; None where nothing may be reused."""
+    """Return the value of an earlier run, for reuse of its rows; None in a full run."""
     return None if run.is_full else storage.read(run.layout, run.key)
 
 
 def well_known(chunks: pa.Table) -> pa.Table:
-    """At most five chunks, one a file: the beginning of the README, then the first definition of the largest files.
+    """Return at most five sample chunks: the start of the README, then the first definitions of the largest files.
 
     Args:
-        chunks: with `path` and `qualified_name`, sorted by path and place.
+        chunks: Chunks with `path` and `qualified_name`, sorted by path and position.
     """
     numbered = chunks.select(["path", "qualified_name"]).append_column("row", pa.array(np.arange(len(chunks))))
     named = numbered.filter(pc.is_valid(numbered["qualified_name"]))
@@ -226,4 +225,4 @@ def well_known(chunks: pa.Table) -> pa.Table:
         .append_column("shown", pc.coalesce(files["named"], files["row_min"]))
         .sort_by([("is_readme", "descending"), ("row_count", "descending"), ("path", "ascending")])
     )
-    return chunks.take(files["shown"].slice(0, _MOST))
+    return chunks.take(files["shown"].slice(0, _MAX_SAMPLES))

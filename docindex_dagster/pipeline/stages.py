@@ -1,6 +1,6 @@
-"""The stages in their order: the one list that runs, assets and jobs are made of.
+"""All stages in order: the single list behind runs, assets and jobs.
 
-Packages may add some; see docs/plugins.md.
+Plugins may add stages; see docs/plugins.md.
 """
 
 from functools import cache
@@ -15,28 +15,30 @@ from docindex_dagster.pipeline.graph import KNOWLEDGE_GRAPH
 from docindex_dagster.pipeline.publication import STORES
 from docindex_dagster.pipeline.stage import Stage
 
-# A stage stands after those whose values it reads.
+# Each stage comes after the stages whose values it reads.
 OURS = (DISCOVERED_FILES, COMMITS, CHUNKS, REFERENCES_OF_FILES, EMBEDDINGS, KNOWLEDGE_GRAPH, STORES)
-_OF_PACKAGES: Plugins[Stage] = Plugins("stage", plugins.STAGES, {}, PluginError)
+_PLUGINS: Plugins[Stage] = Plugins("stage", plugins.STAGES, {}, PluginError)
 
 
 @cache
 def stages() -> tuple[Stage, ...]:
-    """All stages, in an order in which they can be run: ours, then those of packages, which stop no publication.
+    """Return all stages in execution order: built-in ones, then plugins, which cannot block a publication.
 
     Raises:
-        PluginError: one of a package cannot be loaded, is no stage, takes a name that is taken, or reads what no stage
+        PluginError: A plugin cannot be loaded, is not a stage, uses an existing name, or reads a value that no stage
             makes.
     """
     found = list(OURS)
-    waiting = {name: _checked(name, _OF_PACKAGES.load(name)) for name in _OF_PACKAGES.names()}
+    waiting = {name: _checked(name, _PLUGINS.load(name)) for name in _PLUGINS.names()}
     while waiting:
         readable = {stage.name for stage in found if stage.storage is not None}
         ready = {name: stage for name, stage in waiting.items() if readable.issuperset(stage.inputs)}
         if not ready:
             name, stage = next(iter(waiting.items()))
             missing = ", ".join(sorted(set(stage.inputs) - readable))
-            raise PluginError(f"the stage {name!r} reads {missing}, which no stage keeps; there are {sorted(readable)}")
+            raise PluginError(
+                f"stage {name!r} reads {missing}, which no stage stores; available: {', '.join(sorted(readable))}"
+            )
         for name, stage in ready.items():
             _check_names(name, stage, found)
             found.append(waiting.pop(name))
@@ -44,22 +46,22 @@ def stages() -> tuple[Stage, ...]:
 
 
 def by_name() -> dict[str, Stage]:
-    """The stages by their names.
+    """Return all stages by name.
 
     Raises:
-        PluginError: as `stages`.
+        PluginError: A plugin is invalid; see `stages`.
     """
     return {stage.name: stage for stage in stages()}
 
 
 def _checked(name: str, stage: object) -> Stage:
     if not isinstance(stage, Stage):
-        raise PluginError(f"the stage {name!r} is a {type(stage).__name__}; it must be a docindex_dagster Stage")
+        raise PluginError(f"invalid stage {name!r}: expected a docindex_dagster Stage, got {type(stage).__name__}")
     return stage
 
 
 def _check_names(name: str, stage: Stage, others: list[Stage]) -> None:
-    taken = {other.name for other in others} | {product.name for other in others for product in other.products}
-    twice = taken & {stage.name, *(product.name for product in stage.products)}
-    if twice:
-        raise PluginError(f"the stage {name!r} makes {', '.join(sorted(twice))}, which another stage makes")
+    existing = {other.name for other in others} | {product.name for other in others for product in other.products}
+    duplicates = existing & {stage.name, *(product.name for product in stage.products)}
+    if duplicates:
+        raise PluginError(f"stage {name!r} makes {', '.join(sorted(duplicates))}, which another stage already makes")

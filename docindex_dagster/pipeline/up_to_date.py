@@ -1,4 +1,4 @@
-"""Whether what is published of a source was made from its files and settings as they are now. Nothing is made here."""
+"""Read-only checks whether the published index of a source is up to date with its files and settings."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,11 +34,11 @@ _FILES, _COMMITS, _CHUNKS = "discovered_files", "commits", "chunks"
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A source of which a run would find everything as it should be.
+    """A source that is up to date, so a run would do nothing.
 
     Attributes:
-        files: its table of discovered files.
-        publication: what is published of it.
+        files: Its table of discovered files.
+        publication: Its current publication.
     """
 
     files: pa.Table
@@ -46,13 +46,13 @@ class Settled:
 
 
 def settled(settings: Settings, source: Source) -> Settled | None:
-    """What is published of a source, if a run would have nothing to do; None where it would, or that is not known.
+    """Return the state of a source if a run would have nothing to do; None if it would, or if that is unknown.
 
-    No file is read. A repository that docindex clones is never known to be settled, since its remote is not asked; nor
-    is a source whose last run was killed, since the next one has to report it, nor one of which each run warns.
+    No file is read. The result is always None in three cases: for cloned repositories, since their remote is not
+    queried; after a killed run, which the next run must report; and if every run of the source warns.
 
     Raises:
-        SourceError: the source cannot be listed.
+        SourceError: The source cannot be listed.
     """
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
     if source.remote is not None or settings.storage.url is not None or run.layout.next.exists():
@@ -64,7 +64,7 @@ def settled(settings: Settings, source: Source) -> Settled | None:
         return None
     try:
         publication = unchanged(run, *found)
-    except DamagedStoreError:  # which a run reports
+    except DamagedStoreError:  # a run reports it
         return None
     if publication is None or _is_warned_of(run, publication):
         return None
@@ -72,24 +72,24 @@ def settled(settings: Settings, source: Source) -> Settled | None:
 
 
 def _is_warned_of(run: SourceRun, publication: Publication) -> bool:
-    """Whether a run may warn, though it finds nothing to do: of a precise index, of many files that are cut as text."""
-    of_source = publication.source
-    return bool(run.graph_plan.precise) or are_many(of_source.fallbacks, of_source.files)
+    """Return whether a run may warn even without work: about a precise index, or many files chunked as plain text."""
+    source = publication.source
+    return bool(run.graph_plan.precise) or are_many(source.fallbacks, source.files)
 
 
 def is_current(settings: Settings, source: Source, seen: str | None = None) -> bool:
-    """Whether what is published of a source was made from its files and settings as they are now.
+    """Return whether the published index of a source matches its current files and settings.
 
-    No file is read, and no stage runs. Of a repository that docindex clones, its files are those that are checked out.
-    It is False where that is unknown: after a run over single files, and while files were written as they were read.
+    No file is read, and no stage runs. For a cloned repository, the current files are those in its checkout. Returns
+    False if the answer is unknown: after a run over single files, or if files changed while a run read them.
 
     Args:
-        settings: as they are now.
-        source: what is asked about.
-        seen: what `fingerprint` says of it now, where that is known.
+        settings: The current settings.
+        source: The source to check.
+        seen: Its current `fingerprint`, if known.
 
     Raises:
-        SourceError: the source cannot be listed.
+        SourceError: The source cannot be listed.
     """
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
     found = _found(run, fingerprint(source) if seen is None else seen)
@@ -97,24 +97,24 @@ def is_current(settings: Settings, source: Source, seen: str | None = None) -> b
 
 
 def made_with(settings: Settings, source: Source) -> str:
-    """A hash of the settings that decide what is made of a source: its own, and those of the stages.
+    """Return a hash of the settings that determine the index of a source: its own, and those of the stages.
 
-    It is the same on all machines, wherever the source lies there.
+    The hash is the same on all machines, regardless of the local path of the source.
     """
     own = replace(source, path=Path(), remote=source.remote and replace(source.remote, repository=Path()))
-    model = load_embedder(settings.embedding).name  # an upgrade may bring another one under the same settings
+    model = load_embedder(settings.embedding).name  # an upgrade may change it under the same settings
     chunked_by = chunking_fingerprint(settings.chunking, summariser_of(settings, source.key))
     graph = GraphPlan(settings.graph, settings.llm).fingerprint
     return digest_parts(repr(own), repr((chunked_by, model, graph, settings.history)))
 
 
 def state_of(settings: Settings, source: Source, seen: str) -> str:
-    """What the tables of a source are made from, as a hash: what `fingerprint` says of it, and the settings."""
+    """Return a hash of everything that a source's tables are built from: its `fingerprint` and the settings."""
     return digest_parts(seen, made_with(settings, source))
 
 
 def state_of_tables(settings: Settings, source: Source) -> str:
-    """The `state_of` which the tables that are here were made from; "" where they are not all there, or of another."""
+    """Return the `state_of` that the local tables were built from; "" if tables are missing or inconsistent."""
     run = SourceRun(settings, source, lambda: load_embedder(settings.embedding))
     files = tables.read(run.layout.table(_FILES, run.key))
     seen = fingerprint_of(files) if files is not None else None
@@ -125,29 +125,29 @@ def state_of_tables(settings: Settings, source: Source) -> str:
 
 
 def _found(run: SourceRun, seen: str) -> tuple[pa.Table, pa.Table] | None:
-    """The tables of the files and commits of a source, if they are of the state that was seen of it."""
+    """Return the tables of a source's files and commits if they match its fingerprint `seen`."""
     files, commits = (tables.read(run.layout.table(name, run.key)) for name in (_FILES, _COMMITS))
     if files is None or commits is None or not files.schema.equals(DISCOVERED_FILES):
         return None
-    is_of_now = fingerprint_of(files) == seen and is_history(
+    is_up_to_date = fingerprint_of(files) == seen and is_history(
         run.source, commits, head_of(files), run.settings.history.commits
     )
-    return (files, commits) if is_of_now else None
+    return (files, commits) if is_up_to_date else None
 
 
 def unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
-    """What is published, if it was made from these files and commits, and there is nothing to do about it.
+    """Return the current publication if it was built from these files and commits, and needs no work.
 
     Raises:
-        DamagedStoreError: searches use it, and it cannot be opened.
+        DamagedStoreError: Searches use the publication, and it cannot be opened.
     """
     published = None if run.is_full or run.is_verifying else _published(run, files, commits)
     if published is None:
         return None
-    if published.takeover is not None:  # a candidate that is damaged, or that is late, is mended by a publication
+    if published.takeover is not None:  # a new publication repairs a candidate that is damaged or late
         is_settled = bool(published.takeover.missing) and can_be_opened(run.layout, published.generation)
         return published if is_settled else None
-    check_published(run.layout)  # nothing would be found, and no later run would notice
+    check_published(run.layout)  # otherwise searches would find nothing, and no later run would notice
     if run.layout.next.exists():
         with run.publishing():
             cleanup.give_up_next(run.layout, published.generation.model)
@@ -155,7 +155,7 @@ def unchanged(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication
 
 
 def _published(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publication | None:
-    """What is published, if it and all tables were made from exactly this."""
+    """Return the current publication if it and all tables were built from exactly these inputs."""
     made_from = chunking.inputs_of(run, files, commits).made_from
     model = Model.of(run.load_embedder())
     published = published_from(run.layout, run.key, made_from, revision_of(run), model, plan=run.graph_plan)
@@ -163,7 +163,7 @@ def _published(run: SourceRun, files: pa.Table, commits: pa.Table) -> Publicatio
 
 
 def _are_kept(run: SourceRun, made_from: str) -> bool:
-    """Whether the tables of all stages after the first two were made from this, by their footers."""
+    """Return whether the tables of all stages after the first two were built from `made_from`, per their footers."""
     if tables.metadata_value(run.layout.table(_CHUNKS, run.key), MADE_FROM) != made_from:
         return False
     known = by_name()
@@ -171,7 +171,7 @@ def _are_kept(run: SourceRun, made_from: str) -> bool:
     for stage in known.values():
         if stage.storage is None or stage.name in {_FILES, _COMMITS, _CHUNKS}:
             continue
-        of_inputs = {name: kept.get(name) or "" for name in stage.inputs}
-        if stage.storage.made_of(run.layout, run.key) != stage.made_of(run, of_inputs):
+        input_versions = {name: kept.get(name) or "" for name in stage.inputs}
+        if stage.storage.made_of(run.layout, run.key) != stage.made_of(run, input_versions):
             return False
     return True

@@ -1,1 +1,1 @@
-"""Results as text: for a terminal (`console`), for agents (`markdown`), and as HTML for the page (`html`)."""
+"""Results as text: for a terminal (`console`), for agents (`markdown`), and as HTML for the web page (`html`)."""

@@ -1,4 +1,4 @@
-"""Answers within a budget of tokens: as many parts as fit, and a cursor that says where the next answer goes on."""
+"""Answers within a token budget: as many parts as fit, and a cursor with which the next request continues."""
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
@@ -8,44 +8,44 @@ from docindex_dagster.core.tokenizer import count_tokens
 
 DEFAULT = 2000
 LEAST, MOST = 200, 20_000
-_FOR_MORE = 60  # tokens of the sentence that says how to go on
+_FOR_MORE = 60  # tokens reserved for the sentence with the cursor
 _CUT = "…"
-_LONGEST_CURSOR = 9  # digits
+_MAX_CURSOR_DIGITS = 9  # digits
 
 
 def start_of(cursor: str | None) -> int:
-    """How many parts were given before.
+    """Return the number of parts that earlier answers contained.
 
     Raises:
-        QueryError: no answer has such a cursor.
+        QueryError: The cursor is invalid.
     """
     if not cursor:
         return 0
-    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _LONGEST_CURSOR:
-        raise QueryError("cursor: no answer gave this one; leave it out to begin anew")
+    if not (cursor.isascii() and cursor.isdecimal()) or len(cursor) > _MAX_CURSOR_DIGITS:
+        raise QueryError("cursor: it is not from an answer; omit it to start over")
     return int(cursor)
 
 
 def fitted(
     notes: Sequence[str], parts: Sequence[str], budget: int, more: Callable[[int], str], separator: str = "\n\n"
 ) -> str:
-    """As many parts as fit into a budget, behind some notes.
+    """Return the notes and as many parts as fit into a budget.
 
-    At least one part is given, if need be the beginning of it.
+    At least one part is returned, truncated if necessary.
 
     Args:
-        notes: stand first, as far as half of the budget goes.
-        parts: in the order in which they are given.
-        budget: tokens, at most.
-        more: what to say behind so many parts; empty for nothing.
-        separator: between parts.
+        notes: printed first, limited to half of the budget.
+        parts: the parts, in order.
+        budget: the maximum number of tokens.
+        more: returns the closing sentence for a number of parts; empty for none.
+        separator: printed between parts.
     """
     head = cut("\n".join(notes), budget // 2)
     room = budget - tokens(head) - _FOR_MORE - 2
     shown = sum(1 for size in accumulate(sizes([part + separator for part in parts])) if size <= room)
-    given = list(parts[:shown]) or [cut(part, room) for part in parts[:1]]
-    body = separator.join(given)
-    return "\n\n".join(filter(None, (head, body, more(len(given)))))
+    page = list(parts[:shown]) or [cut(part, room) for part in parts[:1]]
+    body = separator.join(page)
+    return "\n\n".join(filter(None, (head, body, more(len(page)))))
 
 
 def paged(
@@ -61,13 +61,13 @@ def paged(
     """Return as many parts of a page as fit into a budget, and how to continue.
 
     Args:
-        parts: of the page.
-        what: they are, in the plural.
-        start: how many were given before.
-        budget: tokens, at most.
-        notes: stand first, as far as half of the budget goes.
-        left: how many follow the page; None if that is unknown.
-        separator: between parts.
+        parts: the parts of the page.
+        what: the plural noun for the parts.
+        start: the number of parts in earlier answers.
+        budget: the maximum number of tokens.
+        notes: printed first, limited to half of the budget.
+        left: the number of parts after the page; None if unknown.
+        separator: printed between parts.
     """
     if start and not parts:
         notes = [*notes, f"There are no more {what}."]
@@ -79,22 +79,22 @@ def paged(
 
 
 def more(left: int | None, cursor: int, what: str) -> str:
-    """Say how to continue; empty if nothing is left. `left` is None if some are left, but it is unknown how many."""
+    """Return a sentence about how to continue; empty if nothing is left. `left` is None if the number is unknown."""
     if left == 0:
         return ""
-    return f'{"More" if left is None else f"{left:,} more"} {what}; go on with cursor "{cursor}".'
+    return f'{"More" if left is None else f"{left:,} more"} {what}; continue with cursor "{cursor}".'
 
 
 def cut(text: str, budget: int) -> str:
-    """A text, or the beginning of one that has more tokens: whole lines, or a part of the first."""
+    """Return a text, truncated to the budget: to complete lines if possible, otherwise within the first line."""
     if tokens(text) <= budget:
         return text
     lines = text.split("\n")
     fit = sum(1 for size in accumulate(sizes([line + "\n" for line in lines])) if size < budget)
-    return "\n".join([*lines[:fit], _CUT]) if fit else _beginning(lines[0], budget) + _CUT
+    return "\n".join([*lines[:fit], _CUT]) if fit else _prefix(lines[0], budget) + _CUT
 
 
-def _beginning(line: str, budget: int) -> str:
+def _prefix(line: str, budget: int) -> str:
     fits, too_long = 0, len(line)
     while too_long - fits > 1:
         middle = (fits + too_long) // 2
@@ -106,10 +106,10 @@ def _beginning(line: str, budget: int) -> str:
 
 
 def sizes(texts: Sequence[str]) -> list[int]:
-    """About how many tokens each text is; those that stand end to end have no more than their sum."""
+    """Return the approximate number of tokens of each text. Concatenated texts have at most the sum."""
     return count_tokens(texts)
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text is."""
+    """Return the approximate number of tokens of a text."""
     return count_tokens([text])[0]

@@ -1,4 +1,4 @@
-"""Terminal output: tables, results, matches, errors."""
+"""Terminal output: tables, results, matches and errors."""
 
 import json
 import os
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk or the evidence of an edge is: as a result of a search, without what was found."""
+    """The location of a chunk or of the evidence for an edge."""
 
     source: str
     path: str
     line: int | None
-    file: str | None  # where the file is on disk
+    file: str | None  # the path on disk
     page: int | None = None
 
 
 def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
-    """The path of a result as it can be typed here, and its source where the path does not lead there.
+    """Return the path of a result as it can be typed here, and its source if the path alone does not identify it.
 
-    It begins at the working directory where the file is below it or both are in the folder of its source, else at the
-    root. A commit, and a file of a clone that the index keeps in its `home`, are named by their source.
+    The path is relative if the file is below the working directory or both are in the folder of the file's source;
+    otherwise it is absolute. Commits, and files of clones that the index keeps in its `home`, need their source.
     """
     file = result.file
     if file is None or Path(file).is_relative_to(home):
@@ -52,7 +52,7 @@ def shown_path(result: "Hit | Match | Place", home: Path) -> tuple[str, str]:
 
 
 def link(result: "Hit | Match | Place") -> str | None:
-    """The URL of the file of a result."""
+    """Return the URL of a result's file."""
     if result.file is None:
         return None
     anchor = "" if result.page is None else f"#{page_anchor(result.page)}"
@@ -60,22 +60,22 @@ def link(result: "Hit | Match | Place") -> str | None:
 
 
 class VisibleConsole(Console):
-    """A console that makes each plain string fit to be shown. A `Text` has to be made so by whom it is from."""
+    """A console that escapes control characters in plain strings. Callers must escape the content of a `Text`."""
 
     def __init__(self, **options: Any) -> None:
-        """As rich's, without markup: brackets in paths and texts are theirs."""
+        """Create a rich console without markup, since paths and texts may contain brackets."""
         super().__init__(highlight=False, markup=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """The text, without what would steer a terminal."""
+        """Return the text without terminal control characters."""
         return super().render_str(visible(text), **options)
 
 
 class _Messages(VisibleConsole):
-    """Standard error. A run goes on where nothing reads what it says of itself any more."""
+    """Standard error. A run continues even if nothing reads its messages any more."""
 
     def on_broken_pipe(self) -> None:
-        """Say nothing more."""
+        """Discard all further output."""
         self.quiet = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stderr.fileno())
@@ -83,12 +83,12 @@ class _Messages(VisibleConsole):
 
 
 _IS_TERMINAL = sys.stdout.isatty()
-# Into a file or a pipe, lines are as long as they are.
+# In a file or pipe, lines are not wrapped.
 out = VisibleConsole(soft_wrap=not _IS_TERMINAL, width=None if _IS_TERMINAL else 1000)
 err = _Messages(stderr=True, soft_wrap=True)
 
 _GAP = 2  # cells between two columns
-_HASH = 10  # characters of a commit's
+_HASH = 10  # characters of a commit hash
 _FILES_SHOWN = 3
 
 
@@ -102,7 +102,7 @@ def _plain(value: Any) -> Any:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print rows under their column names, numbers to the right; where that is too wide, a paragraph for each row."""
+    """Print rows under their column names, with numbers right-aligned; as paragraphs if the table is too wide."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(columns, *cells, strict=True)]
     if out.is_terminal and sum(widths) + _GAP * (len(widths) - 1) > out.width:
@@ -118,7 +118,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
 
 
 def _paragraphs(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
-    """The first cell of each row, and below it the others behind the names of their columns."""
+    """Print the first cell of each row, and below it the other cells with their column names."""
     for first, *others in cells:
         out.print(Text(first, "bold", overflow="fold"))
         named = [f"{name}: {value}" for name, value in zip(columns[1:], others, strict=True) if value]
@@ -135,9 +135,9 @@ def listed(
     """Print hits, or rows of the schema `COMMITS`.
 
     Args:
-        found: in the order to print them.
-        home: of the index.
-        nothing: what to print if there are none.
+        found: the results, in order.
+        home: the home of the index.
+        nothing: what to print if there are no results.
         with_source: whether to print the sources.
         explain: whether to print what each signal added to the score of a hit.
     """
@@ -151,7 +151,7 @@ def listed(
 
 
 def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -> None:
-    """Print where a hit is, what it is, why it is there, and the lines that match."""
+    """Print a hit: its location, its symbol, the signals, and the matching lines."""
     line = Text(f"{rank:2} ", "dim").append_text(place(hit, home))
     line.append(in_line(f"  {_what(hit)}".rstrip()), "default")
     is_named = bool(shown_path(hit, home)[1])
@@ -172,12 +172,12 @@ def _hit(rank: int, hit: Hit, home: Path, *, with_source: bool, explain: bool) -
 
 
 def _what(hit: Hit) -> str:
-    """What a place is: the kind of its chunk is named only where the symbol at the line is that of the chunk."""
+    """Return the title of a hit, with the kind of its chunk only if the symbol at the line is that of the chunk."""
     return hit.title if hit.symbol != hit.qualified_name else f"{hit.chunk_type} {hit.title}"
 
 
 def place(result: "Hit | Match | Place", home: Path, column: str = "") -> Text:
-    """The path and line of a result, linked to its file, behind its source where the path does not lead there."""
+    """Return the location of a result, linked to its file, with the source in front if the path needs it."""
     path, source = shown_path(result, home)
     where = in_line(f"{path}:{result.line}{column}" if result.line else path)
     style = Style(color="cyan", bold=True, link=link(result))
@@ -185,7 +185,7 @@ def place(result: "Hit | Match | Place", home: Path, column: str = "") -> Text:
 
 
 def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
-    """The signals that changed the score: their names, or also what each added."""
+    """Format the signals that changed the score: their names, or also what each added."""
     named = [(f"{signal.name} #{signal.rank}" if signal.rank else signal.name, signal) for signal in signals]
     if with_numbers:
         return " ".join(f"{signal.contribution:+.4f} ({name})" for name, signal in named)
@@ -195,10 +195,10 @@ def _reasons(signals: Sequence[Signal], *, with_numbers: bool) -> str:
 
 
 def _snippet(snippet: Snippet) -> Iterator[Text]:
-    """Its lines that are not blank, indented, with what matched in bold."""
+    """Yield the lines that are not blank, indented, with the matches in bold."""
     start = 0
     for line in snippet.text.split("\n"):
-        shown = Text(visible(line.removesuffix("\r")))  # a character stands for each
+        shown = Text(visible(line.removesuffix("\r")))  # `visible` keeps the number of characters
         for first, end in snippet.highlights:
             shown.stylize("bold yellow", max(0, first - start), max(0, end - start))
         start += len(line) + 1
@@ -208,7 +208,7 @@ def _snippet(snippet: Snippet) -> Iterator[Text]:
 
 
 def chunk(row: dict[str, Any], file: str | None, home: Path, *, is_changed: bool) -> None:
-    """Print one chunk whole, under a line that says where it is, and whether its file was changed since."""
+    """Print the full text of a chunk below its location, and whether its file has changed."""
     pages = page_range(row)
     details = [row["chunk_type"], pages, title(row["qualified_name"], row["heading_path"]), row["signature"]]
     out.print(_head(row, file, home).append(f"  {CHANGED}" if is_changed else "", "yellow"))
@@ -248,7 +248,7 @@ def _day(moment: datetime | None) -> str:
 
 
 def _touched(row: dict[str, Any]) -> str:
-    """The lines and the first files of a commit."""
+    """Return the line counts and the first files of a commit."""
     names = [file["path"] for file in row["files"][:_FILES_SHOWN]]
     more = row["file_count"] - len(names)
     lines = "" if row["insertions"] is None else f"+{row['insertions']:,} -{row['deletions']:,}  "
@@ -256,22 +256,22 @@ def _touched(row: dict[str, Any]) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it is due."""
+    """Format a number with its noun, in the plural if needed."""
     return f"{number:,} {noun}" + ("" if number == 1 else "es" if noun.endswith("ch") else "s")
 
 
 def warning(message: str) -> None:
-    """Print what did not stop the command but should be known."""
+    """Print a warning."""
     err.print(Text(f"warning: {visible(message)}", "yellow"))
 
 
 def report_wait(owner: str) -> None:
-    """Print for whom a command waits."""
+    """Print whom a command waits for."""
     err.print(f"waiting for {owner}")
 
 
 def plain(text: str) -> None:
-    """Print a text as it is, but for what would steer a terminal."""
+    """Print a text unchanged, except for terminal control characters."""
     sys.stdout.write(visible(text).encode("utf-8", "replace").decode() + "\n")
 
 
@@ -281,14 +281,14 @@ def failure(message: str) -> None:
 
 
 def matches(found: "Matches", home: Path) -> None:
-    """Print a line a match: its place, and the line of the file; then how many there are in all."""
+    """Print each match on one line, with its location, then the total."""
     for match in found.matches:
         out.print(_line(match, home), soft_wrap=True)
     total(found)
 
 
 def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[int, str]], count: int) -> None:
-    """The same with `count` lines before and after each match; `around` has the lines of each file."""
+    """Print the matches with `count` lines of context; `around` has the lines of each file."""
     shown_before = False
     for (source, path), of_file in groupby(found.matches, key=lambda match: (match.source, match.path)):
         lines, by_line = around[source, path], {match.line: match for match in of_file}
@@ -310,7 +310,7 @@ def with_lines(found: "Matches", home: Path, around: dict[tuple[str, str], dict[
 
 
 def counts(found: "Matches", home: Path) -> None:
-    """Print a line a file: its path, and how many matches it has."""
+    """Print the path of each file with its number of matches."""
     for name, of_file in _by_file(found, home):
         out.print(in_line(f"{name}:{len(list(of_file))}"), soft_wrap=True)
 
@@ -322,13 +322,13 @@ def files(found: "Matches", home: Path) -> None:
 
 
 def total(found: "Matches") -> None:
-    """Say how many matches there are, on standard error: standard output has places alone."""
+    """Print the number of matches on standard error, so that standard output contains only matches."""
     sys.stdout.flush()
     shown, files_ = len(found.matches), count(found.files, "file")
     if not found.total:
-        err.print("no match")
+        err.print("no matches")
     elif shown < found.total:
-        err.print(f"{shown:,} of {count(found.total, 'match')} in {files_} shown; --top-k 0 shows all")
+        err.print(f"showing {shown:,} of {count(found.total, 'match')} in {files_}; --top-k 0 shows all")
     else:
         err.print(f"{count(found.total, 'match')} in {files_}")
 

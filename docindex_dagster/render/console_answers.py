@@ -1,4 +1,4 @@
-"""How answers are shown: the text as it comes, then its sources with what their checks say."""
+"""Terminal output of answers: the text as it arrives, then its sources with the results of their checks."""
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,12 +18,12 @@ from docindex_dagster.render import console
 from docindex_dagster.search.model import CHANGED
 
 FileOf = Callable[[str, str], str | None]
-"""The file on disk of a path of a source; None where there is none."""
+"""Returns the file on disk for a path of a source; None if there is none."""
 
-_LONGEST_CLAIM = 100
-_LONGEST_ARGUMENTS = 200
+_MAX_CLAIM = 100
+_MAX_ARGUMENTS = 200
 _WORST_FIRST = (State.MISSING, State.DOUBTFUL, State.UNCHECKED, State.SUPPORTED)
-_SIGNS = {
+_MARKS = {
     State.SUPPORTED: ("✓", "green"),
     State.DOUBTFUL: ("?", "yellow"),
     State.UNCHECKED: ("·", "dim"),
@@ -33,13 +33,13 @@ _SIGNS = {
 
 @dataclass(slots=True)
 class Shown:
-    """Shows what happens while a question is answered.
+    """Prints the events of an answer.
 
     Attributes:
-        home: where the index is.
-        file_of: says where the files of passages are.
-        is_streaming: whether the text is shown as it comes; else once it is checked, with the checks in its marks.
-        is_in_line: whether the text that was shown has not ended its line.
+        home: the home of the index.
+        file_of: locates the files of passages.
+        is_streaming: whether to print the text as it arrives, and not after the check, with the results in its marks.
+        is_in_line: whether the printed text has not ended its line.
     """
 
     home: Path
@@ -48,7 +48,7 @@ class Shown:
     is_in_line: bool = False
 
     def take(self, event: Event) -> None:
-        """Show what has happened."""
+        """Print an event."""
         match event:
             case Found(warnings=warnings):
                 for warning in warnings:
@@ -64,7 +64,7 @@ class Shown:
 
     def _step(self, step: Step) -> None:
         self._end_line()
-        arguments = shortened(in_line(step.arguments), _LONGEST_ARGUMENTS)
+        arguments = shortened(in_line(step.arguments), _MAX_ARGUMENTS)
         style = "yellow" if step.is_error else "dim"
         console.err.print(Text(f"{in_line(step.tool)} {arguments}: {in_line(step.outcome)}", style))
 
@@ -86,7 +86,7 @@ class Shown:
             self._write("\n")
 
     def sources(self, citations: Sequence[Citation]) -> None:
-        """Print what is cited, in the order of the numbers, each with the worst that a check says of it."""
+        """Print the cited sources by number, each with its worst check result."""
         if not citations:
             return
         console.out.print()
@@ -95,26 +95,26 @@ class Shown:
             worst = min(of_number, key=lambda citation: _WORST_FIRST.index(citation.state))
             console.out.print(self._source(worst, of_number))
             if worst.state in {State.DOUBTFUL, State.MISSING}:
-                claim = shortened(in_line(worst.claim), _LONGEST_CLAIM)
+                claim = shortened(in_line(worst.claim), _MAX_CLAIM)
                 console.out.print(Text(f"      “{claim}”", "dim"))
 
     def passages(self, passages: Iterable[Passage]) -> None:
-        """Print passages under their numbers."""
+        """Print passages with their numbers."""
         for one in passages:
             line = self._place(one, [one.span]).append(in_line(f"  {one.kind} {one.name or ''}".rstrip()), "default")
             console.out.print(Text(f"{one.number:3} ", "dim").append_text(line))
 
     def _source(self, worst: Citation, of_number: Sequence[Citation]) -> Text:
-        sign, style = _SIGNS[worst.state]
-        line = Text.assemble((f"{worst.number:3} ", "dim"), (f"{sign} ", style))
+        mark, style = _MARKS[worst.state]
+        line = Text.assemble((f"{worst.number:3} ", "dim"), (f"{mark} ", style))
         if worst.passage is None:
-            return line.append(f"there is no passage {worst.number}", style)
+            return line.append(f"passage {worst.number} does not exist", style)
         spans = sorted({(citation.start_line, citation.end_line) for citation in of_number})
         line.append_text(self._place(worst.passage, spans))
         line.append(in_line(f"  {worst.passage.name or worst.passage.kind}"), "default")
         if worst.state is State.DOUBTFUL:
-            better = f"; [{worst.better}] has more" if worst.better else ""
-            line.append(f"  doubtful: the lines have hardly any of it{better}", style)
+            better = f"; [{worst.better}] is a better match" if worst.better else ""
+            line.append(f"  doubtful: the lines hardly support it{better}", style)
         if any(citation.stale for citation in of_number):
             line.append(f"  {CHANGED}", "yellow")
         return line
@@ -127,7 +127,7 @@ class Shown:
 
 
 def as_json(question: str, events: Sequence[Event]) -> dict[str, Any]:
-    """All of an answer, by what happened until it was there."""
+    """Return an answer and everything it is based on."""
     answer = next(event for event in events if isinstance(event, Answer))
     found = next(event for event in events if isinstance(event, Found))
     steps = [event for event in events if isinstance(event, Step)]
@@ -154,14 +154,14 @@ def as_json(question: str, events: Sequence[Event]) -> dict[str, Any]:
 def _notes(answer: Answer) -> list[str]:
     notes = []
     if answer.is_cut:
-        notes.append("the answer stopped at its limit of tokens (llm.max_answer_tokens)")
+        notes.append("the answer reached its token limit (llm.max_answer_tokens) and was cut off")
     if answer.is_prompt_cut:
-        notes.append("the model seems to have read a part of the passages alone: set llm.context_tokens, or --tokens")
+        notes.append("the model probably read only part of the passages: set llm.context_tokens, or lower --tokens")
     return notes
 
 
 def _spent(spent: Spent) -> str:
-    times = f"search {spent.search_s:.2f} s, {spent.total_s:.1f} s in all"
+    times = f"search {spent.search_s:.2f} s, total {spent.total_s:.1f} s"
     if not spent.completion_tokens:
         return times
     dollars = "" if spent.dollars is None else f", ${spent.dollars:.4f}"

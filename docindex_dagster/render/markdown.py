@@ -1,7 +1,7 @@
-"""Answers as Markdown within a budget of tokens: what a model needs to go on, and no more.
+"""Answers as Markdown within a token budget: only what a model needs to continue.
 
-What comes out of indexed files is data to who reads an answer. It stands in fences that it cannot close, behind a bar
-at the beginning of each line, or in a line of its own without characters that steer.
+Text from indexed files is untrusted data. It is put into fences that it cannot close, behind a bar at the start of each
+line, or on a line of its own without control characters.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +23,14 @@ from docindex_dagster.status.catalog import lacks
 if TYPE_CHECKING:
     from docindex_dagster.operations.status import Present
 
-ROOM_FOR_NOTES = 150  # tokens that an answer of passages keeps for notes beside them
-_ROOM_FOR_MORE = 60  # tokens of the sentence that says how to go on
+ROOM_FOR_NOTES = 150  # tokens that an answer with passages reserves for notes
+_ROOM_FOR_MORE = 60  # tokens reserved for the sentence with the cursor
 _LANGUAGES = 4
-_PLACES = 8  # of one edge
+_PLACES = 8  # per edge
 _DAY = len("2026-01-01")
-_FILES = 10  # of one commit
+_FILES = 10  # per commit
 _SHORT_HASH = 10
-_NO_MATCH = "No match. Mode hybrid finds by words and by meaning."
+_NO_MATCH = "No matches. Mode hybrid also searches by meaning."
 
 
 def of_list(
@@ -42,15 +42,15 @@ def of_list(
     *,
     nothing: str = "Nothing found. Try other words, fewer filters, or mode 'literal' for exact text.",
 ) -> str:
-    """A page of hits, or of rows of the schema `COMMITS`, best first.
+    """Format a page of hits, or of rows of the schema `COMMITS`, best first.
 
     Args:
-        found: of which those before `start` were given before; one more than are wanted, where there is one.
-        top_k: how many are wanted.
-        start: where to begin.
-        warnings: what to say beside them.
+        found: all results from the first one; one more than needed shows that there are further ones.
+        top_k: the number of results on the page.
+        start: the number of results on earlier pages.
+        warnings: printed as notes.
         max_tokens: the budget.
-        nothing: what to say where nothing is found.
+        nothing: what to print if there are no results.
     """
     notes = [f"Note: {in_line(warning)}" for warning in warnings]
     if not found:
@@ -62,7 +62,7 @@ def of_list(
 
 
 def of_hit(rank: int, hit: Hit) -> str:
-    """One result: its place, what it is, and the lines that match."""
+    """Format a result: its location, its symbol, and the matching lines."""
     name = in_line(hit.title)
     about = ", ".join(filter(None, (hit.chunk_type, hit.language, hit.source_type)))
     about += f", lines {hit.start_line}-{hit.end_line}" + (f", page {hit.page}" if hit.page is not None else "")
@@ -77,7 +77,7 @@ def of_hit(rank: int, hit: Hit) -> str:
 
 
 def of_matches(found: Matches, top_k: int, start: int, warnings: Sequence[str], max_tokens: int) -> str:
-    """Matches of an exact text or a pattern, a line each below their file, and how many there are in all.
+    """Format the matches of a literal text or regular expression, below their files, with the total.
 
     The arguments are those of `of_list`.
     """
@@ -110,17 +110,17 @@ def _match(match: Match) -> str:
 
 
 def of_context(context: Context, notes: Sequence[str]) -> str:
-    """The passages that fit, behind some notes, and how many results did not."""
+    """Format the passages that fit, after the notes, and the number of results that did not fit."""
     left = context.found - sum(len(passage.chunk_ids) for passage in context.passages)
     notes = [*map(in_line, notes)]
     if left > 0 and context.passages:
-        notes.append(f"{left} more results did not fit; ask for more tokens, or `search` for their places.")
+        notes.append(f"{left} more results did not fit. Request more tokens, or use `search` to list them.")
     head = budget.cut("\n".join(notes), ROOM_FOR_NOTES - 10)
     return "\n\n".join(filter(None, (head, context.markdown or nothing_in(context))))
 
 
 def _commit(row: Mapping[str, Any]) -> str:
-    """Hash, date, author, subject and files of a commit."""
+    """Format hash, date, author, subject and files of a commit."""
     day = f"{row['committed_at']:%Y-%m-%d}" if row["committed_at"] else "no date"
     about = f"{_number(row['file_count'], 'file', 's')}{_lines_changed(row)}"
     files = [f"   {file['status']} {in_line(_name(file))}{_lines_changed(file)}" for file in row["files"][:_FILES]]
@@ -135,31 +135,31 @@ def _name(file: Mapping[str, Any]) -> str:
 
 
 def _lines_changed(row: Mapping[str, Any]) -> str:
-    """Of a commit or of a file in it; empty where it is not known."""
+    """Format the line counts of a commit or of a file in it; empty if unknown."""
     return "" if row["insertions"] is None else f" +{row['insertions']:,} -{row['deletions']:,}"
 
 
 def sentence(text: str) -> str:
-    """A text of ours that names what is indexed, as a sentence."""
+    """Return a message of docindex as a sentence on one line."""
     return f"{in_line(text[:1].upper() + text[1:])}."
 
 
 def of_steps(steps: Sequence[Step], notes: Sequence[str], start: int, max_tokens: int, *, is_backward: bool) -> str:
-    """Edges of the graph, a line each: the nearest first, with their places and how they were resolved.
+    """Format edges of the graph, one per line and nearest first, with their locations and resolution.
 
     Args:
-        steps: edges; those that say the same at several places are one line.
-        notes: what to say beside them.
-        start: how many lines were given before.
+        steps: edges; those that differ only in their location share a line.
+        notes: printed first.
+        start: the number of lines in earlier answers.
         max_tokens: the budget.
-        is_backward: whether they are walked against their direction.
+        is_backward: whether the edges are followed backward.
     """
     lines = [_line(same, is_backward=is_backward) for same in _grouped(steps)]
     return budget.paged(lines[start:], "edges", start, max_tokens, notes=notes, separator="\n")
 
 
 def _grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Steps that differ by their places alone."""
+    """Group steps that differ only in their location."""
     groups: dict[tuple[object, ...], list[Step]] = {}
     for step in without_repeats(steps):
         key = (step.symbol, step.depth, step.subject, step.predicate, step.object, step.resolution)
@@ -176,7 +176,7 @@ def _line(steps: Sequence[Step], *, is_backward: bool) -> str:
 
 
 def _places(steps: Sequence[Step]) -> str:
-    """`a.py:3,8 b.py:2`; of very many places, the first and how many there are."""
+    """Format locations as `a.py:3,8 b.py:2`; if there are too many, the first ones and the number of the rest."""
     shown = []
     for path, of_file in groupby(steps[:_PLACES], key=lambda step: step.path):
         lines = dict.fromkeys(str(step.line) for step in of_file if step.line)
@@ -186,7 +186,7 @@ def _places(steps: Sequence[Step]) -> str:
 
 
 def of_statistics(graph: OpenGraph, max_tokens: int) -> str:
-    """How much is in the graph, and what is not linked yet."""
+    """Format the statistics of the graph, and what is not linked yet."""
     found, unlinked = statistics(graph), graph.unlinked_files
     lines = [
         f"nodes: {_counts(found.nodes)}",
@@ -204,11 +204,11 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 
 def of_chunks(chunks: Sequence[ShownChunk], start: int, max_tokens: int) -> str:
-    """Chunks whole, each in a fence, line by line as far as the budget goes.
+    """Format the full text of chunks in fences, line by line as far as the budget allows.
 
     Args:
-        chunks: in the order of their lines; the file on disk of several is said once.
-        start: how many lines of all of them were given before.
+        chunks: the chunks in line order; a file on disk that several share is named once.
+        start: the number of their lines in earlier answers.
         max_tokens: the budget.
     """
     total = sum(_text(one.row).count("\n") + 1 for one in chunks)
@@ -241,7 +241,7 @@ def _text(row: Mapping[str, Any]) -> str:
 
 
 def _about(shown: ShownChunk, first: int, file: str | None) -> str:
-    """What stands over the text of a chunk, of which so many lines were given before; its file where that is new."""
+    """Format the heading of a chunk from its line `first` on, with its file on disk unless it was named before."""
     row = shown.row
     name = title(row["qualified_name"], row["heading_path"])
     what = in_line(", ".join(filter(None, (row["chunk_type"], page_range(row), name, row["signature"]))))
@@ -253,7 +253,7 @@ def _about(shown: ShownChunk, first: int, file: str | None) -> str:
 
 
 def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple[str, int]:
-    """As many lines as fit, in a fence; where none does, the beginning of the first. And how many fit."""
+    """Return as many lines as fit in a fence, or the start of the first if none does, and the number that fit."""
     fence = fence_around("\n".join(lines))
     about = budget.cut(about, room // 2)
     inside = room - budget.tokens(f"{about}\n\n{fence}{language}\n\n{fence}")
@@ -264,9 +264,9 @@ def _fenced(about: str, lines: Sequence[str], language: str, room: int) -> tuple
 
 
 def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int, max_tokens: int) -> str:
-    """How each source stands and what is indexed of it, a line each; first those that need attention."""
+    """Format the state and size of each source, one per line; first those that need attention."""
     if not sources:
-        return "No source is declared, and nothing is indexed."
+        return "No sources are declared, and nothing is indexed."
     ordered = sorted(sources, key=lambda present: present.status.state == "ok")
     notes = [f"Note: {warning}" for warning in warnings]
     parts = [*map(_source, ordered)][start:]
@@ -275,7 +275,7 @@ def of_sources(sources: "Sequence[Present]", warnings: Sequence[str], start: int
 
 def _source(present: "Present") -> str:
     one, entry = present.status, present.status.entry
-    doubt = ["may be out of date: its files or settings changed, or that is unknown"]
+    doubt = ["may be out of date: its files or settings have changed, or this could not be determined"]
     notes = [one.state, *(doubt if present.is_current is False else ())]
     why = [in_line(one.problem)] if one.problem else []
     if entry is None:
@@ -284,5 +284,5 @@ def _source(present: "Present") -> str:
     languages = sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:_LANGUAGES]
     figures = f"{entry.files:,} files, {entry.chunks:,} chunks, {', '.join(languages)}"
     revision = f", revision {entry.revision}" if entry.revision else ""
-    dated = f"content of {entry.changed_at[:_DAY]}{revision}"
+    dated = f"content from {entry.changed_at[:_DAY]}{revision}"
     return f"- {one.source}: {'; '.join([', '.join(notes), *why, figures, dated])}"

@@ -1,7 +1,6 @@
-"""Answers about memory as text within a budget of tokens.
+"""Answers about memory as text within a token budget.
 
-What was said or seen is data to who reads an answer, as the text of files is: it stands behind a bar at the beginning
-of each line.
+Text of messages is untrusted data, like the text of files. It is printed behind a bar at the start of each line.
 """
 
 from collections.abc import Sequence
@@ -14,47 +13,47 @@ from docindex_dagster.memory.results import DomainStatus, Forgotten, Ingested, R
 from docindex_dagster.render import budget, markdown
 
 _PER_SECOND = 1_000_000
-_SHARE_OF_MESSAGES = 2 / 3  # of a budget, where code is given as well
+_SHARE_OF_MESSAGES = 2 / 3  # of the budget, if code is included
 MEGABYTE = 1_000_000
 
 
 def moment(at: int | None) -> str:
-    """A time, which a log counts in microseconds since 1970, to the second."""
+    """Format a time, given in microseconds since 1970, to the second."""
     if at is None:
         return "never"
     return f"{datetime.fromtimestamp(at // _PER_SECOND, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def of_ingested(one: Ingested) -> str:
-    """What became of a message."""
+    """Format the result of storing a message."""
     if not one.message_id:
-        return f"The text is blank: nothing was written to {one.domain}. chunks: 0, concepts: 0, edges: 0"
-    again = " It was there before, and counts once." if one.is_repeat else ""
+        return f"The text is blank: nothing was stored in {one.domain}. chunks: 0, concepts: 0, edges: 0"
+    again = " It was already stored, and counts once." if one.is_repeat else ""
     counts = f"chunks: {one.chunks}, concepts: {one.concepts}, edges: {one.edges}, extraction: {one.extraction}"
-    later = "; the next fold finds the other concepts" if one.extraction == "pending" else ""
+    later = "; the next fold extracts the remaining concepts" if one.extraction == "pending" else ""
     lines = [
-        f"Remembered in {one.domain}, session {in_line(one.session)}, as message {one.message_id}.{again}",
+        f"Stored in {one.domain}, session {in_line(one.session)}, as message {one.message_id}.{again}",
         f"{counts}{later}; {one.latency_ms:.1f} ms",
         *([f"   concepts | {in_line(', '.join(one.extracted))}"] if one.extracted else []),
-        *([f"   the code that it names could not be looked up: {in_line(one.problem)}"] if one.problem else []),
-        *(f"   names {_place(anchor)}" for anchor in one.anchors),
+        *([f"   cannot look up the code it mentions: {in_line(one.problem)}"] if one.problem else []),
+        *(f"   mentions {_place(anchor)}" for anchor in one.anchors),
     ]
     return budget.cut("\n".join(lines), budget.DEFAULT)
 
 
 def of_recalled(found: Recalled, top_k: int, start: int, max_tokens: int) -> str:
-    """Messages, best first: where each is from and what it says; then the code that was asked for with them.
+    """Format messages, best first, with their origin and text, then the code that was requested with them.
 
     Args:
-        found: of whose messages those before `start` were given before, with the code; one more than are wanted, where
-            there is one.
-        top_k: how many messages are wanted.
-        start: where to begin.
+        found: all messages from the first one, one more than needed to show that there are further ones; and the code,
+            which is only printed on the first page.
+        top_k: the number of messages on the page.
+        start: the number of messages on earlier pages.
         max_tokens: the budget.
     """
     notes = [f"Note: {in_line(warning)}" for warning in found.warnings]
     if not found.messages:
-        notes.append("Nothing of it is remembered. Try other words, or fewer filters.")
+        notes.append("No matching messages. Try other words or fewer filters.")
     has_code = bool(found.code) and not start
     room = int(max_tokens * _SHARE_OF_MESSAGES) if has_code else max_tokens
     page = found.messages[start : start + top_k]
@@ -69,15 +68,15 @@ def _code(found: Recalled, max_tokens: int) -> str:
 
     def more(shown: int) -> str:
         left = len(parts) - shown
-        return f"{left} of {len(parts)} places in code did not fit; `search` lists them." if left else ""
+        return f"{left} of {len(parts)} code passages did not fit; use `search` to list them." if left else ""
 
-    return budget.fitted(["In the indexed code and documentation:"], parts, max_tokens, more)
+    return budget.fitted(["From the indexed code and documentation:"], parts, max_tokens, more)
 
 
 def _remembered(rank: int, one: Remembered) -> str:
     by = f"{one.role} {in_line(one.tool)}".rstrip()
     about = f"lines {one.start_line}-{one.end_line}, score {one.score:.3f}"
-    about += f", written {one.repeats + 1} times" if one.repeats else ""
+    about += f", stored {one.repeats + 1} times" if one.repeats else ""
     head = f"{rank}. {one.domain} session {in_line(one.session)}, {by}, {moment(one.at)}, message {one.message_id}"
     lines = [f"   | {line}" for line in visible(one.text).split("\n") if line.strip()]
     anchors = [line for anchored in one.anchors for line in _anchored(anchored)]
@@ -85,15 +84,15 @@ def _remembered(rank: int, one: Remembered) -> str:
 
 
 def _anchored(one: Anchored) -> list[str]:
-    """What a message names in the code, what has become of it, and what depends on it."""
+    """Format a mention of code: its current state, and what depends on it."""
     steps = [f"      {in_line(step.subject)} {step.predicate} it ({in_line(step.place)})" for step in one.impact]
     more = (one.dependents or 0) - len(steps)
-    depending = [] if one.dependents is None else [f"      depending on it: {one.dependents:,}", *steps]
-    return [f"   names {in_line(now(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
+    depending = [] if one.dependents is None else [f"      dependents: {one.dependents:,}", *steps]
+    return [f"   mentions {in_line(now(one))}", *depending, *([f"      and {more:,} more"] if more > 0 else [])]
 
 
 def now(one: Anchored) -> str:
-    """A piece of code that a message names, and where it is now, in a line."""
+    """Format a mention of code and its current location on one line."""
     where = f"{one.source} {one.path}" + (f":{one.start_line}" if one.start_line else "")
     is_elsewhere = (one.source, one.path, one.name) != (one.anchor.source, one.anchor.path, one.anchor.name)
     text = f"{_place(one.anchor)}: {one.state}"
@@ -108,26 +107,26 @@ def _place(anchor: Anchor) -> str:
 
 
 def of_forgotten(one: Forgotten) -> str:
-    """What is found no more."""
-    what = "all of it" if one.what == "domain" else f"{one.what} {in_line(one.value)}"
+    """Format the result of forgetting."""
+    what = "everything" if one.what == "domain" else f"{one.what} {in_line(one.value)}"
     if not one.messages:
-        return f"{one.domain} holds no message of this: {what}."
+        return f"{one.domain} has no messages to forget: {what}."
     return (
-        f"Forgotten in {one.domain}: {what}; messages: {one.messages:,}. No search finds them any more. Their bytes go "
-        "with the next erasure (`docindex memory erase`)."
+        f"Forgotten in {one.domain}: {what}; messages: {one.messages:,}. Searches no longer find them. Their bytes are "
+        "deleted by the next erasure (`docindex memory erase`)."
     )
 
 
 def of_status(domains: Sequence[DomainStatus], start: int, max_tokens: int) -> str:
-    """How each domain is that can be read, a line each."""
+    """Format the state of each readable domain, one per line."""
     parts = [_status(one) for one in domains[start:]]
     return budget.paged(parts, "domains", start, max_tokens, separator="\n")
 
 
 def _status(one: DomainStatus) -> str:
-    access = "read and written" if one.is_bound else "read"
+    access = "read and write" if one.is_bound else "read"
     text = f"- {one.domain} ({access}): {one.messages:,} messages in {one.sessions:,} sessions, {one.chunks:,} chunks"
-    text += f", {one.bytes / MEGABYTE:.1f} MB; not folded: {one.tail:,}; forgotten and not erased: {one.forgotten:,}"
+    text += f", {one.bytes / MEGABYTE:.1f} MB; not folded: {one.tail:,}; forgotten but not erased: {one.forgotten:,}"
     text += f"; from {moment(one.oldest_at)} to {moment(one.newest_at)}" if one.messages else ""
     text += f"; folded at {one.folded_at}" if one.folded_at else ""
     return "\n".join([text, *(f"   damaged: {in_line(flaw)}" for flaw in one.flaws)])

@@ -1,1 +1,1 @@
-"""Runs: what brings one source up to date, or takes it out, and the journal of what they did."""
+"""Runs, which update or remove one source, and the journal that records them."""

@@ -1,6 +1,6 @@
-"""Entries of the journal: what was asked for, what the stages of the run reported, and how it ended.
+"""Journal entries: the request for a run, the reports of its stages, and its end.
 
-They are plain data that survive as JSON, so that Dagster can record a run that another process did.
+They are plain data that survive a round trip through JSON, so Dagster can record a run of another process.
 """
 
 import base64
@@ -20,7 +20,7 @@ Kind = Literal["index", "remove"]
 Numbers = Mapping[str, int | float | str]
 _NO_NUMBERS: Numbers = MappingProxyType({})
 _SAMPLE_ROWS = 5
-_SHOWN_ROWS = 20  # of the details of a check
+_DETAIL_ROWS = 20  # of a check
 
 
 class State(StrEnum):
@@ -45,9 +45,9 @@ _FINAL = (State.SUCCEEDED, State.FAILED, State.CANCELED, State.LOST)
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What was asked for: to index one source, or to remove it.
+    """A request to index or remove one source.
 
-    `asked_at` is in seconds since 1970; `only` names the files to look at, none for all; `key` is the idempotency key.
+    `asked_at` is in seconds since 1970. `only` lists the files to check; empty means all. `key` is the idempotency key.
     """
 
     run_id: str
@@ -62,7 +62,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class ProductEntry:
-    """What a stage reported of a product. Tables are cut to the rows that Dagster shows."""
+    """The report on a product. Tables are truncated to the rows that Dagster shows."""
 
     version: str
     numbers: Numbers
@@ -73,7 +73,7 @@ class ProductEntry:
 
     @classmethod
     def of(cls, report: Report) -> Self:
-        """Keep what Dagster shows of a report."""
+        """Reduce a report to the data that Dagster shows."""
         rows, sample = report.rows, report.sample
         return cls(
             report.version,
@@ -87,27 +87,27 @@ class ProductEntry:
 
 @dataclass(frozen=True, slots=True)
 class StageEntry:
-    """How a stage ended: its products, or the rules that were broken, or why it failed."""
+    """The result of a stage: its products, the violated rules, or the reason for its failure."""
 
     stage: str
     seconds: float = 0.0
     products: Mapping[str, ProductEntry] = field(default_factory=dict)
     checks: Mapping[str, CheckResult] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
-    tables: Numbers = field(default_factory=dict)  # the bytes of its tables, and whether they were written
-    broken: Mapping[str, str] = field(default_factory=dict)  # why, by the names of rules
+    tables: Numbers = field(default_factory=dict)  # size of its tables in bytes, and whether they were rewritten
+    broken: Mapping[str, str] = field(default_factory=dict)  # reasons, by the name of the violated rule
     failure: str = ""
 
     @classmethod
     def of(cls, stage: str, outcome: Outcome, tables: Numbers = _NO_NUMBERS) -> Self:
-        """Keep what a stage did, but for its value."""
+        """Convert the outcome of a stage, without its value."""
         products = {name: ProductEntry.of(report) for name, report in outcome.reports.items()}
-        checks = {name: _shown(check) for name, check in outcome.checks.items()}
+        checks = {name: _truncated(check) for name, check in outcome.checks.items()}
         return cls(stage, 0.0, products, checks, outcome.warnings, tables)
 
     @property
     def has_ended_well(self) -> bool:
-        """Whether later stages could go on from it."""
+        """Whether later stages can use the result."""
         return not self.broken and not self.failure
 
 
@@ -125,14 +125,14 @@ class Entry:
     """A run in the journal."""
 
     run: Run
-    is_alive: bool  # whether its process is
+    is_alive: bool  # whether its process is running
     attempts: int = 0  # to start its process
-    started_at: float | None = None  # when its process was started last
+    started_at: float | None = None  # of its process, at the last attempt
     pid: int = 0  # of its process; 0 if unknown
     has_begun: bool = False
     has_stages: bool = False  # whether Dagster records the run; false for removals, and for runs on other machines
     is_cancelled: bool = False
-    summary: dict[str, Any] | None = None  # what `docindex index --json` prints
+    summary: dict[str, Any] | None = None  # the output of `docindex index --json`
     end: End | None = None
 
     @property
@@ -146,17 +146,17 @@ class Entry:
 
 
 def run_of(values: Mapping[str, Any]) -> Run:
-    """Read the first line of an entry."""
+    """Parse the first line of an entry."""
     return Run(**{**values, "only": tuple(values["only"])})
 
 
 def end_of(values: Mapping[str, Any]) -> End:
-    """Read the last line of an entry."""
+    """Parse the last line of an entry."""
     return End(State(values["state"]), values["ended_at"], tuple(values["failures"]))
 
 
 def as_json(value: object) -> Any:
-    """Describe what JSON does not know, for `json.dumps`: data classes; tables as Arrow streams in base64."""
+    """Convert dataclasses and tables (as Arrow streams in base64), for the `default` argument of `json.dumps`."""
     if is_dataclass(value):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, pa.Schema):
@@ -167,7 +167,7 @@ def as_json(value: object) -> Any:
 
 
 def stage_of(values: Mapping[str, Any]) -> StageEntry:
-    """Read what `as_json` made of a stage."""
+    """Parse a stage entry that `as_json` wrote."""
     return StageEntry(
         **{
             **values,
@@ -179,14 +179,14 @@ def stage_of(values: Mapping[str, Any]) -> StageEntry:
 
 
 def without_samples(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the rows of a source out of what `as_json` made of a stage."""
+    """Remove sample rows from a stage entry that `as_json` wrote."""
     products = {name: {**product, "sample": None} for name, product in values["products"].items()}
     return {**values, "products": products}
 
 
-def _shown(check: CheckResult) -> CheckResult:
-    """A check with the rows of its details that Dagster shows."""
-    return replace(check, details={name: table.slice(0, _SHOWN_ROWS) for name, table in check.details.items()})
+def _truncated(check: CheckResult) -> CheckResult:
+    """Truncate the details of a check to the rows that Dagster shows."""
+    return replace(check, details={name: table.slice(0, _DETAIL_ROWS) for name, table in check.details.items()})
 
 
 def _product_of(values: Mapping[str, Any]) -> ProductEntry:

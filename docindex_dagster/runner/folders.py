@@ -1,7 +1,7 @@
-"""Indexes of folders that no project has, for searching them as they are.
+"""Ad hoc indexes of folders that do not belong to a project.
 
-Each is a project in the user's cache folder, with a `docindex.toml` of its own, for one folder or a set of them. One
-that was not used for a month goes when another is made.
+Each is a project in the user's cache folder with its own `docindex.toml`, for one folder or a set of folders. Creating
+an index deletes those that have not been used for 30 days.
 """
 
 import os
@@ -33,59 +33,62 @@ from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.reader import Reader, open_reader
 
 _UNUSED_S = 30 * 24 * 3600
-_USED = "used"  # a file whose time of change is that of the last search
-_GRAPH = "graph"  # a file that is there once a search needed the graph
+_USED = "used"  # file whose mtime is the time of the last search
+_GRAPH = "graph"  # file that exists once a search has needed the graph
 _HOME = ".docindex"
-_HEADER = "docindex: an index that `docindex search QUERY PATH` keeps of folders. It may be deleted."
+_HEADER = "docindex: index of folders, created by `docindex search QUERY PATH`. You can delete it."
 
 
 @dataclass(frozen=True, slots=True)
 class FolderIndex:
-    """An index in the cache, of some folders."""
+    """An index of some folders in the cache."""
 
     root: Path
     folders: tuple[Path, ...]
 
     @property
     def settings(self) -> Settings:
-        """Its own, under the variables; the index lies in the cache whatever they say, and most need no graph."""
+        """Its settings, with environment variables applied, but always with the home in the cache.
+
+        The graph is enabled only once a search has needed it.
+        """
         settings = load_settings(self.root)
         graph = settings.graph.model_copy(update={"enabled": settings.graph.enabled and (self.root / _GRAPH).exists()})
         return settings.model_copy(update={"home": self.root / _HOME, "graph": graph})
 
     @property
     def used_at(self) -> float:
-        """When it was searched last, in seconds since 1970."""
+        """Time of the last search, in seconds since 1970."""
         return (self.root / _USED).stat().st_mtime
 
     @property
     def size(self) -> int:
-        """Its bytes on the disk."""
+        """Size on disk in bytes."""
         return folder_bytes(self.root)
 
     def covers(self, paths: Sequence[Path]) -> bool:
-        """Whether each of some paths lies in one of its folders."""
+        """Return whether every path is inside one of the folders."""
         return all(any(path.is_relative_to(folder) for folder in self.folders) for path in paths)
 
 
 def cache_folder() -> Path:
-    """The folder of all of them; it may not exist yet."""
+    """Return the folder that contains all folder indexes; it may not exist yet."""
     return trust.cache() / trust.FOLDERS
 
 
 def kept() -> list[FolderIndex]:
-    """Those that there are, without what is damaged."""
+    """Return all existing folder indexes, except damaged ones."""
     roots = sorted(root for root in cache_folder().glob("*/") if not _is_dropped(root))
     return [found for root in roots if (found := _read(root)) is not None]
 
 
 def index_for(paths: Sequence[Path], *, wants_graph: bool = False) -> FolderIndex:
-    """The index for some paths, from the root and without links: one that covers them, else a new one of their folders.
+    """Return an index that covers some absolute, resolved paths; create one of their folders if there is none.
 
-    From the first time that `wants_graph` asks for it, the index has a graph.
+    Once `wants_graph` is passed, the index has a graph from then on.
 
     Raises:
-        SourceError: as `_declaration`.
+        SourceError: The path of a folder is not valid UTF-8, or contains the library placeholder.
     """
     covering = [found for found in kept() if found.covers(paths)]
     found = min(covering, key=lambda found: len(found.folders), default=None) or _make(_outermost(paths))
@@ -96,23 +99,23 @@ def index_for(paths: Sequence[Path], *, wants_graph: bool = False) -> FolderInde
 
 
 def open_current(found: FolderIndex, sources: Sequence[Source], report: Callable[[str], None]) -> Reader:
-    """Open an index once these of its sources are up to date; `say` is called with what is at work.
+    """Bring some sources of an index up to date, then open it; `report` is called with progress messages.
 
     Raises:
-        DocindexError: as `runner.run.index`.
+        DocindexError: Indexing failed, as in `runner.run.index`.
     """
     _bring_up_to_date(found, sources, report)
     try:
         return open_reader(Layout(found.settings.home))
     except DamagedStoreError:
         declared = registry.sources(found.settings).values()
-        # A folder that has become a link is another one than its user named.
+        # A folder that has become a symlink is no longer the folder that the user named.
         _bring_up_to_date(found, [source for source in declared if source.real == source.path], report, anew=True)
         return open_reader(Layout(found.settings.home))
 
 
 def drop(found: FolderIndex) -> bool:
-    """Remove an index; False where a process is making or updating it."""
+    """Delete an index; return False if another process is creating or updating it."""
     with exclusive_if_free(_lock(found.root), f"process {os.getpid()}") as is_free:
         if is_free:
             gone = found.root.with_name(f".{found.root.name}.{os.getpid()}")
@@ -124,13 +127,13 @@ def drop(found: FolderIndex) -> bool:
 def _bring_up_to_date(
     found: FolderIndex, sources: Sequence[Source], report: Callable[[str], None], *, anew: bool = False
 ) -> None:
-    """Index those sources that changed, one process after the other."""
+    """Index the sources that have changed, one process at a time."""
     settings = found.settings
     if not anew and all(is_current(settings, source) for source in sources):
         return
 
     def wait(_owner: str) -> None:
-        report(f"waiting for another search of {_names(found)}, which is indexing")
+        report(f"waiting for another process to index {_names(found)}")
 
     with exclusive(_lock(found.root), f"process {os.getpid()}", wait):
         embedder = load_embedder(settings.embedding)
@@ -148,7 +151,7 @@ def _bring_up_to_date(
 def _announcing(
     source: Source, found: FolderIndex, report: Callable[[str], None], *, is_first: bool
 ) -> Callable[[Event], None]:
-    """Say once how many files are being indexed, as soon as that is known."""
+    """Return a listener that reports once how many files are indexed, as soon as the number is known."""
     is_reported = False
 
     def listener(event: Event) -> None:
@@ -160,7 +163,7 @@ def _announcing(
         if is_first:
             report(f"indexing {source.path} ({files}); kept in {found.root}")
         else:
-            report(f"indexing what changed in {source.path} ({files})")
+            report(f"indexing changes in {source.path} ({files})")
 
     return listener
 
@@ -170,19 +173,19 @@ def _names(found: FolderIndex) -> str:
 
 
 def _outermost(paths: Sequence[Path]) -> list[Path]:
-    """The folders of some paths, without those that lie in others."""
+    """Return the folders of some paths, without those inside others."""
     folders = {path if path.is_dir() else path.parent for path in paths}
-    return sorted(one for one in folders if not any(other in folders for other in one.parents))
+    return sorted(folder for folder in folders if not any(parent in folders for parent in folder.parents))
 
 
 def _make(folders: Sequence[Path]) -> FolderIndex:
-    """Make an index of folders, still empty, and drop those that were not used for long."""
+    """Create an empty index of folders, and delete indexes that have not been used for 30 days."""
     for folder in (cache_folder().parent, cache_folder()):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for old in _unused():
         drop(old)
-    for left in filter(_is_dropped, cache_folder().glob("*/")):  # by a process that was ended meanwhile
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in filter(_is_dropped, cache_folder().glob("*/")):  # by a process that died during the deletion
+        shutil.rmtree(leftover, ignore_errors=True)
     root = cache_folder() / digest_parts(*map(str, folders))
     with exclusive(_lock(root), f"process {os.getpid()}", lambda _: None):
         root.mkdir(mode=0o700, exist_ok=True)
@@ -193,15 +196,15 @@ def _make(folders: Sequence[Path]) -> FolderIndex:
 
 
 def _declaration(folders: Sequence[Path]) -> bytes:
-    """A `docindex.toml` with each folder as a library; those that would have the name of another are numbered.
+    """Return a `docindex.toml` with each folder as a library; folders with duplicate names get numbered names.
 
     Raises:
-        SourceError: the path of a folder is no text, or would stand for others.
+        SourceError: The path of a folder is not valid UTF-8, or contains the library placeholder.
     """
     if placeholder := next((folder for folder in folders if LIBRARY_PLACEHOLDER in str(folder)), None):
         raise SourceError(
-            f"cannot index {placeholder}: in the path of a source, {LIBRARY_PLACEHOLDER} stands for each folder beside "
-            "it; rename the folder, or search the one around it"
+            f"cannot index {placeholder}: {LIBRARY_PLACEHOLDER} is a placeholder in source paths; rename the folder, "
+            "or search its parent folder"
         )
     document = tomlkit.document()
     document.add(tomlkit.comment(_HEADER))
@@ -217,7 +220,7 @@ def _declaration(folders: Sequence[Path]) -> bytes:
     try:
         return tomlkit.dumps(document).encode()
     except UnicodeEncodeError as error:
-        raise SourceError("the path of a folder holds bytes that are no text, so no index can name it") from error
+        raise SourceError("cannot index a folder whose path is not valid UTF-8; rename it") from error
 
 
 def _unused() -> Iterator[FolderIndex]:
@@ -227,12 +230,12 @@ def _unused() -> Iterator[FolderIndex]:
 
 
 def _read(root: Path) -> FolderIndex | None:
-    """The index in a folder; None where it is gone or damaged."""
+    """Return the index in a folder; None if it is missing or damaged."""
     try:
         values = tomllib.loads((root / CONFIG_NAME).read_text(encoding="utf-8"))
         folders = tuple(Path(table["path"]) for table in values["source"])
         found = FolderIndex(root, folders)
-        found.used_at  # noqa: B018 it is there
+        found.used_at  # noqa: B018 checks that the file exists
     except (OSError, ValueError, KeyError, TypeError, SettingsError):
         return None
     return found

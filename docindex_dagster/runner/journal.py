@@ -1,10 +1,10 @@
-"""The journal: every run from the moment it is asked for, a file for each, which its process writes.
+"""Journal of all runs from their request on, with one file per run, which its process writes.
 
-A process holds the kernel's lock on the file of its run. A file without a lock belongs to a run that is queued, has
-ended, or was killed; its lines tell which. Lines are appended and never changed; a line that a kill cut off is ignored.
+A process holds a `flock` on the file of its run. An unlocked file belongs to a run that is queued, has ended, or was
+killed; its lines tell which. Lines are appended and never modified. A truncated line of a killed process is ignored.
 
-A run that Dagster has recorded leaves the journal. A run that `docindex serve` was asked for is then kept without the
-reports of its stages (`.settled`), so that clients still see what became of it.
+Once Dagster has recorded a run, it is removed from the journal. Runs requested through `docindex serve` are then kept
+without the reports of their stages (`.settled`), so that clients can still see the result.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ from docindex_dagster.runner.entries import End, Entry, Run, StageEntry, State
 from docindex_dagster.status.source_status import NO_RUNS, Outcome, Runs
 
 Report = Callable[[StageEntry], None]
-"""Takes what a stage did."""
+"""Callback that takes the result of a stage."""
 PROGRESS, WAITING, WARNING = "progress", "waiting", "warning"
 BEGIN, SUMMARY = "begin", "summary"
 _RUN, _START, _PROCESS, _STAGE, _CANCEL, _END = "run", "start", "process", "stage", "cancel", "end"
@@ -40,62 +40,62 @@ _OUTCOMES: Mapping[State, Outcome] = {
     State.CANCELLING: "running",
 }
 _SUFFIX, _NEW, _SETTLED, _LOG = ".jsonl", ".new", ".settled", ".log"
-_MOST_KEPT = 1000  # runs of a user who never starts Dagster, and settled ones
-_KEPT_S = 7 * 24 * 3600.0  # a settled run
-_KEY_HOLDS_S = 24 * 3600.0
-_MOST_ATTEMPTS = 3
+_MAX_RUNS = 1000  # unrecorded ones, for users who never start Dagster, and settled ones
+_SETTLED_TTL_S = 7 * 24 * 3600.0
+_KEY_TTL_S = 24 * 3600.0
+_MAX_ATTEMPTS = 3
 _TAIL_BYTES = 4000
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Appends to the file of one run; threads share it."""
+    """Thread-safe writer that appends to the file of one run."""
 
     run: Run
     _descriptor: int
     _lock: Lock
 
     def begin(self, *, has_stages: bool) -> None:
-        """Append that this process begins the run, before it does anything else.
+        """Record that this process starts the run, before it does anything else.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: The file cannot be written.
         """
         _write(self._descriptor, _begin_line(self.run, has_stages=has_stages))
         os.fsync(self._descriptor)
 
     def stage(self, entry: StageEntry) -> None:
-        """Append what a stage did."""
+        """Append the result of a stage."""
         self.add(_STAGE, entry)
 
     def end(self, state: State, failures: tuple[str, ...] = ()) -> None:
-        """Append how the run ended; the first end counts."""
+        """Append the end of the run; only the first end counts."""
         self.add(_END, asdict(End(state, time.time(), failures)))
 
     def add(self, name: str, values: Mapping[str, Any] | StageEntry) -> None:
-        """Append a line. A run does not fail because it cannot be recorded."""
+        """Append a line. A run does not fail if it cannot be recorded."""
         with self._lock, suppress(OSError):
             _write(self._descriptor, _line(name, values))
 
 
 @contextmanager
 def writing(layout: Layout, run: Run) -> Iterator[Writer]:
-    """Add a run to the journal; it counts as lost if its process is gone before the block wrote its end.
+    """Add a run to the journal; it counts as lost if its process dies before the block writes its end.
 
     Raises:
-        OSError: the file cannot be written.
-        LinkError: the home contains a symbolic link.
+        OSError: The file cannot be written.
+        LinkError: The home contains a symlink.
     """
     with _added(layout, run, _begin_line(run, has_stages=True)) as (_, descriptor):
         yield Writer(run, descriptor, Lock())
 
 
 def ask(layout: Layout, run: Run) -> None:
-    """Add a queued run to the journal; a power cut does not lose it.
+    """Add a queued run to the journal durably: it survives a power failure.
 
     Raises:
-        OSError: the file cannot be written.
-        LinkError: the home contains a symbolic link.
+        OSError: The file cannot be written.
+        LinkError: The home contains a symlink.
     """
     with _added(layout, run) as (path, _):
         sync([path, layout.journal])
@@ -109,7 +109,7 @@ def _added(layout: Layout, run: Run, begin: bytes = b"") -> Iterator[tuple[Path,
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         _write(descriptor, _line(_RUN, asdict(run)) + begin)
-        path = path.rename(path.with_suffix(_SUFFIX))  # only now, so that readers see no part of it
+        path = path.rename(path.with_suffix(_SUFFIX))  # only now, so that readers never see a partial file
         yield path, descriptor
     finally:
         os.close(descriptor)
@@ -117,13 +117,13 @@ def _added(layout: Layout, run: Run, begin: bytes = b"") -> Iterator[tuple[Path,
 
 @contextmanager
 def starting(path: Path) -> Iterator[tuple[int, Callable[[int], None]]]:
-    """Lock the file of a queued run, for a process that is started in the block and inherits the descriptor.
+    """Lock the file of a queued run, for a process that the block starts and that inherits the descriptor.
 
     Yields:
-        The descriptor, and a function that notes the id of the process.
+        The descriptor, and a function that records the ID of the process.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: The file cannot be written.
     """
     descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
     try:
@@ -135,17 +135,17 @@ def starting(path: Path) -> Iterator[tuple[int, Callable[[int], None]]]:
 
 
 def inherited(descriptor: int) -> Writer:
-    """Return the writer of the run for which this process was started; what it starts does not inherit the lock."""
-    os.set_inheritable(descriptor, False)  # noqa: FBT003 it has no name
+    """Return the writer for the run that this process was started for; its child processes do not inherit the lock."""
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 positional only
     first = next(lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0)))
     return Writer(entries.run_of(first[1]), descriptor, Lock())
 
 
 def cancel(path: Path) -> None:
-    """Note that a run is stopped on purpose: unless it succeeds, it was canceled.
+    """Record that a run is being cancelled: unless it still succeeds, it ends as canceled.
 
     Raises:
-        OSError: it cannot be noted.
+        OSError: The file cannot be written.
     """
     descriptor = open_file(path, os.O_WRONLY | os.O_APPEND)
     try:
@@ -155,7 +155,7 @@ def cancel(path: Path) -> None:
 
 
 def files(layout: Layout) -> list[Path]:
-    """Return the files of all runs, the settled ones included, oldest first."""
+    """Return the files of all runs, including settled ones, oldest first."""
     found = {path.stem: path for path in layout.entries(layout.journal) if path.suffix in {_SUFFIX, _SETTLED}}
     return list(found.values())
 
@@ -166,7 +166,7 @@ def log_of(path: Path) -> Path:
 
 
 def runs(layout: Layout) -> Iterator[tuple[Path, Entry]]:
-    """Yield the runs that are not settled with their files, oldest first."""
+    """Yield the runs that are not settled, with their files, oldest first."""
     for path in files(layout):
         if path.suffix == _SUFFIX and (entry := read(path)) is not None:
             yield path, entry
@@ -176,12 +176,12 @@ def read(path: Path) -> Entry | None:
     """Return the run in a file, or None if the file is gone or damaged."""
     entry = _read(path)
     if entry is not None and entry.attempts and not entry.is_alive:
-        return _read(path)  # it was queued, and its process may have begun between the looks at the lock and the lines
+        return _read(path)  # its process may have started between the check of the lock and the read
     return entry
 
 
 def _read(path: Path) -> Entry | None:
-    is_alive = locks.holder(path) is not None  # asked first: a process that ends meanwhile has written the end before
+    is_alive = locks.holder(path) is not None  # checked first: a process that ends later has already written its end
     entry: Entry | None = None
     with suppress(FileNotFoundError, KeyError, TypeError, ValueError), opened(path) as file:
         for name, values in lines(file.read(), skipped=(_STAGE, PROGRESS, WAITING, WARNING)):
@@ -194,10 +194,10 @@ def _read(path: Path) -> Entry | None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open the file of a run, also if it was settled since it was found.
+    """Open the file of a run, even if the run has been settled since its file was listed.
 
     Raises:
-        FileNotFoundError: it is gone.
+        FileNotFoundError: The file no longer exists.
     """
     try:
         return path.open("rb")
@@ -222,10 +222,10 @@ def _add(entry: Entry, name: str, values: Mapping[str, Any]) -> None:
 
 
 def _completed(entry: Entry, path: Path, changed_at: float) -> Entry:
-    """Work out the end of a run whose process is gone without having written it."""
+    """Derive the end of a run whose process died without writing it."""
     if entry.end is None and not entry.is_alive:
         entry.end = _presumed_end(entry, path, changed_at)
-    elif entry.is_alive and entry.attempts:  # the process of a job maintains the stores after its run
+    elif entry.is_alive and entry.attempts:  # a job's process still maintains the stores after its run
         entry.end = None
     if entry.end is not None and entry.is_cancelled and entry.end.state is not State.SUCCEEDED:
         entry.end = replace(entry.end, state=State.CANCELED)
@@ -235,38 +235,39 @@ def _completed(entry: Entry, path: Path, changed_at: float) -> Entry:
 def _presumed_end(entry: Entry, path: Path, changed_at: float) -> End | None:
     """Return the end of a run whose process is gone; None if the run is queued.
 
-    A process first says that it begins, and only then does something. Before that nothing was done, and the run is
-    queued again; but not for ever, since what ends the process may do so each time.
+    A process records its start before it does anything. If it died before that, the run is queued again, but only a
+    few times, since the cause may recur.
     """
     ended_at = max(changed_at, entry.started_at or entry.run.asked_at)
     if entry.has_begun:
-        what = f"its process is gone{_last_words(path)}"
-        return End(State.LOST, ended_at, (f"{what}; what was searchable still is, and the next run goes on from here",))
-    if entry.attempts >= _MOST_ATTEMPTS:
-        what = f"its process ended {entry.attempts} times before it began{_last_words(path)}"
-        return End(State.FAILED, ended_at, (what,))
+        reason = f"its process died{_last_output(path)}"
+        advice = "the existing index stays searchable, and the next run resumes from here"
+        return End(State.LOST, ended_at, (f"{reason}; {advice}",))
+    if entry.attempts >= _MAX_ATTEMPTS:
+        reason = f"its process died {entry.attempts} times before the run started{_last_output(path)}"
+        return End(State.FAILED, ended_at, (reason,))
     return End(State.CANCELED, ended_at) if entry.is_cancelled else None
 
 
-def _last_words(path: Path) -> str:
-    """Return the last line that the process of a run printed, after a colon; empty if it printed nothing."""
+def _last_output(path: Path) -> str:
+    """Return the last line of output of a run's process, after a colon; empty without output."""
     try:
         with log_of(path).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            printed = file.read().decode("utf-8", "replace").strip().splitlines()
+            output = file.read().decode("utf-8", "replace").strip().splitlines()
     except OSError:
         return ""
-    return f": {printed[-1]}" if printed else ""
+    return f": {output[-1]}" if output else ""
 
 
 def stages(path: Path) -> dict[str, StageEntry]:
-    """Return what the stages of the run in a file did, by stage name."""
+    """Return the results of the stages of a run, by stage name."""
     found = (values for name, values in lines(path.read_bytes()) if name == _STAGE)
     return {values["stage"]: entries.stage_of(values) for values in found}
 
 
 def settle(path: Path, entry: Entry) -> None:
-    """Take a run that has ended out of the journal; one that was asked for is kept without what its stages reported."""
+    """Remove a finished run from the journal; keep one requested through `serve`, without the reports of its stages."""
     if entry.run.launched_by != "serve":
         _remove(path)
         return
@@ -276,21 +277,21 @@ def settle(path: Path, entry: Entry) -> None:
 
 
 def forget(layout: Layout, source: str) -> None:
-    """Settle the runs of a source that have ended."""
+    """Settle the finished runs of a source."""
     for path, entry in runs(layout):
         if entry.run.source == source and entry.end is not None:
             settle(path, entry)
 
 
 def drop_samples(layout: Layout) -> None:
-    """Take the rows of sources out of the runs that have ended."""
+    """Remove sample rows of sources from the finished runs."""
     for path, entry in runs(layout):
         if entry.end is not None:
             _rewrite(path, entry, lambda name, values: entries.without_samples(values) if name == _STAGE else values)
 
 
 def _rewrite(path: Path, entry: Entry, change: Callable[[str, dict[str, Any]], dict[str, Any] | None]) -> None:
-    """Change the lines of a run that has ended, and write down its end, which the age of its file no longer tells."""
+    """Rewrite the lines of a finished run, and add its end, which can no longer be derived from the file's mtime."""
     found = ((name, change(name, values)) for name, values in lines(path.read_bytes()) if name != _END)
     kept = [_line(name, values) for name, values in found if values is not None]
     end = [] if entry.end is None else [_line(_END, asdict(entry.end))]
@@ -299,36 +300,36 @@ def _rewrite(path: Path, entry: Entry, change: Callable[[str, dict[str, Any]], d
 
 
 def prune(layout: Layout) -> None:
-    """Settle the oldest runs where there are too many, but for the newest of each source; remove what is too old."""
+    """Settle the oldest runs if there are too many, except the newest of each source; delete expired settled runs."""
     found = layout.entries(layout.journal)
     settled = [path for path in found if path.suffix == _SETTLED]
-    for place, path in enumerate(reversed(settled)):
-        with suppress(FileNotFoundError):  # another process prunes, too
-            if not _is_kept(path, place):
+    for rank, path in enumerate(reversed(settled)):
+        with suppress(FileNotFoundError):  # another process prunes concurrently
+            if not _is_kept(path, rank):
                 _remove(path)
     for path in found:
         if path.suffix == _NEW and locks.holder(path) is None:
             _remove(path)
-    if sum(path.suffix == _SUFFIX for path in found) <= _MOST_KEPT:
+    if sum(path.suffix == _SUFFIX for path in found) <= _MAX_RUNS:
         return
     ended = [(path, entry) for path, entry in runs(layout) if entry.end is not None]
     newest = {entry.run.source: path for path, entry in ended}
-    for path, entry in ended[: max(0, len(ended) - _MOST_KEPT)]:
+    for path, entry in ended[: max(0, len(ended) - _MAX_RUNS)]:
         if newest[entry.run.source] != path:
             settle(path, entry)
 
 
-def _is_kept(path: Path, place: int) -> bool:
-    """Whether a settled run is still shown, by its place among them, the newest first."""
-    if place < _MOST_KEPT and time.time() - path.stat().st_mtime < _KEPT_S:
+def _is_kept(path: Path, rank: int) -> bool:
+    """Return whether to keep a settled run; `rank` is its position among them, newest first."""
+    if rank < _MAX_RUNS and time.time() - path.stat().st_mtime < _SETTLED_TTL_S:
         return True
     entry = read(path)
     return entry is not None and holds_key(entry.run)
 
 
 def holds_key(run: Run) -> bool:
-    """Whether a run can still be found by the key with which it was asked for."""
-    return run.key is not None and time.time() - run.asked_at < _KEY_HOLDS_S
+    """Return whether the idempotency key of a run is still valid."""
+    return run.key is not None and time.time() - run.asked_at < _KEY_TTL_S
 
 
 def _remove(path: Path) -> None:
@@ -337,9 +338,9 @@ def _remove(path: Path) -> None:
 
 
 def outcomes(layout: Layout, recorded: Mapping[str, Runs] | None) -> dict[str, Runs] | None:
-    """Return how the runs of each source ended, by Dagster's record and the journal; None where both are empty."""
+    """Return the run outcomes of each source, from Dagster's storage and the journal; None if both are empty."""
     found = dict(recorded or {})
-    for _, entry in runs(layout):  # none is recorded yet, so they are newer
+    for _, entry in runs(layout):  # unrecorded, so newer
         if entry.has_stages:
             key = entry.run.source
             found[key] = _later(found.get(key, NO_RUNS), entry)
@@ -352,13 +353,13 @@ def _later(known: Runs, entry: Entry) -> Runs:
         return known
     if entry.state is not State.SUCCEEDED:
         return replace(known, failed_id=entry.run.run_id, failure="; ".join(entry.end.failures))
-    if entry.run.only:  # it did not look at all files
+    if entry.run.only:  # it did not check all files
         return known
     return replace(known, checked_at=entry.end.ended_at, failed_id=None, failure=None)
 
 
 def lines(data: bytes, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the lines of a file but for those of some names, which can be long, or many."""
+    """Yield the lines of a file, except those with the `skipped` names, which can be long or numerous."""
     starts = tuple(f'{{"name": "{name}"'.encode() for name in skipped)
     for line in data.split(b"\n"):
         if line.startswith(starts):
@@ -374,7 +375,7 @@ def _begin_line(run: Run, *, has_stages: bool) -> bytes:
 
 
 def _line(name: str, values: Mapping[str, Any] | StageEntry) -> bytes:
-    # On a line of its own: the one before may have been cut off by a full disk.
+    # A leading newline, since a full disk may have truncated the previous line.
     text = json.dumps({"name": name, "data": values}, ensure_ascii=False, default=entries.as_json)
     return b"\n" + text.encode("utf-8", "replace") + b"\n"
 

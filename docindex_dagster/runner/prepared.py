@@ -1,6 +1,6 @@
-"""Publishing what workers prepared: the last stage, for the tables that pointers name, many sources at a time.
+"""Publication of tables that workers prepared: runs the last stage for many sources at a time.
 
-Running the stages before it is no business of this module: `defs/` does that, wherever a worker is.
+The stages before it run on workers; `defs/` starts them.
 """
 
 import time
@@ -27,17 +27,17 @@ from docindex_dagster.stores import maintenance
 from docindex_dagster.stores.publish import withdraw
 from docindex_dagster.stores.staging import start_of
 
-_BETWEEN_PUSHES_S = 5.0  # a push takes some requests whatever it holds, and searches wait for it
+_BETWEEN_PUSHES_S = 5.0  # a push has a fixed cost of several requests, but searches wait for it
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What became of a pointer.
+    """The result of publishing a pointer.
 
     Attributes:
-        pointer: to the tables of a source.
-        outcome: of the last stage; None where the source was taken out, or its tables were refused.
-        refusal: why they were: a rule that is broken, a table that is lost, or a source that nobody declares.
+        pointer: The pointer to the tables of a source.
+        outcome: The outcome of the last stage; None if the source was removed or its tables were rejected.
+        refusal: The reason for a rejection: a violated rule, a lost table or an undeclared source.
     """
 
     pointer: Prepared
@@ -54,25 +54,24 @@ def publish_prepared(
     report: Callable[[Event], None] = emit,
     before_push: Callable[[Layout], object] = lambda _home: None,
 ) -> Iterator[list[Published]]:
-    """Publish what is pending; each batch is given when searches everywhere can find it.
+    """Publish pending pointers, and yield each batch once it is searchable on all machines.
 
-    Tables that break a rule, are lost, or belong to no source, are refused until their pointer is another one; the
-    others go on.
-    Stores of this home that are damaged are replaced by those that the object store has.
+    Tables that violate a rule, are lost, or belong to no declared source are rejected until their pointer changes;
+    other tables are not affected. Damaged stores in this home are replaced by those in the object store.
 
     Args:
-        settings: of the project.
-        stores: open for publishing.
-        load_embedder: gives the model of the vectors.
-        only: keys of sources; none for all.
-        report: called with each event.
-        before_push: called with the home before what it holds is published; it may write the catalogue.
+        settings: The settings of the project.
+        stores: The shared stores, opened for publishing.
+        load_embedder: Returns the embedding model.
+        only: The keys of the sources to publish; empty for all.
+        report: Called with each event.
+        before_push: Called with the home before each push; it may write the catalog.
 
     Raises:
-        ConflictError: another publisher was faster; what was not given is pending still.
-        DamagedStoreError: the stores are damaged in the object store, too.
-        ObjectStoreError: the store does not answer.
-        FullDiskError: there is no space.
+        ConflictError: Another publisher was faster; pointers that were not yielded are still pending.
+        DamagedStoreError: The stores in the object store are damaged, too.
+        ObjectStoreError: The store does not respond.
+        FullDiskError: The disk is full.
     """
 
     def pending() -> Iterator[list[Published]]:
@@ -98,7 +97,7 @@ def _publish_pending(
     before_push: Callable[[Layout], object],
 ) -> Iterator[list[Published]]:
     waiting = [pointer for pointer in stores.pending() if not only or pointer.source in only]
-    declared = registry.sources(settings)  # once: to look at thousands takes as long as to publish one
+    declared = registry.sources(settings)  # once, since listing thousands takes as long as publishing one
     batch: list[Published] = []
     pushed = time.monotonic()
     for pointer in waiting:
@@ -144,7 +143,7 @@ def _publish(
 
 
 def _store(run: SourceRun, stores: SharedStores) -> Outcome:
-    """Do the last stage."""
+    """Run the last stage."""
     if start_of(run.layout, run.load_embedder().name).base is None and run.layout.current.exists():
         _pull_all(stores)  # the stores are built from the tables of all sources
     return run_stages(run, selected=[STORES.name]).outcomes[STORES.name]
@@ -154,5 +153,5 @@ def _pull_all(stores: SharedStores) -> None:
     for name in stores.manifest.published:
         pointer = prepared.read(stores.bucket, name)
         if pointer is not None:
-            with suppress(DamagedObjectError):  # of another source, which the publication leaves out, and says so
+            with suppress(DamagedObjectError):  # the publication leaves out that other source, and reports it
                 prepared.pull(stores.bucket, stores.layout, pointer.source)

@@ -1,6 +1,6 @@
-"""Running the stages over a source: all that happens between the wish to bring it up to date and its publication.
+"""Execution of the stages for a source, from discovery to publication.
 
-Stages run one after the other. With `SteppedRun`, each runs when Dagster asks for it.
+Stages run one after the other. With `SteppedRun`, each runs when Dagster requests it.
 """
 
 import os
@@ -38,24 +38,24 @@ from docindex_dagster.sources.secrets import load_detector
 from docindex_dagster.stores.lance_table import load_library
 from docindex_dagster.stores.publish import Publication
 
-# A stage that takes so long may have freed much memory, which takes 10 ms to give back.
+# A stage that takes this long may have freed much memory; returning it to the system takes 10 ms.
 _LONG_S = 0.2
-_PATIENCE_S = 0.5  # for late inputs
-_MUCH = 1000  # chunks
+_LATE_INPUT_WAIT_S = 0.5
+_MANY_CHUNKS = 1000
 _FILES, _COMMITS, _CHUNKS, _STORES = "discovered_files", "commits", "chunks", "stores"
 NOT_RUN = "the run ended before this stage"
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What the stages of a run did, by name."""
+    """The outcomes of the stages of a run, by name."""
 
     outcomes: Mapping[str, Outcome]
 
     @property
     def publication(self) -> Publication:
-        """What the run published, or found published."""
-        return self.outcomes[_STORES].value  # type: ignore[no-any-return]  # the values of stages have no type
+        """The publication that the run made, or found unchanged."""
+        return self.outcomes[_STORES].value  # type: ignore[no-any-return]  # the values of stages are untyped
 
 
 def index(
@@ -67,25 +67,25 @@ def index(
     verify: bool = False,
     only: Collection[str] = (),
 ) -> Publication:
-    """Bring the index of one source up to date, waiting for another run of it; no journal is kept.
+    """Bring the index of one source up to date, without a journal entry. Waits for other runs of the source.
 
     Args:
-        settings: sizes, models, and where the index lives.
-        source: what to index.
-        embedder: the model of the vectors.
-        full: reuse nothing, and compare every row of the stores.
-        verify: trust no time stamp and no store: read every file, and compare every row.
-        only: names of the files to look at, as tables have them; none for all.
+        settings: The settings of the project.
+        source: The source to index.
+        embedder: The embedding model.
+        full: Whether to reuse nothing, and compare every row of the stores.
+        verify: Whether to read every file regardless of timestamps, and compare every row of the stores.
+        only: The paths of the files to check, in the form used in tables; empty for all.
 
     Raises:
-        SourceError: the source cannot be read.
-        EmbeddingError: the provider failed.
-        VerificationError: rows break a rule; what was published stays.
-        DamagedStoreError: the stores are damaged, and neither `full` nor `verify` was asked for.
-        FullDiskError: the disk is full; what was published stays.
-        WorkerError: the script that calls it has no main guard.
-        DocindexError: a stage of a package failed.
-        SettingsError: the stores are shared with other machines, so runs of Dagster's write them.
+        SourceError: The source cannot be read.
+        EmbeddingError: The embedding provider failed.
+        VerificationError: Rows violate a rule; everything already published stays.
+        DamagedStoreError: The stores are damaged, and neither `full` nor `verify` is set.
+        FullDiskError: The disk is full; everything already published stays.
+        WorkerError: The calling script has no main guard.
+        DocindexError: A plugin stage failed.
+        SettingsError: The stores are shared with other machines, so only Dagster runs may write to them.
     """
     check_local(settings)
     run = SourceRun(settings, source, lambda: embedder, full, verify, tuple(only))
@@ -98,20 +98,20 @@ def index(
 
 
 def check_local(settings: Settings) -> None:
-    """Make sure that a run of this process can write the stores.
+    """Check that a run in this process can write to the stores.
 
     Raises:
-        WorkerError: the script that calls it has no main guard.
-        SettingsError: the stores are shared with other machines, so runs of Dagster's write them.
+        WorkerError: The calling script has no main guard.
+        SettingsError: The stores are shared with other machines, so only Dagster runs may write to them.
     """
     if settings.storage.url is not None:
-        raise SettingsError(f"{settings.config_file}: storage.url is set, so index with `docindex index`")
+        raise SettingsError(f"{settings.config_file}: storage.url is set; run `docindex index` instead")
     check_main_guard()
 
 
 @contextmanager
 def holding(run: SourceRun, owner: str) -> Iterator[SourceRun]:
-    """Hold the lock of the source of a run, and say for whom the run waits."""
+    """Hold the lock of a run's source, and emit an event if the run has to wait for another one."""
 
     def wait(other: str) -> None:
         emit(Waiting(run.key, f"another run of this source ({other})"))
@@ -127,11 +127,11 @@ def run_stages(
     is_complete: bool = False,
     selected: Collection[str] | None = None,
 ) -> Ran:
-    """Run the stages of a source; the arguments are those of `steps`.
+    """Run the stages of a source, with the same arguments as `steps`.
 
     Raises:
-        LostTableError: a table that a selected stage reads is not there.
-        DocindexError: what a stage raises; those after it do not run.
+        LostTableError: A table that a selected stage reads is missing.
+        DocindexError: A stage failed; later stages do not run.
     """
     running = steps(run, report, is_complete=is_complete, selected=selected)
     while True:
@@ -148,44 +148,45 @@ def steps(
     is_complete: bool = False,
     selected: Collection[str] | None = None,
 ) -> Generator[str, None, Mapping[str, Outcome]]:
-    """Run the stages, one at a time: those that a publication needs in this thread, the others beside them.
+    """Run the stages: those that a publication needs one by one in this thread, the others in a background thread.
 
-    A stage does not wait longer than half a second for inputs that may be late. It runs without them, and once more
-    when they are there: so text and vectors are published before the graph.
+    A stage waits at most half a second for late inputs. It then runs without them, and again once they are available,
+    so text and vectors are published before the graph.
 
     Args:
-        run: which holds the lock of its source.
-        report: called with what each stage did, once that is on the disk, or with how it failed.
-        is_complete: run the stages after the files and commits also where nothing differs from what is published.
-        selected: names of stages; the others are not run, and their values are read from tables. None for all.
+        run: The run, which holds the lock of its source.
+        report: Called with the result of each stage once it is on disk, or with its failure.
+        is_complete: Whether to run the stages after files and commits even if nothing has changed since the last
+            publication.
+        selected: The names of the stages to run; the values of others are read from tables. None for all.
 
     Yields:
         The name of each stage of this thread before it runs.
 
     Returns:
-        What the stages did, by name.
+        The outcomes of the stages, by name.
 
     Raises:
-        LostTableError: a table that a selected stage reads is not there.
-        DocindexError: what a stage raises; those after it do not run.
+        LostTableError: A table that a selected stage reads is missing.
+        DocindexError: A stage failed; later stages do not run.
     """
     has_work = is_complete or not run.layout.table(_CHUNKS, run.key).exists()
     if has_work:
         _warm_up(run)
-    with _workers(), BackgroundThread("tables") as writer, BackgroundThread("stages") as beside:
+    with _workers(), BackgroundThread("tables") as writer, BackgroundThread("stages") as background:
         run = replace(run, wait_for_tables=writer.wait)
         outcomes = _read(run, selected)
         do = partial(_do, run, outcomes, writer, report)
-        needed, early, began = _needed(by_name(), _STORES), list[Stage](), time.monotonic()
-        for stage in (one for one in stages() if selected is None or one.name in selected):
+        needed, early, started = _needed(by_name(), _STORES), list[Stage](), time.monotonic()
+        for stage in (stage for stage in stages() if selected is None or stage.name in selected):
             if stage.name not in needed:
-                outcomes[stage.name] = beside.submit(partial(do, stage))
+                outcomes[stage.name] = background.submit(partial(do, stage))
                 continue
             yield stage.name
             if stage.name == _CHUNKS:
                 writer.wait()
-                seen = (_value(outcomes, name) for name in (_FILES, _COMMITS))
-                if not is_complete and (published := unchanged(run, *seen)) is not None:
+                discovered = (_value(outcomes, name) for name in (_FILES, _COMMITS))
+                if not is_complete and (published := unchanged(run, *discovered)) is not None:
                     return {**_results(outcomes), _STORES: Outcome(published, {})}
                 if not has_work:
                     _warm_up(run)
@@ -193,8 +194,8 @@ def steps(
                 early.append(stage)
             outcomes[stage.name] = _done(do(stage, is_early=is_early))
             if is_early and stage.name == _STORES:
-                run.report(Searchable(run.key, time.monotonic() - began))
-        beside.wait()
+                run.report(Searchable(run.key, time.monotonic() - started))
+        background.wait()
         for stage in early:
             outcomes[stage.name] = _done(do(stage, before=outcomes[stage.name].result()))
         writer.wait()
@@ -202,15 +203,15 @@ def steps(
 
 
 def _read(run: SourceRun, selected: Collection[str] | None) -> "dict[str, Future[Outcome]]":
-    """The values that the selected stages need of the others, from their tables."""
+    """Read the values that the selected stages need from stages that are not selected."""
     known = by_name()
-    wanted = {name for one in selected or () for name in known[one].inputs}.difference(selected or ())
-    return {name: _done(Outcome(known[name].read(run), {})) for name in sorted(wanted)}
+    inputs = {name for stage in selected or () for name in known[stage].inputs}.difference(selected or ())
+    return {name: _done(Outcome(known[name].read(run), {})) for name in sorted(inputs)}
 
 
 @contextmanager
 def _workers() -> Iterator[None]:
-    """Let parsing workers stay from stage to stage."""
+    """Keep parsing workers alive between stages."""
     try:
         yield
     finally:
@@ -218,8 +219,8 @@ def _workers() -> Iterator[None]:
 
 
 def _warm_up(run: SourceRun) -> None:
-    """Start a parsing worker, and load what the stages need: up to half a second each, mostly without Python's lock."""
-    if run.layout.table(_CHUNKS, run.key).exists():  # else there is so much to cut that one worker is not enough
+    """Start a parsing worker, and load models and libraries in threads: up to 0.5 s each, mostly without the GIL."""
+    if run.layout.table(_CHUNKS, run.key).exists():  # the first run needs more than one worker
         pool.start_ahead()
     is_static = isinstance(run.load_embedder(), StaticEmbedder)
     for load in (load_detector, *([load_model] if is_static else ()), load_library):
@@ -227,23 +228,26 @@ def _warm_up(run: SourceRun) -> None:
 
 
 def _is_early(run: SourceRun, stage: Stage, outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
-    """Whether a stage runs without its late inputs first. A run that compares all rows does so once."""
+    """Return whether a stage first runs without its late inputs. A run that compares all rows does not."""
     if not stage.late or run.is_full or run.is_verifying or not run.graph_plan.is_wanted:
         return False
-    patience_s = 0 if _is_much(outcomes) else _PATIENCE_S
-    return bool(wait([outcomes[name] for name in stage.late], patience_s).not_done)
+    wait_s = 0 if _has_many_changes(outcomes) else _LATE_INPUT_WAIT_S
+    return bool(wait([outcomes[name] for name in stage.late], wait_s).not_done)
 
 
-def _is_much(outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
-    """Whether so many chunks are new that their graph takes longer than a publication waits."""
+def _has_many_changes(outcomes: Mapping[str, "Future[Outcome]"]) -> bool:
+    """Return whether so many chunks are new that their graph takes longer than a publication waits."""
     reports = outcomes[_CHUNKS].result().reports
-    return bool(reports) and int(reports[_CHUNKS].numbers["added"]) + int(reports[_CHUNKS].numbers["changed"]) > _MUCH
+    if not reports:
+        return False
+    numbers = reports[_CHUNKS].numbers
+    return int(numbers["added"]) + int(numbers["changed"]) > _MANY_CHUNKS
 
 
 def _needed(known: Mapping[str, Stage], name: str) -> set[str]:
-    """The names of the stages without which a stage cannot run, and its own."""
-    inputs = [one for one in known[name].inputs if one not in known[name].late]
-    return {name}.union(*(_needed(known, one) for one in inputs))
+    """Return the names of a stage and of all stages that it depends on, except through late inputs."""
+    inputs = [stage for stage in known[name].inputs if stage not in known[name].late]
+    return {name}.union(*(_needed(known, stage) for stage in inputs))
 
 
 def _do(
@@ -256,9 +260,9 @@ def _do(
     is_early: bool = False,
     before: Outcome | None = None,
 ) -> Outcome:
-    """Run a stage, and write its tables while others run.
+    """Run a stage, and write its tables while other stages run.
 
-    One that is early gets no late input, and is not reported; `before` is what it did then.
+    An early stage gets no late inputs and is not reported; `before` is its early outcome when it runs again.
     """
     late = stage.late if is_early else ()
     inputs = {name: _value(outcomes, name) for name in stage.inputs if name not in late}
@@ -266,7 +270,7 @@ def _do(
     try:
         outcome = _execute(stage, run, inputs)
     except Exception as error:
-        writer.wait()  # what the stages before it did is reported first
+        writer.wait()  # report the earlier stages first
         report(_failed(stage, error, time.perf_counter() - started))
         raise
     if is_early:
@@ -279,7 +283,7 @@ def _do(
 
 
 def _completed(early: Outcome, late: Outcome) -> Outcome:
-    """What a stage did that ran twice: first all that is reported, then what its late inputs added."""
+    """Merge the outcomes of a stage that ran twice: the early run's reports, with the late run's value and checks."""
     return Outcome(late.value, early.reports, {**late.checks, **early.checks}, (*early.warnings, *late.warnings))
 
 
@@ -305,9 +309,9 @@ def _report(stage: Stage, keep: Callable[[], StageEntry], report: Report, second
         raise
 
 
-def _keep(stage: Stage, run: SourceRun, outcome: Outcome, made_of: Mapping[str, str]) -> StageEntry:
+def _keep(stage: Stage, run: SourceRun, outcome: Outcome, input_versions: Mapping[str, str]) -> StageEntry:
     """Write the tables of a stage."""
-    is_written = stage.keep(run, outcome.value, made_of)
+    is_written = stage.keep(run, outcome.value, input_versions)
     if stage.storage is None:
         return StageEntry.of(stage.name, outcome)
     paths = [run.layout.table(table, run.key) for table in stage.storage.tables]
@@ -322,16 +326,16 @@ def _failed(stage: Stage, error: Exception, seconds: float) -> StageEntry:
 
 
 def reason_of(error: BaseException) -> str:
-    """The message of an error of ours; of another one, its type and first line."""
+    """Return the message of a docindex error; for other errors, the type and first line."""
     return str(error) if isinstance(error, DocindexError) else f"{type(error).__name__}: {first_line(error)}"
 
 
 def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome:
-    """Do one stage, report how long it took, and note in the run's lock how far it is.
+    """Run a stage, emit its events, and record its progress in the run's lock.
 
     Raises:
-        VerificationError: a rule of the stage is broken; nothing of it may be written.
-        DocindexError: it failed.
+        VerificationError: A rule of the stage is violated; none of its result may be written.
+        DocindexError: The stage failed.
     """
     started = time.monotonic()
     with timed(run.key, stage.name), step_noted(run.note, stage.name):
@@ -342,41 +346,41 @@ def _execute(stage: Stage, run: SourceRun, inputs: Mapping[str, Any]) -> Outcome
 
 
 def _versions(inputs: Mapping[str, Any]) -> dict[str, str]:
-    """The data versions of values, by the stages that made them."""
+    """Return the data versions of stage values, by stage name."""
     known = by_name()
     kept = {name: known[name].storage for name in inputs}
     return {name: storage.version_of(inputs[name]) for name, storage in kept.items() if storage is not None}
 
 
 class SteppedRun:
-    """Runs the stages of a source as far as the entries that its caller asks for need; others may run ahead."""
+    """A run whose stages execute on demand, as its caller requests their entries; others may run ahead."""
 
     def __init__(self, run: SourceRun, selected: Collection[str], waiting: Collection[str] = ()) -> None:
-        """Run no stage yet.
+        """Prepare the run, without running a stage yet.
 
         Args:
-            run: which holds the lock of its source.
-            selected: names of the stages to run.
-            waiting: names of stages that do not run before they are asked for.
+            run: The run, which holds the lock of its source.
+            selected: The names of the stages to run.
+            waiting: The names of stages that must not run before they are requested.
         """
         self._reported: SimpleQueue[StageEntry] = SimpleQueue()
         self._steps = steps(run, self._reported.put, is_complete=True, selected=selected)
         self._waiting = waiting
         self._entries: dict[str, StageEntry] = {}
-        self._begun = set[str | None]()  # of the stages that run in this thread
+        self._started = set[str | None]()  # stages that run in this thread
         self._next: str | None = None
         self._error: Exception | None = None
         self._advance()
 
     def entry(self, stage: str) -> StageEntry:
-        """Run the stages until one has reported, and return what it did.
+        """Run stages until `stage` has reported, and return its entry.
 
         Raises:
-            DocindexError: it failed, or did not run because another one did.
-            Exception: any other error of the stage.
+            DocindexError: The stage failed, or did not run because another stage failed.
+            Exception: Any other error of the stage.
         """
         while stage not in self._entries and not (self._next is None and self._reported.empty()):
-            is_due = stage not in self._begun and (self._next == stage or self._next not in self._waiting)
+            is_due = stage not in self._started and (self._next == stage or self._next not in self._waiting)
             if self._reported.empty() and is_due:
                 self._advance()
             else:
@@ -392,14 +396,14 @@ class SteppedRun:
         raise DocindexError(found.failure if found else NOT_RUN) from error
 
     def close(self) -> None:
-        """Stop where the run is."""
+        """Stop the run at the current stage."""
         self._steps.close()
 
     def _advance(self) -> None:
-        self._begun.add(self._next)
+        self._started.add(self._next)
         try:
             self._next = next(self._steps)
         except StopIteration:
             self._next = None
-        except Exception as error:  # noqa: BLE001 raised where its stage is asked for
+        except Exception as error:  # noqa: BLE001 raised when its stage is requested
             self._next, self._error = None, error

@@ -1,4 +1,4 @@
-"""Runs that the journal keeps: how commands, watchers and jobs bring a source up to date, and how one is taken out."""
+"""Journaled runs: how commands, watchers and jobs update and remove sources."""
 
 import os
 import time
@@ -26,12 +26,12 @@ from docindex_dagster.status import catalog
 from docindex_dagster.stores import link_files
 from docindex_dagster.stores.publish import withdraw
 
-INTERRUPTED = "it was stopped before its end"
+INTERRUPTED = "stopped before it finished"
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """How a run ended: its id, the numbers that its products reported, and, when it failed, one line a reason."""
+    """The outcome of a run: its ID, the numbers that its products reported, and, if it failed, one line per reason."""
 
     run_id: str
     succeeded: bool
@@ -40,7 +40,7 @@ class RunOutcome:
     warnings: tuple[str, ...] = ()
 
     def number(self, product: str, name: str) -> int:
-        """One number of a product, rounded; 0 where the product did not report it."""
+        """Return a number of a product, rounded; 0 if the product did not report it."""
         return round(self.numbers.get(product, {}).get(name, 0))
 
 
@@ -53,21 +53,22 @@ def index(
     launched_by: Launcher = "command line",
     begun: Writer | None = None,
 ) -> RunOutcome:
-    """Bring a source up to date, waiting for another run of it, and write into the journal what it does.
+    """Bring a source up to date, and record the run in the journal. Waits for other runs of the source.
 
     Args:
-        settings: as they are now.
-        key: of a declared source.
-        mode: look for changes; reuse nothing (`full`); or trust no time stamp and no store (`verify`).
-        only: names of the files to look at, as tables have them; none for all.
-        launched_by: what started it.
-        begun: of a run that the journal has already; without it, the run is added.
+        settings: The current settings.
+        key: The key of a declared source.
+        mode: Whether to index only changes (`changes`), reuse nothing (`full`), or trust neither timestamps nor stores
+            (`verify`).
+        only: The paths of the files to check, in the form used in tables; empty for all.
+        launched_by: The launcher of the run.
+        begun: The writer of a run that is already in the journal; otherwise, the run is added.
 
     Raises:
-        WorkerError: the script that calls it has no main guard.
-        SettingsError: the stores are shared with other machines.
-        KeyboardInterrupt: the user stopped it.
-        FullDiskError: the disk is full, so the journal cannot be written.
+        WorkerError: The calling script has no main guard.
+        SettingsError: The stores are shared with other machines.
+        KeyboardInterrupt: The user stopped the run.
+        FullDiskError: The disk is full, so the journal cannot be written.
     """
     check_local(settings)
     run = begun.run if begun else Run(str(uuid4()), key, launched_by, time.time(), mode, only)
@@ -101,18 +102,18 @@ def index(
     return RunOutcome(run.run_id, not failures, dict(_numbers(found)), failures, warnings)
 
 
-def _do(settings: Settings, asked: Run, report: Report) -> None:
+def _do(settings: Settings, request: Run, report: Report) -> None:
     with _before(stages()[0].name, report):
-        source = registry.find(settings, asked.source)
+        source = registry.find(settings, request.source)
     run = SourceRun(
         settings,
         source,
         lambda: load_embedder(settings.embedding),
-        is_full=asked.mode == "full",
-        is_verifying=asked.mode == "verify",
-        only=asked.only,
+        is_full=request.mode == "full",
+        is_verifying=request.mode == "verify",
+        only=request.only,
     )
-    owner = f"run {asked.run_id} of process {os.getpid()}"
+    owner = f"run {request.run_id} of process {os.getpid()}"
     with holding(run, owner) as held:
         run_stages(held, report, is_complete=True)
     catalog.rebuild(held.layout, owner)
@@ -120,7 +121,7 @@ def _do(settings: Settings, asked: Run, report: Report) -> None:
 
 @contextmanager
 def _before(stage: str, report: Report) -> Iterator[None]:
-    """Report what fails in the block as a failure of the first stage."""
+    """Report a failure in the block as a failure of the given stage."""
     try:
         yield
     except DocindexError as error:
@@ -129,7 +130,7 @@ def _before(stage: str, report: Report) -> Iterator[None]:
 
 
 def _failures(found: list[StageEntry], error: Exception) -> tuple[str, ...]:
-    """Why a run failed, one line a reason."""
+    """Return why a run failed, one line per reason."""
     last = found[-1] if found and not found[-1].has_ended_well else None
     if last is None:
         return (reason_of(error),)
@@ -151,15 +152,15 @@ def _numbers(found: list[StageEntry]) -> Iterator[tuple[str, dict[str, float]]]:
 
 @contextmanager
 def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Iterator[None]:
-    """Take a source out of the stores of this machine, and hold its lock until the block ends.
+    """Remove a source from the stores of this machine, and hold its lock until the block ends.
 
     Args:
-        settings: of the project.
-        key: of the source; one that is still declared stays out until a command names it.
-        report: called with the owner of a lock that is waited for.
+        settings: The settings of the project.
+        key: The key of the source. If it is still declared, it stays removed until a command names it.
+        report: Called with the owner of a lock before waiting for it.
 
     Raises:
-        StoreError: what is published cannot be read.
+        StoreError: The published stores cannot be read.
     """
     owner = f"removal of {key}"
     with writing(settings) as layout, exclusive(layout.source_lock(key), owner, report):
@@ -172,12 +173,12 @@ def removing(settings: Settings, key: str, report: Callable[[str], None]) -> Ite
         drop_caches(layout, key, report)
         journal.forget(layout, key)
         if key in registry.sources(settings):
-            removed_sources.note(layout, key)  # or a sensor would add it again
+            removed_sources.note(layout, key)  # otherwise a sensor would add it again
         yield
 
 
 def drop_caches(layout: Layout, key: str, report: Callable[[str], None]) -> None:
-    """Remove what saves work when a source is indexed: vectors, summaries, its clone."""
+    """Delete the cached vectors, summaries and clone of a source."""
     cache.remove(layout, key)
     layout.summaries(key).unlink(missing_ok=True)
     clone.remove(layout, key, report=report)

@@ -1,1 +1,1 @@
-"""From a query to ranked chunks."""
+"""Search: from a query to ranked chunks."""

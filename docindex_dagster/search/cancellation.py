@@ -1,4 +1,4 @@
-"""How long a search that reads every text may go on: some seconds, and no longer than someone waits for its answer."""
+"""Limits for searches that scan every text: a timeout, and cancellation when the caller stops waiting."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ _is_given_up: ContextVar[Callable[[], bool]] = ContextVar("docindex_is_given_up"
 
 @contextmanager
 def until(is_given_up: Callable[[], bool]) -> Iterator[None]:
-    """Let what is searched in the block, and in threads that take over its context, end once nobody waits for it."""
+    """Cancel searches in the block, and in threads that inherit its context, once `is_given_up` returns true."""
     token = _is_given_up.set(is_given_up)
     try:
         yield
@@ -22,32 +22,32 @@ def until(is_given_up: Callable[[], bool]) -> Iterator[None]:
 
 
 def check_waiting() -> None:
-    """Look whether someone still waits for what is worked out here.
+    """Check that the caller is still waiting for the result.
 
     Raises:
-        QueryError: nobody does.
+        QueryError: the caller is gone.
     """
     if _is_given_up.get()():
-        raise QueryError("the search was given up: who asked for it has left")
+        raise QueryError("the search was cancelled: its caller is gone")
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """The end of one search, of `time.monotonic`."""
+    """The deadline of a search, as a value of `time.monotonic`."""
 
     ends_at: float
 
     @classmethod
     def of(cls, seconds: float) -> "Patience":
-        """So much, from now on."""
+        """Return the deadline this many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     def check(self) -> None:
-        """Look whether to go on.
+        """Check that the search may continue.
 
         Raises:
-            QueryError: it takes too long, or nobody waits for it any more.
+            QueryError: the search takes too long, or the caller is gone.
         """
         check_waiting()
         if time.monotonic() > self.ends_at:
-            raise QueryError("the search takes too long: give a simpler pattern, or narrow it by --path or --source")
+            raise QueryError("the search takes too long: use a simpler pattern, or narrow it with --path or --source")

@@ -1,4 +1,4 @@
-"""The retrievers: each gives chunk ids, best first, with the score by which it ranked them."""
+"""Retrievers: each returns chunk ids, best first, with the scores that rank them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Ranking = list[tuple[str, float]]
 GRAPH = "graph"
-_SEEDS = 20  # of the best that were found: walks begin there
+_SEEDS = 20  # best results from which graph walks start
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Where candidates come from: the chunks of a generation that meet the filters, so many from each retriever."""
+    """The candidates: chunks of a generation that match the filters, up to `limit` per retriever."""
 
     reader: Reader
     filters: Filters
@@ -38,9 +38,9 @@ _TYPOS = 1
 
 @spanned("retrieve bm25")
 def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
-    """Chunks by BM25 over text, symbols, headings and path.
+    """Rank chunks with BM25 over text, symbols, headings and path.
 
-    The query is built from analysed terms, so nothing that a user types is syntax. Scores are sums over fields.
+    The query is built from analyzed terms, so users cannot inject syntax. Scores are sums over fields.
     """
     from tantivy import Query as Clause
 
@@ -65,12 +65,12 @@ def bm25(pool: Pool, query: Query, weights: Weights) -> Ranking:
 
 @spanned("retrieve similar names")
 def similar_names(pool: Pool, query: Query) -> Ranking:
-    """Chunks whose symbols are named as the query is, but for one typing error."""
+    """Rank chunks with a symbol named like the query, allowing one typo."""
     return of_name(pool, query.name) if query.name is not None else []
 
 
 def of_name(pool: Pool, name: str) -> Ranking:
-    """Chunks with a symbol of a name, or of one that becomes it by one typing error."""
+    """Rank chunks with a symbol of this name, allowing one typo."""
     from tantivy import Query as Clause
 
     clause = Clause.fuzzy_term_query(pool.reader.index.schema, "symbols", name.lower(), distance=_TYPOS)
@@ -79,49 +79,49 @@ def of_name(pool: Pool, name: str) -> Ranking:
 
 @spanned("retrieve vector")
 def vector(pool: Pool, query: Vectors) -> Ranking:
-    """Chunks by the cosine between their vectors and the query's, which has shape (dimension,)."""
+    """Rank chunks by the cosine between their vectors and the query's, which has shape (dimension,)."""
     filters, limit = pool.filters, pool.limit
     return sorted(pool.reader.parts.nearest(query, filters, filters.to_mask, limit), key=_rank)[:limit]
 
 
-def meeting(pool: Pool, scores: Mapping[str, float]) -> Ranking:
-    """The chunks with the best scores among those that meet the filters."""
+def rank_by_scores(pool: Pool, scores: Mapping[str, float]) -> Ranking:
+    """Return the chunks with the best scores that match the filters."""
     from tantivy import Occur
     from tantivy import Query as Clause
 
     if not scores:
         return []
     searcher, schema = pool.reader.searcher, pool.reader.index.schema
-    wanted = Clause.term_set_query(schema, "chunk_id", [*scores])
-    whole = Clause.boolean_query([(Occur.Must, wanted), *pool.filters.to_clauses(schema)])
-    hits = searcher.search(whole, limit=len(scores), count=False).hits
+    by_id = Clause.term_set_query(schema, "chunk_id", [*scores])
+    combined = Clause.boolean_query([(Occur.Must, by_id), *pool.filters.to_clauses(schema)])
+    hits = searcher.search(combined, limit=len(scores), count=False).hits
     ids = tantivy_index.chunk_ids(searcher, [address for _, address in hits])
-    return _ordered(ids, [scores[chunk_id] for chunk_id in ids])[: pool.limit]
+    return _sort(ids, [scores[chunk_id] for chunk_id in ids])[: pool.limit]
 
 
-def merged(left: Ranking, right: Ranking) -> Ranking:
-    """What one retriever gave for one query from two pools."""
+def merge_rankings(left: Ranking, right: Ranking) -> Ranking:
+    """Merge the rankings of one retriever for one query from two pools."""
     found = dict([*left, *right])
-    return _ordered([*found], [*found.values()])
+    return _sort([*found], [*found.values()])
 
 
 def _matching(pool: Pool, clauses: "Sequence[Clause]") -> Ranking:
-    """Chunks that meet one of the clauses, and every filter."""
+    """Rank the chunks that match a clause and every filter."""
     from tantivy import Occur
     from tantivy import Query as Clause
 
     searcher = pool.reader.searcher
-    anything = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
-    whole = Clause.boolean_query([(Occur.Must, anything), *pool.filters.to_clauses(pool.reader.index.schema)])
-    # Hits of equal score come in the order of segments: with more than are wanted, the cut can follow the ids.
-    most = max(1, min(2 * pool.limit, searcher.num_docs))  # Tantivy reserves memory for so many
-    hits = searcher.search(whole, limit=most, count=False).hits
+    any_clause = Clause.boolean_query([(Occur.Should, clause) for clause in clauses])
+    combined = Clause.boolean_query([(Occur.Must, any_clause), *pool.filters.to_clauses(pool.reader.index.schema)])
+    # Hits with equal scores are ordered by segment. Fetching more than needed allows cutting by id instead.
+    limit = max(1, min(2 * pool.limit, searcher.num_docs))  # Tantivy preallocates memory for this many
+    hits = searcher.search(combined, limit=limit, count=False).hits
     ids = tantivy_index.chunk_ids(searcher, [address for _, address in hits])
-    return _ordered(ids, [score for score, _ in hits])[: pool.limit]
+    return _sort(ids, [score for score, _ in hits])[: pool.limit]
 
 
-def _ordered(ids: Sequence[str], scores: Sequence[float]) -> Ranking:
-    """Best first; equal scores in the order of ids, so that the same index always answers the same."""
+def _sort(ids: Sequence[str], scores: Sequence[float]) -> Ranking:
+    """Sort best first; equal scores are ordered by id, so that results are reproducible."""
     return sorted(zip(ids, scores, strict=True), key=_rank)
 
 
@@ -130,39 +130,41 @@ def _rank(item: tuple[str, float]) -> tuple[float, str]:
 
 
 @spanned("retrieve graph")
-def reached(pool: Pool, found: Ranking) -> Ranking:
-    """The chunks to which the graph leads from the best of those found, of which some may be among them.
+def rank_by_graph(pool: Pool, found: Ranking) -> Ranking:
+    """Rank the chunks that the graph reaches from the best of those found, possibly including these.
 
     Raises:
         QueryError: no source has a graph.
         DamagedStoreError: a graph is missing or damaged.
     """
     if not any(source.graph for source in pool.reader.generation.sources.values()):
-        raise QueryError("nothing here has a graph: set graph.enabled, run `docindex index`, or use another mode")
+        raise QueryError(
+            "no indexed source has a graph. Set graph.enabled and run `docindex index`, or use another mode"
+        )
     shares = walk(pool.reader.links, _seeds(found))
-    return meeting(pool, shares)
+    return rank_by_scores(pool, shares)
 
 
 @spanned("lift by graph")
-def lifted(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
-    """Chunks by their scores, best first, with what the graph adds to those to which the others lead.
+def boost_by_graph(reader: Reader, found: Sequence[Scored], weight: float) -> list[Scored]:
+    """Boost chunks that the graph reaches from the others; return all chunks, best first.
 
-    The one where most arrives gains `weight` of the best score, the others less. No further chunk is found.
+    The chunk reached most gains `weight` of the best score, the others proportionally less. Adds no chunks.
 
     Raises:
         DamagedStoreError: a graph is missing or damaged.
     """
     shares = walk(reader.links, {item.chunk_id: item.score for item in found})
     gains = {item.chunk_id: shares.get(item.chunk_id, 0.0) for item in found}
-    most = max(gains.values(), default=0.0)
-    if not most:
+    largest = max(gains.values(), default=0.0)
+    if not largest:
         return [*found]
-    share = weight * found[0].score / most
-    lifted = [item.plus(GRAPH, share * gains[item.chunk_id]) for item in found]
-    return sorted(lifted, key=lambda item: (-item.score, item.chunk_id))
+    share = weight * found[0].score / largest
+    boosted = [item.plus(GRAPH, share * gains[item.chunk_id]) for item in found]
+    return sorted(boosted, key=lambda item: (-item.score, item.chunk_id))
 
 
 def _seeds(found: Ranking) -> dict[str, float]:
-    """By how much each of the best is better than the first that is not: cosines alone hardly differ."""
+    """Return how far each of the best exceeds the first chunk after them, since raw cosines hardly differ."""
     floor = found[_SEEDS][1] if len(found) > _SEEDS else 0.0
     return {chunk_id: max(score - floor, 0.0) for chunk_id, score in found[:_SEEDS]}

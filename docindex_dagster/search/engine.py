@@ -1,4 +1,4 @@
-"""`search`: candidates from each retriever, fused, ranked by what is known of code, with the rows to show."""
+"""`search`: retrieve candidates, fuse their rankings, rank by code-aware signals, and return the rows to show."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from docindex_dagster.search.lookup import meets_any
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode, Scored, Signal, title
 from docindex_dagster.search.query import Kind, Query, Wording, understand
 from docindex_dagster.search.ranking import fuse, rank
-from docindex_dagster.search.reranking.protocol import Passage, Reranker, ignore_warning, reranked
+from docindex_dagster.search.reranking.protocol import Passage, Reranker, apply_reranker, ignore_warning
 from docindex_dagster.search.weights import WEIGHTS, Weights, closeness_of
 from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores import takeover
@@ -28,10 +28,10 @@ from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.reader import Reader
 
-_SCANNED = 500  # chunks that a reading of all texts may give, of which the best are shown
-# How many candidates there are at most where files are asked for and few files have them all.
-_LARGEST_POOL, _LARGER = 10_000, 8
-# Of what the retrievers found, so many are ranked: more cost time and bring nothing, as benchmarks/quality shows.
+_MAX_SCANNED = 500  # maximum number of chunks from a scan of all texts
+# Maximum pool size for file granularity when all candidates come from few files, and the growth factor.
+_MAX_POOL, _POOL_GROWTH = 10_000, 8
+# Number of retrieved chunks to rank: more take longer without better results, see benchmarks/quality.
 _RANKED = 75
 _BY_MEANING = (Mode.HYBRID, Mode.VECTOR, Mode.GRAPH)
 
@@ -51,31 +51,31 @@ def search(
     former: Callable[[str], Embedder | None] = embedder_named,
     warn: Callable[[str], None] = ignore_warning,
 ) -> list[Hit]:
-    """The best chunks for a query.
+    """Return the best chunks for a query.
 
     Args:
         reader: an open generation.
-        query: any text; nothing in it is syntax, but in the mode `regex`.
-        embedder: gives the model; called only when the mode needs it.
-        mode: which retrievers answer.
-        granularity: chunks, or no more than one chunk of each file.
-        top_k: how many hits at most.
-        filters: what every hit must meet.
-        pool: how many candidates each retriever gives, at least.
-        weights: of the signals that make the order.
-        reranker: what looks at the best once more.
-        former: gives the model of the index by its name, where the settings name another.
-        warn: called with why the reranker failed, so that the order is what it was without; with why nothing is found
-            by meaning: the index is of another model, or the model failed; with what is not linked yet, where the graph
-            is asked; or with what says that nothing is close to the query, as the hits do as well (`is_weak`).
+        query: any text; nothing in it is syntax, except in the mode `regex`.
+        embedder: returns the model; called only if the mode needs it.
+        mode: how to search.
+        granularity: chunks, or at most one chunk per file.
+        top_k: maximum number of hits.
+        filters: conditions for every hit.
+        pool: minimum number of candidates per retriever.
+        weights: of the ranking signals.
+        reranker: reorders the best results.
+        former: returns the model of the index by name, if the settings name another model.
+        warn: called with a message if the reranker failed and the original order is kept; if vectors are not used,
+            since the index is from another model or the model failed; if the graph is used and some sources are not
+            linked yet; or if nothing is close to the query, which the hits record as well (`is_weak`).
 
     Raises:
-        QueryError: the query is empty or no regular expression, a filter is too complex, vectors or the graph alone
-            were asked for and the index is of another model, or the graph and there is none.
-        EmbeddingError: vectors or the graph alone were asked for, and the model failed.
-        DamagedStoreError: a store cannot be read, or the graph is asked, and a file of it is missing or damaged.
+        QueryError: the query is empty or an invalid regular expression, or a filter is too complex. In the modes
+            `vector` and `graph`, also if the index is from another model, or there is no graph.
+        EmbeddingError: the mode is `vector` or `graph`, and the model failed.
+        DamagedStoreError: a store cannot be read, or the mode is `graph` and a graph file is missing or damaged.
     """
-    query = well_formed(query)  # it may come from a shell, with bytes that are no text
+    query = well_formed(query)  # a shell may pass bytes that are not valid text
     with span("search", mode=mode.value, granularity=granularity.value, top_k=top_k) as step:
         step.note(generation=reader.generation.number)
         step.quote(query=query)
@@ -83,14 +83,18 @@ def search(
             raise QueryError("the query is empty: say what to search for")
         filters = filters or Filters()
         filters.check(reader.index.schema)
-        choice = query_hints.named(reader, query, filters) if mode in RETRIEVING else query_hints.Named((), query)
+        choice = (
+            query_hints.find_named_source(reader, query, filters)
+            if mode in RETRIEVING
+            else query_hints.NamedSource((), query)
+        )
         vector = None
         if mode in _BY_MEANING:
-            words_alone = warn if mode is Mode.HYBRID else None
-            vector = _meaning(reader, choice.query, embedder, former, words_alone)
+            warn_of_fallback = warn if mode is Mode.HYBRID else None
+            vector = _embed_query(reader, choice.query, embedder, former, warn_of_fallback)
         is_by_file = granularity is Granularity.FILE
-        wanted = max(top_k, reranker.candidates) if reranker else top_k
-        ranked = max(_RANKED, wanted)
+        rerank_k = max(top_k, reranker.candidates) if reranker else top_k
+        ranked = max(_RANKED, rerank_k)
         chunks = candidates.Pool(reader, filters, max(pool, ranked))
         if mode is Mode.GRAPH and (unlinked := _unlinked(reader.generation, filters)):
             warn(unlinked)
@@ -98,29 +102,31 @@ def search(
         while True:
             with reading_stores():
                 if mode in RETRIEVING:
-                    asked = _retrieved(chunks, choice, mode, vector, weights, most=most)
+                    retrieval = _retrieve(chunks, choice, mode, vector, weights, most=most)
                 else:
-                    asked = _scanned(chunks, query, mode)
-                rows = rows_of(reader, asked.found)
-            found = asked.found
+                    retrieval = _scan(chunks, query, mode)
+                rows = rows_of(reader, retrieval.found)
+            found = retrieval.found
             if mode in RETRIEVING:
-                found = query_hints.one_of_each(query, asked.query.kind, found, rows)
+                found = query_hints.keep_one_translation(query, retrieval.query.kind, found, rows)
             kept = {item.chunk_id: rows[item.chunk_id] for item in found}
-            best = rank(asked.query, found, kept, wanted, weights, wording=asked.wording, is_by_file=is_by_file)
-            is_crowded = is_by_file or len(found) < len(asked.found)
-            if not is_crowded or len(best) >= top_k or len(asked.found) < most or chunks.limit >= _LARGEST_POOL:
+            best = rank(
+                retrieval.query, found, kept, rerank_k, weights, wording=retrieval.wording, is_by_file=is_by_file
+            )
+            is_crowded = is_by_file or len(found) < len(retrieval.found)
+            if not is_crowded or len(best) >= top_k or len(retrieval.found) < most or chunks.limit >= _MAX_POOL:
                 break
-            # The chunks of few files filled it, or translations of few pages.
-            chunks = replace(chunks, limit=chunks.limit * _LARGER)
+            # Few files, or translations of few pages, filled the pool.
+            chunks = replace(chunks, limit=chunks.limit * _POOL_GROWTH)
             most = chunks.limit
         if reranker is not None:
-            passages = [Passage(item, _described(rows[item.chunk_id])) for item in best]
-            best = reranked(reranker, query, passages, warn)
-        if asked.doubt:
-            warn(asked.doubt)
-        about = {"is_weak": bool(asked.doubt), "is_scanned": mode not in RETRIEVING}
+            passages = [Passage(item, _with_header(rows[item.chunk_id])) for item in best]
+            best = apply_reranker(reranker, query, passages, warn)
+        if retrieval.doubt:
+            warn(retrieval.doubt)
+        flags = {"is_weak": bool(retrieval.doubt), "is_scanned": mode not in RETRIEVING}
         with span("snippets", count=min(top_k, len(best))):
-            return [hit_of(rows[item.chunk_id], item, asked.find, **about) for item in best[:top_k]]
+            return [hit_of(rows[item.chunk_id], item, retrieval.find, **flags) for item in best[:top_k]]
 
 
 def _unlinked(generation: Generation, filters: Filters) -> str:
@@ -128,8 +134,8 @@ def _unlinked(generation: Generation, filters: Filters) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A query, its words weighed, what was found, best first, what finds its words in a text, and any doubt of it."""
+class _Retrieval:
+    """An analyzed query, its weighted words, the chunks found (best first), a match finder, and a warning if weak."""
 
     query: Query
     wording: Wording
@@ -138,53 +144,53 @@ class _Asked:
     doubt: str = ""
 
 
-def _scanned(pool: candidates.Pool, text: str, mode: Mode) -> _Asked:
+def _scan(pool: candidates.Pool, text: str, mode: Mode) -> _Retrieval:
     pattern = text_scan.Pattern(text, is_regex=mode is Mode.REGEX)
-    matches = text_scan.holding(replace(pool, limit=max(pool.limit, _SCANNED)), pattern)
+    matches = text_scan.find_matching_chunks(replace(pool, limit=max(pool.limit, _MAX_SCANNED)), pattern)
     signals = [Signal(mode.value, 1.0, rank, count) for rank, (_, count) in enumerate(matches, start=1)]
     found = [Scored.of(chunk_id, (signal,)) for (chunk_id, _), signal in zip(matches, signals, strict=True)]
     query = Query(Kind.TEXT, ()) if pattern.is_regex else understand(text)
-    return _Asked(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
+    return _Retrieval(query, Wording.of(query, pool.reader), found, snippets.of_pattern(pattern))
 
 
 def _has_ending(reader: Reader, ending: str) -> bool:
     return is_ending(ending) or meets_any(reader, Filters(path_glob=f"*.{ending}"))
 
 
-def _retrieved(
+def _retrieve(
     pool: candidates.Pool,
-    choice: query_hints.Named,
+    choice: query_hints.NamedSource,
     mode: Mode,
     vector: Vectors | None,
     weights: Weights,
     *,
     most: int,
-) -> _Asked:
+) -> _Retrieval:
     query = understand(choice.query, partial(_has_ending, pool.reader))
     rankings = _rankings(pool, query, mode, vector, weights)
-    own: Mapping[str, candidates.Ranking] = {}
+    named_rankings: Mapping[str, candidates.Ranking] = {}
     if choice.sources:
         within = replace(pool, filters=replace(pool.filters, sources=choice.sources))
-        own = _rankings(within, query, mode, vector, weights)
-        rankings = {name: candidates.merged(found, own[name]) for name, found in rankings.items()}
+        named_rankings = _rankings(within, query, mode, vector, weights)
+        rankings = {name: candidates.merge_rankings(found, named_rankings[name]) for name, found in rankings.items()}
     shares = {"bm25": 1 - weights.vector, "vector": weights.vector}
     if mode is Mode.GRAPH:
         shares = {"vector": 1 - weights.reached, candidates.GRAPH: weights.reached}
-    fused = fuse(rankings, shares, pool.limit, weights, None if own else most)
-    if own:
-        fused = query_hints.lifted(fused, own.values(), weights.source)[:most]
+    fused = fuse(rankings, shares, pool.limit, weights, None if named_rankings else most)
+    if named_rankings:
+        fused = query_hints.boost_named_source(fused, named_rankings.values(), weights.source)[:most]
     if weights.graph and mode is not Mode.GRAPH:
-        fused = candidates.lifted(pool.reader, fused, weights.graph)
+        fused = candidates.boost_by_graph(pool.reader, fused, weights.graph)
     wording = Wording.of(query, pool.reader)
     cosine = rankings["vector"][0][1] if rankings.get("vector") else None
-    doubt = relevance.doubt(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
-    return _Asked(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
+    doubt = relevance.explain_weakness(pool, query, wording, cosine, closeness_of(pool.reader.generation.model))
+    return _Retrieval(query, wording, fused, snippets.of_words(frozenset(stems(query.terms))), doubt)
 
 
 def _rankings(
     pool: candidates.Pool, query: Query, mode: Mode, vector: Vectors | None, weights: Weights
 ) -> dict[str, candidates.Ranking]:
-    """What each retriever of a mode gives."""
+    """Return the ranking of each retriever of a mode."""
 
     def by_words() -> candidates.Ranking:
         return candidates.bm25(pool, query, weights) or candidates.similar_names(pool, query)
@@ -199,45 +205,45 @@ def _rankings(
     if vector is not None:
         rankings["vector"] = candidates.vector(pool, vector)
     if mode is Mode.GRAPH:
-        rankings[candidates.GRAPH] = candidates.reached(pool, rankings["vector"])
+        rankings[candidates.GRAPH] = candidates.rank_by_graph(pool, rankings["vector"])
     return rankings
 
 
-def _meaning(
+def _embed_query(
     reader: Reader,
     query: str,
     embedder: Callable[[], Embedder],
     former: Callable[[str], Embedder | None],
     warn: Callable[[str], None] | None,
 ) -> Vectors | None:
-    """The vector of a query by the model of the index, even if the settings name another.
+    """Return the vector of a query from the model of the index, even if the settings name another.
 
-    Where it is not there, or fails: None and a warning, or, without `warn`, an error.
+    If the model is unavailable or fails: warn and return None, or raise an error if `warn` is None.
     """
     published = reader.generation
     try:
         model = embedder()
-        used = model if model.name == published.model else former(published.model)
-        if used is not None and endpoint_of(used) == published.endpoint:
-            with span("embed query", model=used.name):
-                return used.embed_query(query)
+        query_model = model if model.name == published.model else former(published.model)
+        if query_model is not None and endpoint_of(query_model) == published.endpoint:
+            with span("embed query", model=query_model.name):
+                return query_model.embed_query(query)
     except EmbeddingError as error:
         if warn is None:
             raise
-        warn(f"{error}; results are by words alone")
+        warn(f"{error}. Results use word search only")
         return None
     if model.name == published.model:
         indexed, named = (url or "no API" for url in (published.endpoint, endpoint_of(model)))
-        state = f"the index has vectors of {published.model} from {indexed}, the settings name {named}"
+        state = f"the index has vectors of {published.model} from {indexed}, but the settings name {named}"
     else:
-        state = str(takeover.toward(published, model.name, takeover.pending(reader.layout)))
+        state = str(takeover.progress_to(published, model.name, takeover.pending(reader.layout)))
     if warn is None:
-        raise QueryError(f"{state}; until then only words can be searched: run `docindex index`, or use mode bm25")
-    warn(f"{state}; until then results are by words alone (`docindex index` does the others)")
+        raise QueryError(f"{state}. Run `docindex index`, or search by words with mode bm25")
+    warn(f"{state}. Until `docindex index` completes, results use word search only")
     return None
 
 
-def _described(row: Mapping[str, Any]) -> str:
-    """A chunk under a line that says where it stands and what it is, for models that read it."""
+def _with_header(row: Mapping[str, Any]) -> str:
+    """Return a chunk's text preceded by a line with its location and name, for models that read it."""
     name = title(row["qualified_name"], row["heading_path"])
     return "\n".join(filter(None, (f"{row['path']} {name}".rstrip(), row["text"])))

@@ -1,4 +1,4 @@
-"""A file as it was indexed: its text, its chunks and what it defines, for who wants to read it whole."""
+"""An indexed file: its text, chunks and definitions, for readers that need all of it."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.core.schemas import COMMIT_PATH
 from docindex_dagster.core.settings import Settings
-from docindex_dagster.search.freshness import changed_files, originals
+from docindex_dagster.search.freshness import changed_files, original_texts
 from docindex_dagster.search.lookup import find_chunks
 from docindex_dagster.search.matches import pieces_of
 from docindex_dagster.sources import registry
@@ -19,7 +19,7 @@ from docindex_dagster.stores.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Lines of a file that are one chunk; both ends inclusive, from 1."""
+    """The lines of a chunk in a file; both ends inclusive, from 1."""
 
     chunk_id: str
     start_line: int
@@ -30,18 +30,18 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A symbol that a file defines, or a heading of a document, and the lines of its chunks."""
+    """A symbol defined in a file, or a heading of a document, and its lines."""
 
     name: str
     kind: str | None  # of a symbol; None for a heading
     start_line: int
     end_line: int
-    depth: int  # how many others it lies in
+    depth: int  # nesting level, from 0
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Lines in a row. A file is one piece, unless lines between its chunks are not indexed."""
+    """Consecutive lines. A file is a single piece unless lines between its chunks are not indexed."""
 
     start_line: int
     text: str
@@ -49,11 +49,11 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """An indexed file. `stale` says whether the one on disk differs from it; None where that is unknown."""
+    """An indexed file. `stale` says whether the file on disk differs from it; None if unknown."""
 
     source: str
     path: str
-    file: str | None  # where it is on disk
+    file: str | None  # path on disk
     source_type: str
     language: str | None
     stale: bool | None
@@ -64,32 +64,32 @@ class FileText:
 
     @property
     def last_line(self) -> int:
-        """The number of the last line that is indexed."""
+        """The number of the last indexed line."""
         return max(span.end_line for span in self.chunks)
 
 
 def read_file(settings: Settings, reader: Reader, key: str, path: str) -> FileText:
-    """A file of a source.
+    """Return an indexed file of a source.
 
     Raises:
-        QueryError: the source has no such file in the index.
+        QueryError: the index has no such file for the source.
         DamagedStoreError: a store cannot be read.
     """
     rows = [row for row in find_chunks(reader, path, (key,)) if row["path"] == path]
     if not rows:
-        raise QueryError(f"{key} has no file {path!r} in the index")
+        raise QueryError(f"file {path!r} of {key} not found in the index")
     sources = registry.sources(settings)
     first = rows[0]
-    pieces = pieces_of(rows, originals(Layout(settings.home), sources))
+    pieces = pieces_of(rows, original_texts(Layout(settings.home), sources))
     folder = None if path.startswith(COMMIT_PATH) or key not in sources else sources[key].path
-    is_there = folder is not None and folder.is_dir()
+    has_folder = folder is not None and folder.is_dir()
     return FileText(
         source=key,
         path=path,
-        file=str(folder / os.fsdecode(name_to_path(path))) if folder is not None and is_there else None,
+        file=str(folder / os.fsdecode(name_to_path(path))) if folder is not None and has_folder else None,
         source_type=first["source_type"],
         language=first["language"],
-        stale=bool(changed_files(rows[:1], sources)) if is_there else None,
+        stale=bool(changed_files(rows[:1], sources)) if has_folder else None,
         is_uncommitted=bool(first["is_uncommitted"]),
         pieces=tuple(Piece(line, text) for line, text in pieces),
         chunks=tuple(_span(row) for row in rows),
@@ -102,7 +102,7 @@ def _span(row: Mapping[str, Any]) -> Span:
 
 
 def _definitions(rows: Sequence[Mapping[str, Any]]) -> Iterator[Definition]:
-    """What the chunks of a file define, in its order: symbols that are no local ones; of documents, headings."""
+    """Yield the definitions in a file, in order: non-local symbols, and headings in documents."""
     seen: set[tuple[str, ...]] = set()
     for row in rows:
         for symbol in row["symbols"] or ():

@@ -1,4 +1,4 @@
-"""Where the files of results are on disk, and whether they and their sources are still as they were indexed."""
+"""Paths of results on disk, and whether the files and their sources changed since indexing."""
 
 import os
 import time
@@ -21,14 +21,14 @@ from docindex_dagster.sources.secrets import Secret, mask, secrets_of
 from docindex_dagster.sources.staleness import Edits, differs, edits_since
 from docindex_dagster.sources.text import read_document
 
-_NAMED = 3  # paths of a kind, and sources
+_MAX_LISTED = 3  # maximum number of sources to list, and of paths per kind of change
 _Result = TypeVar("_Result", Hit, Match)
 
 
 def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_Result]:
-    """The same results, each saying where its file is, and whether that differs from what was indexed.
+    """Return the results with the path on disk and whether the file differs from the indexed one.
 
-    Neither holds for a commit, and where the source is no longer declared, or its folder is not there.
+    Both stay unset for commits, undeclared sources, and sources whose folder is missing.
     """
     is_other, file_of = cache(differs), files_of(sources)
     found = []
@@ -43,7 +43,7 @@ def located(results: Sequence[_Result], sources: Mapping[str, Source]) -> list[_
 
 
 def files_of(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
-    """Gives the file on disk of a path of a source; None of a commit, and where the source has no folder here."""
+    """Return a function from source and path to the path on disk; None for commits and sources without a folder."""
 
     @cache
     def folder(key: str) -> Path | None:
@@ -57,14 +57,14 @@ def files_of(sources: Mapping[str, Source]) -> Callable[[str, str], str | None]:
 
 
 def folders_of(keys: Iterable[str], sources: Mapping[str, Source]) -> Iterator[str]:
-    """A sentence for each source that has a folder here, of which paths of results are seen from."""
+    """Yield a sentence for each source with a folder on this machine: its paths are relative to that folder."""
     for key in dict.fromkeys(keys):
         if key in sources and sources[key].path.is_dir():
-            yield f"Paths of {key} are below {sources[key].path}."
+            yield f"Paths of {key} are relative to {sources[key].path}."
 
 
 def changed_files(rows: Iterable[Mapping[str, Any]], sources: Mapping[str, Source]) -> set[tuple[str, str]]:
-    """The source and path of each file among chunks that differs from what was indexed, where that can be known."""
+    """Return the source and path of each file that is known to differ from the indexed one."""
     indexed = {(row["source"], row["path"]): row["content_hash"] for row in rows}
     return {
         (key, path)
@@ -77,12 +77,12 @@ def changed_files(rows: Iterable[Mapping[str, Any]], sources: Mapping[str, Sourc
 
 
 def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -> Iterator[str]:
-    """What to say of sources that have changed since they were indexed: a sentence each, for the first few.
+    """Yield one sentence for each of the first few sources that changed since they were indexed.
 
     Args:
-        layout: where their tables lie.
-        sources: to look at, the most important first. Of one that docindex clones, nothing is known here.
-        budget_s: seconds for all of them; those that there is no time for are not looked at.
+        layout: of the home with their tables.
+        sources: to check, most important first. Sources that docindex clones are skipped.
+        budget_s: total time in seconds; sources beyond it are not checked.
     """
     ends_at = time.monotonic() + budget_s
     found: list[str] = []
@@ -92,25 +92,25 @@ def notes_of_edits(layout: Layout, sources: Iterable[Source], budget_s: float) -
         if source.remote is None:
             edits = edits_since(layout.table("discovered_files", source.key), source, ends_at)
             found += [] if edits.are_none else [_note(source.key, edits)]
-    yield from found[:_NAMED]
-    more = len(found) - _NAMED
+    yield from found[:_MAX_LISTED]
+    more = len(found) - _MAX_LISTED
     if more > 0:
         yield f"{more:,} more source{'s have' if more > 1 else ' has'} changed since indexing"
 
 
 def _note(key: str, edits: Edits) -> str:
     kinds = (("changed", edits.changed), ("new", edits.new), ("gone", edits.gone))
-    listed = "; ".join(f"{kind}: {_some(paths)}" for kind, paths in kinds if paths)
-    return f"{key} has {CHANGED} ({listed}): `docindex index` brings it up to date"
+    details = "; ".join(f"{kind}: {_list(paths)}" for kind, paths in kinds if paths)
+    return f"{key} has {CHANGED} ({details}). `docindex index` updates it"
 
 
-def _some(paths: Sequence[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(paths[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+def _list(paths: Sequence[str]) -> str:
+    more = len(paths) - _MAX_LISTED
+    return ", ".join(paths[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def originals(layout: Layout, sources: Mapping[str, Source]) -> Originals:
-    """Gives the texts of files that are still those that were indexed, with their secrets masked."""
+def original_texts(layout: Layout, sources: Mapping[str, Source]) -> Originals:
+    """Return a function that returns the text of unchanged files, with their secrets masked."""
     masked = cache(lambda key: _masked(layout, key))
 
     def text(key: str, path: str, content_hash: str) -> str | None:
@@ -127,7 +127,7 @@ def originals(layout: Layout, sources: Mapping[str, Source]) -> Originals:
 
 
 def _masked(layout: Layout, key: str) -> dict[tuple[str, str], tuple[Secret, ...]]:
-    """The secrets of each indexed file, by its path and the hash of its content."""
+    """Return the secrets of each indexed file by path and content hash."""
     files = tables.read(layout.table("discovered_files", key))
     if files is None:
         return {}

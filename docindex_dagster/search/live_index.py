@@ -1,4 +1,4 @@
-"""A project that is asked again and again, by a program that lives long: an agent's server, a notebook."""
+"""A project that answers many searches in a long-lived process, such as an agent's server or a notebook."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.stores.parts import Part, Parts
 from docindex_dagster.stores.reader import Reader, open_reader
 
-_MAX_AGE_S = 10.0  # of settings whose file is the same
+_MAX_AGE_S = 10.0  # of cached settings if their file is unchanged
 _Answer = TypeVar("_Answer")
 
 
@@ -25,19 +25,19 @@ class LateLive:
         self._found: Live | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """An attribute of the project.
+        """Return an attribute of the project.
 
         Raises:
-            DocindexError: there is none.
+            DocindexError: the project does not exist.
         """
         self._found = self._found or self._open()
         return getattr(self._found, name)
 
 
 class Live:
-    """Each question meets the settings and the published index as they are then; all of it, one generation.
+    """A project whose every search uses the current settings and a single generation of the published index.
 
-    The index is opened once, and again when another generation is published. It stays where it was.
+    The index is opened once, and again when another generation is published. The home folder stays fixed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -51,55 +51,55 @@ class Live:
 
     @property
     def settings(self) -> Settings:
-        """Those of the file as it is now.
+        """The current settings of the file.
 
         Raises:
-            SettingsError: as `load_settings`.
+            SettingsError: see `load_settings`.
         """
-        written, now = stamp(self._read.config_file), time.monotonic()
-        if written != self._stamp or now - self._read_at >= _MAX_AGE_S:  # a link may lead a source elsewhere by now
-            found = load_settings(self._read.root).model_copy(update={"home": self._read.home})
-            self._read, self._stamp, self._read_at = found, written, now
+        current, now = stamp(self._read.config_file), time.monotonic()
+        if current != self._stamp or now - self._read_at >= _MAX_AGE_S:  # symlinks of sources may have changed
+            loaded = load_settings(self._read.root).model_copy(update={"home": self._read.home})
+            self._read, self._stamp, self._read_at = loaded, current, now
         return self._read
 
     def reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
-        """What `ask` makes of the stores here; of the next ones where these are cleared away meanwhile.
+        """Call `ask` with the stores; retry with the next stores if these are removed during the call.
 
         Raises:
-            StoreError: as `open_reader`; and what `ask` raises.
+            StoreError: see `open_reader`; also errors of `ask`.
         """
         try:
             return ask(self._latest.reader())
         except DamagedStoreError:
-            return ask(self._latest.reader(anew=True))
+            return ask(self._latest.reader(reopen=True))
 
 
 class LatestReader:
-    """Gives the reader of what is published now, and opens it once; for programs that answer many questions."""
+    """A cache for the reader of the published index, for programs that answer many searches."""
 
     def __init__(self, layout: Layout) -> None:
-        """What is published in a home."""
+        """Read the index published in a home."""
         self._layout = layout
         self._lock = Lock()
         self._stamp: tuple[int, ...] | None = None
         self._reader: Reader | None = None
 
-    def reader(self, *, anew: bool = False) -> Reader:
-        """The reader; with `anew`, another one though the same is published, since a file that it had is gone.
+    def reader(self, *, reopen: bool = False) -> Reader:
+        """Return the reader; `reopen` forces a new one because a file of the previous reader is gone.
 
         Raises:
-            StoreError: as `open_reader`.
+            StoreError: see `open_reader`.
         """
         with self._lock:
             published = stamp(self._layout.current)
-            if self._reader is None or anew or published != self._stamp:
-                self._reader = replace(open_reader(self._layout), known=_read_by(self._reader))
+            if self._reader is None or reopen or published != self._stamp:
+                self._reader = replace(open_reader(self._layout), known=_parts_read(self._reader))
                 self._stamp = published
             return self._reader
 
 
-def _read_by(reader: Reader | None) -> Mapping[str, tuple[Part, ...]]:
-    """The parts that a reader has read; it may be one whose files are gone."""
+def _parts_read(reader: Reader | None) -> Mapping[str, tuple[Part, ...]]:
+    """Return the parts that a reader has read; the files of the reader may be gone."""
     if reader is None:
         return {}
     parts: Parts | None = vars(reader).get("parts")

@@ -1,4 +1,4 @@
-"""The history of the indexed repositories: the latest commits, or those that a query means."""
+"""Commit history of the indexed repositories: the latest commits, or those that match a query."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from docindex_dagster.stores.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class CommitFilters:
-    """A commit must meet every filter that is set."""
+    """Filters for commits; a commit must match every filter that is set."""
 
     sources: tuple[str, ...] = ()
-    author: str | None = None  # part of the name or e-mail address, in any case
+    author: str | None = None  # substring of the name or e-mail address, case-insensitive
     since: datetime | None = None
-    path_glob: str | None = None  # one of its files must match
+    path_glob: str | None = None  # at least one file must match
 
 
 @spanned("log")
@@ -42,16 +42,16 @@ def log(
     pool: int = 50,
     warn: Callable[[str], None] = ignore_warning,
 ) -> list[dict[str, Any]]:
-    """Commits as rows of the schema `COMMITS`: the best for a query, or without one the latest.
+    """Return commits as rows of the schema `COMMITS`: the best matches for a query, or the latest without a query.
 
     Args:
         reader: an open generation.
-        query: any text; when it is empty, commits come from the newest to the oldest.
-        embedder: gives the model; called only where there is a query.
-        top_k: how many commits at most.
-        filters: what every commit must meet.
-        pool: how many candidates each retriever gives, at least.
-        warn: called with why commits are found by their words alone.
+        query: any text; if it is empty, commits are listed from newest to oldest.
+        embedder: returns the model; called only if there is a query.
+        top_k: maximum number of commits.
+        filters: conditions for every commit.
+        pool: minimum number of candidates per retriever.
+        warn: called with the reason if commits are found by words only.
 
     Raises:
         QueryError: a filter is too complex.
@@ -60,30 +60,30 @@ def log(
     if not query.strip():
         return newest(reader, top_k=top_k, filters=filters)
     filters = filters or CommitFilters()
-    commits = _fitting(reader, filters)
+    commits = _select(reader, filters)
     if not commits.num_rows:
         return []
     is_narrowed = bool(filters.author or filters.since or filters.path_glob)
     paths = tuple(COMMIT_PATH + commit for commit in commits["commit"].to_pylist()) if is_narrowed else ()
-    wanted = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
-    return _rows(search(reader, query, embedder, top_k=top_k, filters=wanted, pool=pool, warn=warn), commits)
+    chunk_filters = Filters(sources=filters.sources, source_types=(COMMIT,), paths=paths)
+    return _rows(search(reader, query, embedder, top_k=top_k, filters=chunk_filters, pool=pool, warn=warn), commits)
 
 
 def newest(reader: Reader, *, top_k: int, filters: CommitFilters | None = None) -> list[dict[str, Any]]:
-    """The latest commits as rows of the schema `COMMITS`, from the newest to the oldest.
+    """Return the latest commits as rows of the schema `COMMITS`, from newest to oldest.
 
     Raises:
         QueryError: a filter is too complex.
         DamagedStoreError: a store cannot be read.
     """
-    commits = _fitting(reader, filters or CommitFilters()).sort_by([("committed_at", "descending")])
+    commits = _select(reader, filters or CommitFilters()).sort_by([("committed_at", "descending")])
     rows: list[dict[str, Any]] = commits.slice(0, top_k).to_pylist()
     return rows
 
 
-def _fitting(reader: Reader, filters: CommitFilters) -> pa.Table:
+def _select(reader: Reader, filters: CommitFilters) -> pa.Table:
     Filters(path_glob=filters.path_glob).check(reader.index.schema)
-    return _narrowed(_commits(reader, filters.sources), filters)
+    return _filter(_commits(reader, filters.sources), filters)
 
 
 def commits_of(
@@ -95,11 +95,11 @@ def commits_of(
     filters: CommitFilters,
     warn: Callable[[str], None] = ignore_warning,
 ) -> list[dict[str, Any]]:
-    """Call `log` with the model and the pool of a project's settings.
+    """Call `log` with the model and pool size from a project's settings.
 
     Raises:
-        QueryError: as `log`.
-        DamagedStoreError: as `log`.
+        QueryError: see `log`.
+        DamagedStoreError: see `log`.
     """
     pool = settings.search.candidates
     return log(
@@ -108,13 +108,13 @@ def commits_of(
 
 
 def _commits(reader: Reader, sources: tuple[str, ...]) -> pa.Table:
-    """The commits of the published sources."""
+    """Return the commits of the published sources."""
     keys = [key for key in reader.generation.sources if not sources or key in sources]
     commits = pa.concat_tables([COMMITS.empty_table(), *(read_commits(reader.layout, key) for key in keys)])
     return commits.take(pc.index_in(pc.unique(commits["commit"]), commits["commit"]))  # branches share commits
 
 
-def _narrowed(commits: pa.Table, filters: CommitFilters) -> pa.Table:
+def _filter(commits: pa.Table, filters: CommitFilters) -> pa.Table:
     if filters.author is not None:
         people = pc.binary_join_element_wise(commits["author"], commits["author_email"], " ")
         commits = commits.filter(pc.match_substring(people, filters.author, ignore_case=True))
@@ -127,7 +127,7 @@ def _narrowed(commits: pa.Table, filters: CommitFilters) -> pa.Table:
 
 
 def _touching(files: pa.ListArray, glob: str) -> pa.Array:
-    """The positions of the commits one of whose files matches."""
+    """Return the positions of the commits with a matching file."""
     pattern = f"^(?:{glob_to_regex(glob)})$"
     each = files.flatten()
     names = (each.field("path"), pc.fill_null(each.field("renamed_from"), ""))
@@ -136,8 +136,8 @@ def _touching(files: pa.ListArray, glob: str) -> pa.Array:
 
 
 def _rows(hits: list[Hit], commits: pa.Table) -> list[dict[str, Any]]:
-    """The commits of hits; one that the table lacks, because another run is about to publish, is left out."""
-    found = pa.array([hit.path.removeprefix(COMMIT_PATH) for hit in hits], pa.string())
-    positions = pc.index_in(pc.unique(found), commits["commit"].combine_chunks()).drop_null()
+    """Return the commits of hits; skips commits missing from the table because another run is about to publish it."""
+    hashes = pa.array([hit.path.removeprefix(COMMIT_PATH) for hit in hits], pa.string())
+    positions = pc.index_in(pc.unique(hashes), commits["commit"].combine_chunks()).drop_null()
     rows: list[dict[str, Any]] = commits.take(positions).to_pylist()
     return rows

@@ -1,7 +1,7 @@
-"""Every place that holds an exact text or a pattern, by file and line, as grep lists them.
+"""All matches of an exact text or pattern, by file and line, as grep lists them.
 
-The chunks that hold one name the files; the text of a file is put together from its chunks, so that lines which were
-cut are whole, and text that chunks repeat counts once.
+Scanning chunks yields the files. The text of a file is then reassembled from its chunks, so that split lines are joined
+and text repeated across chunks counts once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,25 +17,25 @@ from docindex_dagster.documents.model import page_at
 from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.lookup import rows_at
-from docindex_dagster.search.text_scan import LONGEST_S, Pattern, holds, pieces
+from docindex_dagster.search.text_scan import LONGEST_S, Pattern, contains_pattern, pieces
 from docindex_dagster.stores.parts import File
 
-# The text of a file of a source, by its path and the hash of its content; None where the file is not that one any more.
+# Return the text of a file from its source, path and content hash; None if the file has changed.
 Originals = Callable[[str, str, str], str | None]
-_FILES_A_LOOK = 64  # that are read together
+_FILES_PER_BATCH = 64  # files read together
 _COLUMNS = ["source", "path", "start_byte", "end_byte"]
-_LONGEST_LINE = 300  # characters that are shown of a line
-_BEFORE = 80  # of them before the match
-_TEXTS_BYTES = 1 << 20  # of files that are looked at together
+_MAX_LINE = 300  # characters shown of a line
+_BEFORE = 80  # characters shown before the match
+_BATCH_BYTES = 1 << 20  # total size of the files searched together
 _MARK = "x"
-_OF_BYTES = r"\C"  # matches a part of a character, which no text is
+_SINGLE_BYTE = r"\C"  # matches a single byte, which may not be valid text
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One place of a pattern. Line and column count from 1, columns in characters; `text` is the whole line.
+    """A match of a pattern. Line and column count from 1, columns in characters; `text` is the full line.
 
-    `end` is the column behind its last character, or behind the line where it goes on in the next.
+    `end` is the column after the last character of the match, or the end of the line if the match continues beyond it.
     """
 
     source: str
@@ -45,14 +45,14 @@ class Match:
     end: int
     text: str
     content_hash: str
-    file: str | None = None  # where the file is on disk
-    stale: bool | None = None  # whether it was changed since; None where that is unknown
-    page: int | None = None  # of a PDF, in whose text lines count
+    file: str | None = None  # path on disk
+    stale: bool | None = None  # whether the file changed since indexing; None if unknown
+    page: int | None = None  # for PDFs, whose lines refer to the extracted text
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """The first matches by source, path and place, and how many there are in all."""
+    """The first matches by source, path and position, and the total counts."""
 
     matches: tuple[Match, ...]
     total: int
@@ -62,68 +62,69 @@ class Matches:
 def find_matches(
     pool: Pool, pattern: Pattern, original: Originals = lambda *_: None, longest_s: float = LONGEST_S
 ) -> Matches:
-    """All places of a pattern, of which the first `pool.limit` are given; 0 for all.
+    """Find all matches of a pattern, and return the first `pool.limit`; 0 for all.
 
     Args:
-        pool: where to look.
-        pattern: what to look for.
-        original: gives the text of a file that chunks hold in another form, as of HTML; else theirs is read.
-        longest_s: how long it may take.
+        pool: the chunks to search.
+        pattern: the pattern.
+        original: returns the text of a file whose chunks hold converted text, such as HTML; if it returns None, the
+            text of the chunks is searched.
+        longest_s: time limit.
 
     Raises:
-        QueryError: it is no pattern, or looking for it takes too long.
+        QueryError: the pattern is invalid, or the search takes too long.
     """
     pattern.check()
     patience = Patience.of(longest_s)
-    # A filter by symbols takes chunks out of files, so that theirs do not make up a text.
+    # With a filter by symbol kind, some chunks are excluded, so the full text of a file must not be searched.
     plain = {} if pool.filters.symbol_kinds else pool.reader.parts.files
-    shown: list[Match] = []
+    listed: list[Match] = []
     counted: list[File] = []
     total = files = 0
     names = _paths(pool, pattern, patience)
-    for start in range(0, len(names), _FILES_A_LOOK):
+    for start in range(0, len(names), _FILES_PER_BATCH):
         texts: list[_Text] = []
-        for name in names[start : start + _FILES_A_LOOK]:
+        for name in names[start : start + _FILES_PER_BATCH]:
             patience.check()
             file = plain.get(name)
-            if file is not None and pool.limit and len(shown) == pool.limit:
+            if file is not None and pool.limit and len(listed) == pool.limit:
                 counted.append(file)
             else:
-                texts.append(_of_rows(pool, name, original) if file is None else _of_file(file))
-        for found in _in_texts(texts, pattern, patience):
+                texts.append(_text_from_rows(pool, name, original) if file is None else _text_from_file(file))
+        for found in _matches_in_texts(texts, pattern, patience):
             total += len(found)
             files += bool(found)
-            shown += found[: max(0, pool.limit - len(shown)) if pool.limit else None]
+            listed += found[: max(0, pool.limit - len(listed)) if pool.limit else None]
     numbers = list(totals(counted, pattern, patience))
-    return Matches(tuple(shown), total + sum(numbers), files + sum(map(bool, numbers)))
+    return Matches(tuple(listed), total + sum(numbers), files + sum(map(bool, numbers)))
 
 
 def around(match: Match) -> tuple[str, int, int]:
-    """The line of a match, or of a long one what is around the match, and where the match begins and ends in that."""
+    """Return the line of a match, cut around the match if it is long, and the match's position in that text."""
     start, end = match.column - 1, match.end - 1
-    if len(match.text) <= _LONGEST_LINE:
+    if len(match.text) <= _MAX_LINE:
         return match.text, start, end
-    first = max(0, min(start - _BEFORE, len(match.text) - _LONGEST_LINE))
-    return match.text[first : first + _LONGEST_LINE], start - first, end - first
+    first = max(0, min(start - _BEFORE, len(match.text) - _MAX_LINE))
+    return match.text[first : first + _MAX_LINE], start - first, end - first
 
 
 def lines_of(pool: Pool, match: Match, original: Originals = lambda *_: None) -> dict[int, str]:
-    """The lines of the file of a match, as indexed, by their numbers."""
+    """Return the lines of a match's file as indexed, by line number."""
     rows = _rows(pool, (match.source, match.path))
     pieces = ((first, text.removesuffix("\n").split("\n")) for first, text in pieces_of(rows, original))
     return {number: line for first, lines in pieces for number, line in enumerate(lines, start=first)}
 
 
 def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, str]]:
-    """The files of which a chunk may hold a pattern, in order: also if it was converted, or a line was cut."""
+    """Return the sorted files that may contain a match, including converted files and files with split lines."""
     found: set[tuple[str, str]] = set()
     cut = []
     for batch in (piece.batch for piece in pieces(pool)):
         is_converted = pc.not_equal(
             pc.subtract(batch["end_byte"], batch["start_byte"]), pc.binary_length(batch["text"])
         )
-        has_it = holds(batch["text"], pattern, patience)
-        is_match = pc.or_(has_it, pc.fill_null(is_converted, fill_value=True))
+        is_found = contains_pattern(batch["text"], pattern, patience)
+        is_match = pc.or_(is_found, pc.fill_null(is_converted, fill_value=True))
         hits = batch.filter(is_match)
         found.update(zip(hits["source"].to_pylist(), hits["path"].to_pylist(), strict=True))
         places = batch.select(_COLUMNS).append_column("is_open", pc.invert(pc.ends_with(batch["text"], "\n")))
@@ -132,7 +133,7 @@ def _paths(pool: Pool, pattern: Pattern, patience: Patience) -> list[tuple[str, 
 
 
 def _with_cut_lines(chunks: pa.Table) -> set[tuple[str, str]]:
-    """The files in which a chunk ends within a line, and another goes on behind it."""
+    """Return the files with a chunk that ends within a line, followed by another chunk."""
     known = chunks.filter(pc.is_valid(chunks["end_byte"]))
     ends = known.group_by(["source", "path"]).aggregate([("end_byte", "max")])
     is_open = known.filter(known["is_open"]).join(ends, ["source", "path"])
@@ -141,14 +142,14 @@ def _with_cut_lines(chunks: pa.Table) -> set[tuple[str, str]]:
 
 
 def _rows(pool: Pool, name: tuple[str, str]) -> list[dict[str, Any]]:
-    """The rows of the chunks of a file, in their order."""
+    """Return the rows of the chunks of a file, in order."""
     kinds, (source, path) = pool.filters.symbol_kinds, name
     rows = rows_at(pool.reader, path)
     return [row for row in rows if row["source"] == source and (not kinds or row["symbol_kind"] in kinds)]
 
 
 class _Text(NamedTuple):
-    """The text of a file in parts, each with the number of its first line; `pages` are the chunks that say theirs."""
+    """The text of a file in pieces, each with the number of its first line; `pages` are chunks with page numbers."""
 
     source: str
     path: str
@@ -157,26 +158,26 @@ class _Text(NamedTuple):
     pages: Sequence[Mapping[str, Any]] = ()
 
 
-def _of_file(file: File) -> _Text:
+def _text_from_file(file: File) -> _Text:
     source, path, content_hash = (file.value(name) for name in ("source", "path", "content_hash"))
     return _Text(source, path, content_hash, [(file.value("start_line"), file.text.decode())])
 
 
-def _of_rows(pool: Pool, name: tuple[str, str], original: Originals) -> _Text:
+def _text_from_rows(pool: Pool, name: tuple[str, str], original: Originals) -> _Text:
     rows = _rows(pool, name)
     return _Text(*name, rows[0]["content_hash"], pieces_of(rows, original), [row for row in rows if row["pointers"]])
 
 
-def _in_texts(texts: Sequence[_Text], pattern: Pattern, patience: Patience) -> Iterator[list[Match]]:
-    """The matches in each of some files; most have none, which is found out of all together."""
+def _matches_in_texts(texts: Sequence[_Text], pattern: Pattern, patience: Patience) -> Iterator[list[Match]]:
+    """Yield the matches in each file; one scan over all texts first rules out most of them."""
     may_match = iter(pattern.may_be_in([piece for text in texts for _, piece in text.pieces]))
     for text in texts:
         patience.check()
-        yield _in_file(text._replace(pieces=[piece for piece in text.pieces if next(may_match)]), pattern)
+        yield _matches_in_file(text._replace(pieces=[piece for piece in text.pieces if next(may_match)]), pattern)
 
 
-def _in_file(text: _Text, pattern: Pattern) -> list[Match]:
-    """The matches in one file, in their order."""
+def _matches_in_file(text: _Text, pattern: Pattern) -> list[Match]:
+    """Return the matches in a file, in order."""
     found: dict[tuple[int, int], Match] = {}
     for start_line, piece in text.pieces:
         ends = [0]
@@ -202,7 +203,7 @@ def _page(rows: Sequence[Mapping[str, Any]], line: int) -> int | None:
 
 
 def pieces_of(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tuple[int, str]]:
-    """The text of a file in parts, each with the number of its first line."""
+    """Return the text of a file in pieces, each with the number of its first line."""
     row = rows[0]
     if not all(map(_is_span, rows)) and (text := original(row["source"], row["path"], row["content_hash"])) is not None:
         return [(1, text)]
@@ -210,13 +211,13 @@ def pieces_of(rows: Sequence[Mapping[str, Any]], original: Originals) -> list[tu
 
 
 def _is_span(row: Mapping[str, Any]) -> bool:
-    """Whether the text of a chunk is a part of its file."""
+    """Return whether the text of a chunk is an unmodified span of its file."""
     start, end = row["start_byte"], row["end_byte"]
     return start is not None and end - start == len(row["text"].encode())
 
 
 def _pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """The text of a file, and the number of its first line; in parts where chunks are no spans of the file, or lack."""
+    """Return the text of a file in pieces with their first lines; split where chunks are converted or missing."""
     pieces: list[tuple[int, list[bytes], int]] = []
     for row in rows:
         text, start, end = row["text"].encode(), row["start_byte"], row["end_byte"]
@@ -229,20 +230,20 @@ def _pieces(rows: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
 
 
 def totals(files: Sequence[File], pattern: Pattern, patience: Patience) -> Iterator[int]:
-    """For each of some files, as many as `pattern.places` of its text.
+    """Yield the number of matches in each file, equal to the number of `pattern.places` in its text.
 
     Raises:
-        QueryError: patience ends.
+        QueryError: the search takes too long.
     """
     for texts in _batches(files):
         patience.check()
         if not pattern.is_regex:
-            wanted = pattern.text.encode()
-            yield from (text.count(wanted) for text in texts)
-        elif _OF_BYTES in pattern.text:
+            needle = pattern.text.encode()
+            yield from (text.count(needle) for text in texts)
+        elif _SINGLE_BYTE in pattern.text:
             yield from (len(pattern.places(text.decode())) for text in texts)
         else:
-            yield from _of_regex(pa.array(texts, pa.string()), pattern).tolist()
+            yield from _count_regex(pa.array(texts, pa.string()), pattern).tolist()
 
 
 def _batches(files: Sequence[File]) -> Iterator[list[bytes]]:
@@ -251,27 +252,27 @@ def _batches(files: Sequence[File]) -> Iterator[list[bytes]]:
     for file in files:
         batch.append(file.text)
         size += len(batch[-1])
-        if size >= _TEXTS_BYTES:
+        if size >= _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     yield batch
 
 
-def _of_regex(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
-    """How many places of a regular expression each text has: shape (texts,)."""
+def _count_regex(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """Return the number of matches of a regular expression in each text: shape (texts,)."""
     if pattern.is_over_lines:
-        return _marks(texts, pattern)
-    split = pc.split_pattern(texts, "\n")  # no pattern matches the empty text that is behind the last
+        return _count_marks(texts, pattern)
+    split = pc.split_pattern(texts, "\n")  # no pattern matches the empty string after the last newline
     lines, numbers = split.flatten(), pc.list_parent_indices(split)
     if pc.any(pc.match_substring_regex(texts, "\r")).as_py():
         lines = pc.replace_substring_regex(lines, "\r\\z", "")
     is_match = pattern.matches(lines)
-    marks = _marks(lines.filter(is_match), pattern)
+    marks = _count_marks(lines.filter(is_match), pattern)
     return np.bincount(np.asarray(numbers.filter(is_match)), marks, len(texts)).astype(np.int64)
 
 
-def _marks(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
-    """How many marks each text has that is given one at each match: shape (texts,)."""
+def _count_marks(texts: pa.Array, pattern: Pattern) -> NDArray[np.int64]:
+    """Count the matches in each text by inserting a mark at each and measuring the growth: shape (texts,)."""
     marked = pc.replace_substring_regex(texts, pattern=pattern.regex, replacement=rf"{_MARK}\0")
     longer = pc.subtract(pc.binary_length(marked), pc.binary_length(texts))
     return np.asarray(longer).astype(np.int64)

@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers."""
+"""Requests and results of a search."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Literal
 
 CHANGED = "changed since it was indexed"
-"""What every surface says of a file or source that differs from the index."""
+"""The text every interface shows for a file or source that differs from the index."""
 
 
 class Mode(StrEnum):
-    """Which retrievers answer; the last two read every text."""
+    """How a query is answered: with retrievers, or (the last two) by scanning every text."""
 
     HYBRID = "hybrid"
     VECTOR = "vector"
@@ -21,24 +21,24 @@ class Mode(StrEnum):
 
 
 ModeName = Literal["hybrid", "vector", "bm25", "graph", "literal", "regex"]
-# Those that rank by meaning and words, not by an exact text.
+# Modes that rank by meaning and words, as opposed to exact text.
 RETRIEVING = (Mode.HYBRID, Mode.VECTOR, Mode.BM25, Mode.GRAPH)
 
 
 class Granularity(StrEnum):
-    """What a result is: the best chunks, or of each file its best one."""
+    """The unit of results: chunks, or files, each represented by its best chunk."""
 
     CHUNK = "chunk"
     FILE = "file"
 
 
 GranularityName = Literal["chunk", "file"]
-SourceType = Literal["doc", "code", "test", "config", "commit"]  # what a file is for, or a commit
+SourceType = Literal["doc", "code", "test", "config", "commit"]  # the purpose of a file, or a commit
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What one signal did to the score of a chunk; a retriever also says its rank, from 1, and its own score."""
+    """The contribution of one signal to a chunk's score; a retriever also reports its rank (from 1) and score."""
 
     name: str
     contribution: float
@@ -48,7 +48,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A chunk with the signals that make its score, which is the sum of their contributions."""
+    """A chunk and its signals; the score is the sum of their contributions."""
 
     chunk_id: str
     signals: tuple[Signal, ...]
@@ -56,12 +56,12 @@ class Scored:
 
     @classmethod
     def of(cls, chunk_id: str, signals: Iterable[Signal]) -> "Scored":
-        """A chunk with its first signals."""
-        found = tuple(signals)
-        return cls(chunk_id, found, sum(signal.contribution for signal in found))
+        """Create a scored chunk from its first signals."""
+        first = tuple(signals)
+        return cls(chunk_id, first, sum(signal.contribution for signal in first))
 
     def plus(self, name: str, contribution: float) -> "Scored":
-        """The same with a further signal, if it makes a difference."""
+        """Return a copy with another signal, or the object itself if the contribution is zero."""
         if not contribution:
             return self
         return Scored(self.chunk_id, (*self.signals, Signal(name, contribution)), self.score + contribution)
@@ -69,10 +69,11 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Some lines of a chunk, as a text, and the parts of it that matched.
+    """Consecutive lines of a chunk and the matches in them.
 
-    `offset` is the number of the chunk's lines before it. `highlights` are [start, end) in characters of `text`. `line`
-    is the number of the chunk's lines before the one that matches best, `column` where its first match is, from 1.
+    `offset` is the number of lines of the chunk before the snippet. `highlights` are [start, end) in characters of
+    `text`. `line` is the number of lines of the chunk before the best matching line; `column` is the position of the
+    first match in that line, from 1.
     """
 
     text: str
@@ -83,19 +84,19 @@ class Snippet:
 
 
 def title(qualified_name: str | None, heading_path: Sequence[str] | None) -> str:
-    """What a chunk is called: its symbol, else its headings from the outermost; empty where it has none."""
+    """Return the name of a chunk: its symbol, or its headings from the outermost, or an empty string."""
     return qualified_name or " > ".join(heading_path or ())
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One result: a chunk, its score, and the signals whose contributions add up to it.
+    """A search result: a chunk, its score, and the signals whose contributions add up to the score.
 
-    `line` and `column` are the best match in the file, from 1; `symbol` is the innermost definition at the line. `file`
-    is the path on disk, None for a commit. `stale` says whether the file on disk differs from what was indexed; None
-    where that is unknown. `page` is the one of a PDF, in whose text `line` counts;
-    `human_language` is the one in which a document is written.
-    `is_weak` is the same for all hits of an answer: nothing that was found is close to the query.
+    `line` and `column` locate the best match in the file, from 1; `symbol` is the innermost definition at that line.
+    `file` is the path on disk, None for a commit. `stale` says whether the file on disk differs from the indexed one;
+    None if unknown. `page` is the page of a PDF; `line` then refers to the extracted text. `human_language` is the
+    language in which a document is written. `is_weak` has the same value for all hits of a search: nothing found is
+    close to the query.
     """
 
     chunk_id: str
@@ -132,5 +133,5 @@ class Hit:
 
     @property
     def title(self) -> str:
-        """What the place is called: the symbol at its line, else its headings; see `title`."""
+        """The name of the location: the symbol at its line, or its headings; see `title`."""
         return title(self.symbol, self.heading_path)

@@ -1,4 +1,4 @@
-"""What a query asks for, by its form: its kind, its terms, and the name that it may be."""
+"""Query analysis: the kind of a query, its terms, and the symbol it may name."""
 
 import math
 import re
@@ -12,21 +12,21 @@ from docindex_dagster.sources.classify import is_ending
 from docindex_dagster.stores.analysis import is_unspaced, plain, spellings, stems, terms
 from docindex_dagster.stores.reader import Reader
 
-# A pasted file is a query too; its first terms say what it is about.
-_MOST_TERMS = 128
+# A query may be a pasted file; its first terms are enough to tell its topic.
+_MAX_TERMS = 128
 _NAME = r"[^\W\d][\w$]*"
 _SYMBOL = re.compile(rf"[@#&*]?{_NAME}(?:(?:::|->|[.#])~?{_NAME})*[!?]?(?:\(\))?")
 _PATH = re.compile(r"[^\s/\\]*[/\\]\S*")
 _FILE = re.compile(r"\S+\.(?P<ending>[a-z]\w{0,3})(?::\d+)*")
 _ERROR = re.compile(r"\b\w*(?:Error|Exception|Warning|Panic)\b\s*[:(]|^\s*(?:error|fatal|panic|warning)\b.*:|Traceback")
-# Asking for instructions or for a fact, which documentation gives, rather than for the place of something.
+# Questions for instructions or facts, which documentation answers, as opposed to the location of something.
 _QUESTION = re.compile(
     r"(?:how (?:to|much|many|(?:do|can|should) (?:i|you|we))|what|which|where (?:do|can|should) (?:i|you|we)"
     r"|(?:can|should|could|may|do|does|is|are) (?:i|you|we|it|there|this)|my|why)\b",
     re.IGNORECASE,
 )
-# Articles, prepositions, conjunctions, auxiliary verbs, pronouns and interrogatives. Some of them are rare in code, so
-# that they would outweigh the words that matter.
+# Articles, prepositions, conjunctions, auxiliary verbs, pronouns and interrogatives. Some are rare in code, so they
+# would outweigh the words that matter.
 FUNCTION_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -36,25 +36,25 @@ FUNCTION_WORDS = frozenset(
         how what which when where why who""",
     )
 )
-# A heading of fewer words is a topic, which many pages have, and no sentence that answers.
-_LEAST_WORDS = 2
+# A shorter heading is a topic that many pages share, not a sentence that answers.
+_MIN_WORDS = 2
 
 
 class Kind(StrEnum):
-    """What a query is."""
+    """The kind of a query."""
 
     SYMBOL = "symbol"
     PATH = "path"
     ERROR = "error"
-    QUESTION = "question"  # that documentation answers
+    QUESTION = "question"  # answered by documentation
     TEXT = "text"
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query, understood.
+    """An analyzed query.
 
-    `terms` are distinct and analysed; `name` is the last name of a symbol, without what qualifies it.
+    `terms` are distinct and analyzed; `name` is the unqualified name of a symbol.
     """
 
     kind: Kind
@@ -63,23 +63,23 @@ class Query:
 
     @property
     def spelt(self) -> list[str]:
-        """The terms as the query spells them, without those that leave out accents."""
+        """The terms as spelled in the query, without the variants that omit accents."""
         return spellings(self.terms)
 
 
 def understand(text: str, has_ending: Callable[[str], bool] = is_ending) -> Query:
-    """Find out what a query asks for.
+    """Analyze a query.
 
     Args:
         text: the query.
-        has_ending: whether names of files end so: what ends otherwise, as `Table.send`, is a symbol.
+        has_ending: whether file names have this extension. With any other, such as `Table.send`, the text is a symbol.
     """
     kind = _kind(plain(text).strip(), has_ending)
-    found = dict.fromkeys(terms(text))
+    unique = dict.fromkeys(terms(text))
     if kind in {Kind.QUESTION, Kind.TEXT}:
-        found = dict.fromkeys(term for term in found if term not in FUNCTION_WORDS) or found
+        unique = dict.fromkeys(term for term in unique if term not in FUNCTION_WORDS) or unique
     name = re.findall(_NAME, plain(text))[-1] if kind is Kind.SYMBOL else None
-    return Query(kind, tuple(found)[:_MOST_TERMS], name)
+    return Query(kind, tuple(unique)[:_MAX_TERMS], name)
 
 
 def _kind(text: str, has_ending: Callable[[str], bool]) -> Kind:
@@ -95,37 +95,37 @@ def _kind(text: str, has_ending: Callable[[str], bool]) -> Kind:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The stems of a query's words, each with its share of their inverse document frequencies, which add up to 1."""
+    """The stems of a query's words, each with its share of their total inverse document frequency; shares sum to 1."""
 
     shares: Mapping[str, float]
 
     @classmethod
     def of(cls, query: Query, reader: Reader) -> "Wording":
-        """Weigh the words of a query by the texts of an index."""
+        """Weigh the words of a query by their frequency in an index."""
         words = stems(query.spelt)
         searcher = reader.searcher
-        found = {stem: _idf(searcher.doc_freq("body", stem), searcher.num_docs) for stem in words}
-        whole = sum(found.values()) or 1.0
-        return cls({stem: idf / whole for stem, idf in found.items()})
+        frequencies = {stem: _idf(searcher.doc_freq("body", stem), searcher.num_docs) for stem in words}
+        total = sum(frequencies.values()) or 1.0
+        return cls({stem: idf / total for stem, idf in frequencies.items()})
 
     def in_chunk(self, row: Mapping[str, Any]) -> float:
-        """How much of the words a chunk has in its text, path, headings or name: 0 to 1."""
+        """Return the share of the words that a chunk has in its text, path, headings or name: 0 to 1."""
         headings = " ".join(row["heading_path"] or ())
         text = f"{row['path']} {headings} {row['qualified_name'] or ''} {row['text']}"
-        held = plain(text).lower()
-        return min(1.0, sum(share for stem, share in self.shares.items() if stem in held))
+        haystack = plain(text).lower()
+        return min(1.0, sum(share for stem, share in self.shares.items() if stem in haystack))
 
     def as_heading(self, row: Mapping[str, Any]) -> float:
-        """How far the last heading over a chunk says what the query says, and nothing else: 0 to 1."""
+        """Return how closely the last heading above a chunk matches the query, with no extra words: 0 to 1."""
         heading = _heading(row["heading_path"][-1]) if row["heading_path"] else frozenset[str]()
-        if len(heading) < _LEAST_WORDS:
+        if len(heading) < _MIN_WORDS:
             return 0.0
-        both = heading.intersection(self.shares)
-        return min(1.0, sum(self.shares[stem] for stem in both)) * len(both) / len(heading)
+        shared = heading.intersection(self.shares)
+        return min(1.0, sum(self.shares[stem] for stem in shared)) * len(shared) / len(heading)
 
 
 def _idf(frequency: int, count: int) -> float:
-    """Return the inverse document frequency of a term, as Tantivy has it in BM25."""
+    """Return the inverse document frequency of a term, as in Tantivy's BM25."""
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 

@@ -1,6 +1,6 @@
-"""Fusing the rankings of the retrievers, then ranking by what is known of code beyond its words.
+"""Fusion of the retrievers' rankings, then ranking by code-aware signals.
 
-Each signal multiplies or adds to the score; its contribution is what the score gained or lost by it.
+Each signal multiplies the score or adds to it; its contribution is the resulting change of the score.
 """
 
 import heapq
@@ -16,21 +16,21 @@ from docindex_dagster.search.query import Kind, Query, Wording
 from docindex_dagster.search.weights import Weights
 from docindex_dagster.stores.analysis import parts, stems, terms
 
-# So many of the first candidates decide whether documents are meant.
+# This many of the best candidates determine whether documents are relevant.
 _BEST = 20
 _DOCUMENTS = frozenset({"doc", "config"})
 _DOCUMENT = "doc"
-_SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # what may be a heading, and is no name
-# The power of the share of words that a heading and a query have in common: nearly all have to be.
-_WORD_FOR_WORD = 8
+_SENTENCES = frozenset({Kind.QUESTION, Kind.TEXT, Kind.ERROR})  # queries that can match a heading
+# Exponent for the share of words that a heading and a query have in common: nearly all must match.
+_HEADING_EXPONENT = 8
 _TESTS = frozenset({"test", "tests", "testing"})
-# The power of the share of a file's name that a query has: a name of which it has a half says little.
-_NAMED = 2
-_BY_CHANCE = 0.5
-# A word and one that begins with it are the same, unless it is shorter: `env`, `environment`.
-_SHORTEST = 3
-# What the file is called that stands for its folder, whose name says what it is about.
-_OF_FOLDERS = frozenset({"index", "init", "mod"})
+# Exponent for the share of a file's name that a query contains: half of a name is weak evidence.
+_NAME_EXPONENT = 2
+_CHANCE_FACTOR = 0.5
+# A word also matches words that start with it, unless it is shorter than this: `env`, `environment`.
+_MIN_PREFIX = 3
+# File names that stand for their folder, whose name describes the contents.
+_FOLDER_NAMES = frozenset({"index", "init", "mod"})
 
 
 @spanned("rank")
@@ -44,25 +44,25 @@ def rank(
     wording: Wording,
     is_by_file: bool = False,
 ) -> list[Scored]:
-    """The best chunks of those found, best first.
+    """Return the best chunks, best first.
 
     Args:
-        query: what is asked.
-        found: chunks by their relevance, best first.
-        rows: for each of their ids, the chunk.
-        top_k: how many to return at most.
+        query: the query.
+        found: chunks by relevance, best first.
+        rows: the chunks by id.
+        top_k: maximum number of chunks.
         weights: of the signals.
-        wording: the words of the query, weighed.
-        is_by_file: no file is shown twice.
+        wording: the weighted words of the query.
+        is_by_file: whether to return at most one chunk per file.
     """
     if not found:
         return []
     best = found[0].score
-    among = _worth_among(found, rows, weights)
+    among = _document_factor(found, rows, weights)
     answers = {chunk_id: _as_heading(query, wording, row) for chunk_id, row in rows.items()}
-    alone = _alone(query, rows, weights, wording)
+    alone = _penalty_reductions(query, rows, weights, wording)
     ranked = [
-        _by_itself(
+        _apply_signals(
             query,
             item,
             rows[item.chunk_id],
@@ -76,36 +76,36 @@ def rank(
         for item in found
     ]
     files = {chunk_id: (row["source"], row["path"]) for chunk_id, row in rows.items()}
-    lifted = _best_of_files_lifted(ranked, files, weights)
-    # A file that stands in several sources, as a copy or on two branches, is one file to a reader.
+    lifted = _boost_best_of_files(ranked, files, weights)
+    # A file in several sources, as a copy or on two branches, is the same file to a reader.
     contents = {chunk_id: row["content_hash"] for chunk_id, row in rows.items()}
-    return list(_repeats_behind(lifted, contents, answers, top_k, 0.0 if is_by_file else weights.repeat))
+    return list(_demote_repeats(lifted, contents, answers, top_k, 0.0 if is_by_file else weights.repeat))
 
 
-def _worth_among(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:
-    """How much a document counts where none is asked for: more, the more of the best that were found are documents."""
+def _document_factor(found: Sequence[Scored], rows: Mapping[str, Mapping[str, Any]], weights: Weights) -> float:
+    """Return the factor for documents if the query does not ask for any; higher if more of the best are documents."""
     scores = [(item.score, rows[item.chunk_id]["source_type"] in _DOCUMENTS) for item in found[:_BEST]]
-    whole = sum(score for score, _ in scores) or 1.0
-    share = sum(score for score, is_document in scores if is_document) / whole
+    total = sum(score for score, _ in scores) or 1.0
+    share = sum(score for score, is_document in scores if is_document) / total
     return weights.stray + (weights.fitting - weights.stray) * share
 
 
-def _worth_of_answer(row: Mapping[str, Any], weights: Weights, wording: Wording) -> float:
-    """How much a document counts that may answer a question: more, the more of its words it has.
+def _answer_factor(row: Mapping[str, Any], weights: Weights, wording: Wording) -> float:
+    """Return the factor for a document that may answer a question; higher if it has more of the words.
 
-    A setting answers none, though it may have them.
+    Settings files do not answer questions, even if they contain the words.
     """
     return 1 + (weights.answer - 1) * wording.in_chunk(row) ** 2 if row["source_type"] == _DOCUMENT else 1.0
 
 
 def _as_heading(query: Query, wording: Wording, row: Mapping[str, Any]) -> float:
-    """How far the heading of a section is the query, word for word, so that its text is meant: 0 to 1."""
+    """Return how closely the heading of a section matches the query, word for word: 0 to 1."""
     if row["source_type"] != _DOCUMENT or query.kind not in _SENTENCES:
         return 0.0
-    return wording.as_heading(row) ** _WORD_FOR_WORD
+    return wording.as_heading(row) ** _HEADING_EXPONENT
 
 
-def _by_itself(
+def _apply_signals(
     query: Query,
     item: Scored,
     row: Mapping[str, Any],
@@ -117,10 +117,10 @@ def _by_itself(
     answers: float,
     alone: float,
 ) -> Scored:
-    """A chunk with the signals that the others found have no part in but by what is given.
+    """Return a chunk with the signals that do not depend on other chunks, apart from the values passed in.
 
-    `among` is what a document counts if none is asked for, `answers` how far its heading is the query, `alone` how far
-    it is excused from standing back.
+    `among` is the factor for a document if the query does not ask for any, `answers` how closely its heading matches
+    the query, `alone` how far its penalty is reduced.
     """
     relevance = item.score
     is_question = query.kind is Kind.QUESTION
@@ -130,48 +130,54 @@ def _by_itself(
     if not is_question:
         item = item.plus("path", item.score * weights.path * _named(query, row, wording))
     if is_document:
-        worth = _worth_of_answer(row, weights, wording) if is_question else _less_far(among, alone)
+        worth = _answer_factor(row, weights, wording) if is_question else _reduce_penalty(among, alone)
         item = item.plus("document", item.score * (worth - 1))
         item = item.plus("heading", relevance * weights.heading * answers)
     if _is_unasked_test(query, row):
-        item = item.plus("test", item.score * (_less_far(weights.test, alone) - 1))
+        item = item.plus("test", item.score * (_reduce_penalty(weights.test, alone) - 1))
     return item
 
 
 def _named(query: Query, row: Mapping[str, Any], wording: Wording) -> float:
-    """How far a query names the file of a chunk: 0 to 1. Sentences have the words of a document's name by chance."""
-    path, named = row["path"], share_named(row["path"], tuple(wording.shares)) ** _NAMED
-    is_by_chance = row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not is_written(path, query.terms)
-    return _BY_CHANCE * named if is_by_chance else named
+    """Return how far a query names the file of a chunk: 0 to 1. Sentences often contain a document's name by chance."""
+    path, named = row["path"], name_overlap(row["path"], tuple(wording.shares)) ** _NAME_EXPONENT
+    is_by_chance = (
+        row["source_type"] in _DOCUMENTS and query.kind in _SENTENCES and not contains_file_name(path, query.terms)
+    )
+    return _CHANCE_FACTOR * named if is_by_chance else named
 
 
 def _is_unasked_test(query: Query, row: Mapping[str, Any]) -> bool:
     return row["source_type"] == "test" and not _TESTS.intersection(query.terms)
 
 
-def _alone(query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording) -> dict[str, float]:
-    """How far each of those that stand back is to be excused, since it has words of the query that no code has: 0 to 1.
+def _penalty_reductions(
+    query: Query, rows: Mapping[str, Mapping[str, Any]], weights: Weights, wording: Wording
+) -> dict[str, float]:
+    """Return how far the penalty of each test or document is reduced: it has query words that no code has (0 to 1).
 
-    What only a test says is found nowhere else.
+    Some facts are stated only in a test.
     """
-    back = {
+    penalized = {
         chunk_id: wording.in_chunk(row)
         for chunk_id, row in rows.items()
         if row["source_type"] in _DOCUMENTS or _is_unasked_test(query, row)
     }
-    if not back:
+    if not penalized:
         return {}
-    most = max((wording.in_chunk(row) for chunk_id, row in rows.items() if chunk_id not in back), default=0.0)
-    return {chunk_id: min(1.0, weights.alone * max(0.0, share - most)) for chunk_id, share in back.items()}
+    best_share = max(
+        (wording.in_chunk(row) for chunk_id, row in rows.items() if chunk_id not in penalized), default=0.0
+    )
+    return {chunk_id: min(1.0, weights.alone * max(0.0, share - best_share)) for chunk_id, share in penalized.items()}
 
 
-def _less_far(worth: float, alone: float) -> float:
-    """What a chunk counts that stands back, the less so the further it is excused."""
+def _reduce_penalty(worth: float, alone: float) -> float:
+    """Return the factor of a penalized chunk with its penalty reduced."""
     return worth + max(0.0, 1 - worth) * alone
 
 
-def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:
-    """The best chunk of each file is lifted by how much of what was found is in that file."""
+def _boost_best_of_files(ranked: Sequence[Scored], files: Mapping[str, object], weights: Weights) -> list[Scored]:
+    """Boost the best chunk of each file by the total score of the chunks found in that file."""
     sums: dict[object, float] = defaultdict(float)
     first: dict[object, Scored] = {}
     for item in ranked:
@@ -184,12 +190,12 @@ def _best_of_files_lifted(ranked: Sequence[Scored], files: Mapping[str, object],
     return [item.plus("file", gains.get(item.chunk_id, 0.0)) for item in ranked]
 
 
-def _repeats_behind(
+def _demote_repeats(
     ranked: Sequence[Scored], files: Mapping[str, object], answers: Mapping[str, float], top_k: int, repeat: float
 ) -> Iterator[Scored]:
-    """Best first, equals in the order in which they were found; each further chunk of a file counts less, or not.
+    """Yield chunks best first, with ties in the order found; further chunks of a file are penalized or dropped.
 
-    One that answers counts less by as much as it does not: a page of questions has an answer for each.
+    The penalty shrinks the better a chunk's heading matches the query: an FAQ page answers many questions.
     """
     shown: dict[object, int] = defaultdict(int)
     heap = [(-item.score, position, 0, item) for position, item in enumerate(ranked)]
@@ -199,33 +205,33 @@ def _repeats_behind(
         repeats = shown[files[item.chunk_id]]
         if repeats and not repeat:
             continue
-        if expected < repeats:  # another chunk of the file came first: it counts less than it was thought to
-            lost = (1 - repeat**repeats) * (1 - answers[item.chunk_id])
-            heapq.heappush(heap, (-item.score * (1 - lost), position, repeats, item))
+        if expected < repeats:  # another chunk of the file came first, so apply the larger penalty and requeue
+            penalty = (1 - repeat**repeats) * (1 - answers[item.chunk_id])
+            heapq.heappush(heap, (-item.score * (1 - penalty), position, repeats, item))
             continue
         shown[files[item.chunk_id]] += 1
         yield item.plus("repeat", -score - item.score)
 
 
-def share_named(path: str, query: tuple[str, ...]) -> float:
-    """The share of the words in a file's name that a query has, whose stems are given: 0 to 1.
+def name_overlap(path: str, query: tuple[str, ...]) -> float:
+    """Return the share of the words in a file's name that a query contains, as stems: 0 to 1.
 
-    A word is the same in each of its forms, and where it begins a word of the query or the other way about.
+    Words match in any inflected form, and if one is a prefix of the other.
     """
     words = _words(_name(path))
-    return sum(_is_among(word, query) for word in words) / len(words) if words else 0.0
+    return sum(_matches_word(word, query) for word in words) / len(words) if words else 0.0
 
 
-def is_written(path: str, terms_of_query: Collection[str]) -> bool:
-    """Whether a query has the name of a file with its ending, as `README.md` is written; its terms are given."""
+def contains_file_name(path: str, terms_of_query: Collection[str]) -> bool:
+    """Return whether a query, given as terms, contains the file name with its extension, as in `README.md`."""
     return _terms(path.rpartition("/")[2]).issubset(terms_of_query)
 
 
 def _name(path: str) -> str:
-    """What a file is called: without its ending, or as its folder where it stands for that."""
+    """Return the name of a file without its extension, or the name of its folder if the file stands for that."""
     folder, _, file = path.rpartition("/")
     name = file.rpartition(".")[0] or file
-    stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _OF_FOLDERS
+    stands_for_folder = name.split(".", maxsplit=1)[0].strip("_").lower() in _FOLDER_NAMES
     return folder.rpartition("/")[2] if folder and stands_for_folder else name
 
 
@@ -239,19 +245,19 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(stems(parts(name)))
 
 
-def _is_among(word: str, query: tuple[str, ...]) -> bool:
-    """Whether a word is the same, or one of both begins with the other."""
+def _matches_word(word: str, query: tuple[str, ...]) -> bool:
+    """Return whether a word is in the query, or one is a prefix of the other."""
     if word in query:
         return True
-    long, lines = _long(query)
-    return len(word) >= _SHORTEST and (word.startswith(long) or f"\n{word}" in lines)
+    prefixes, lines = _prefix_words(query)
+    return len(word) >= _MIN_PREFIX and (word.startswith(prefixes) or f"\n{word}" in lines)
 
 
-@lru_cache(maxsize=64)  # it is asked for each file that a query finds
-def _long(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """The words that are long enough to be begun with, and a text in which each of them is a line."""
-    long = tuple(word for word in words if len(word) >= _SHORTEST)
-    return long, "".join(f"\n{word}" for word in long)
+@lru_cache(maxsize=64)  # called for each file that a query finds
+def _prefix_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Return the words long enough for prefix matching, and a text with one of them per line."""
+    prefixes = tuple(word for word in words if len(word) >= _MIN_PREFIX)
+    return prefixes, "".join(f"\n{word}" for word in prefixes)
 
 
 @spanned("fuse")
@@ -262,20 +268,21 @@ def fuse(
     weights: Weights,
     most: int | None = None,
 ) -> list[Scored]:
-    """Rank by the weighted sums over retrievers; equal sums in the order of ids.
+    """Rank by the weighted sum over retrievers; ties are ordered by id.
 
-    Each adds its reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009), and the share of its best score: by ranks
-    alone, a retriever that is sure of its first answer would count no more than one that has found fifty alike.
+    Each retriever contributes its reciprocal rank (Cormack, Clarke and Büttcher, SIGIR 2009), and the score as a
+    fraction of its best score. With ranks only, a retriever with one clear answer would count no more than one with
+    fifty similar results.
 
-    A retriever that gave as many as it was asked for may have left a chunk out that is as good as its last one; so
-    that is what the score of such a chunk is taken to be.
+    If a retriever returned as many chunks as requested, it may have omitted chunks as good as its last one. Such
+    chunks therefore get the score of the last one.
 
     Args:
-        rankings: for each retriever, ids and scores, best first.
-        shares: how much each retriever counts; only their proportions matter.
-        limit: how many chunks each retriever was asked for.
-        weights: their `score` says how much the share of the best score counts beside the reciprocal rank.
-        most: how many to return; None for all.
+        rankings: ids and scores of each retriever, best first.
+        shares: weight of each retriever; only their ratios matter.
+        limit: number of chunks requested from each retriever.
+        weights: `score` sets the weight of the score relative to the reciprocal rank.
+        most: maximum number of chunks; None for all.
     """
     total = sum(shares[name] for name in rankings) or 1.0
     opinions = [_Opinion.of(name, ranking, shares[name] / total, limit, weights) for name, ranking in rankings.items()]
@@ -290,7 +297,7 @@ def fuse(
 
 @dataclass(frozen=True, slots=True)
 class _Opinion:
-    """What one retriever adds to the score of each chunk that it found, and of all that it did not."""
+    """The contribution of a retriever to each chunk that it found, and to all others."""
 
     name: str
     found: dict[str, tuple[int, float]]  # rank and score

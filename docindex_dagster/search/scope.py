@@ -1,4 +1,4 @@
-"""What the names in a request mean: sources, paths, languages and kinds, with errors that say what there is."""
+"""Resolution of names in a request: sources, paths, languages and kinds, with errors that list the alternatives."""
 
 import os
 from collections.abc import Collection, Sequence
@@ -18,11 +18,11 @@ from docindex_dagster.stores.generation import Generation
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """What a user's folder says about where to search.
+    """Search defaults for the user's working directory.
 
     Attributes:
-        sources: the keys to search where none is named; empty for the default ones.
-        note: which answers come from another work tree than the user's, and how to change that.
+        sources: keys of the sources to search if the request names none; empty for the default sources.
+        note: which results come from another worktree than the user's, and how to change that.
     """
 
     sources: tuple[str, ...] = ()
@@ -30,36 +30,36 @@ class Here:
 
 
 def here(settings: Settings, generation: Generation, folder: Path | None) -> Here:
-    """Return what a folder says about where to search: in a linked work tree, its own sources replace the others'.
+    """Return the search defaults for a folder: in a linked worktree, its sources replace those of other worktrees.
 
     Args:
         settings: of the project.
-        generation: what is indexed.
-        folder: where the user is; None where that is not known.
+        generation: the published index.
+        folder: the user's working directory; None if unknown.
     """
     tree = registry.linked_tree(settings, folder) if folder else None
     if tree is None:
         return Here()
-    own = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
+    present = {key: copy for key, copy in tree.own.items() if copy in generation.sources}
     default = settings.search.default_source
     keys = [default] if default else [*(without_branches(generation.sources) or generation.sources)]
-    missing = [key for key in keys if key in tree.own and key in generation.sources and key not in own]
+    missing = [key for key in keys if key in tree.own and key in generation.sources and key not in present]
     names = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
     note = (
-        f"you are in the work tree {tree.root}, but {names} of another one, and so are the answers: "
-        f"{command('docindex', 'index', tree.root)} indexes this one"
+        f"you are in the worktree {tree.root}, but {names} indexed from another worktree, and so are the results: "
+        f"{command('docindex', 'index', tree.root)} indexes this worktree"
     )
-    sources = tuple(dict.fromkeys(own.get(key, key) for key in keys)) if own else ()
+    sources = tuple(dict.fromkeys(present.get(key, key) for key in keys)) if present else ()
     return Here(sources, note if missing else "")
 
 
 def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | None]:
-    """The source in which a path on disk lies, and the path or glob as seen from there; else none, and what is given.
+    """Return the source that contains a path on disk, and the path or glob relative to it; else None and the input.
 
-    On disk are paths from the root, and those that lead to something from the working directory.
+    A path counts as on disk if it is absolute, or exists relative to the working directory.
 
     Raises:
-        QueryError: a path from the root lies in no source.
+        QueryError: an absolute path is in no source.
     """
     if given is None:
         return None, None
@@ -71,7 +71,7 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
         return None, given
     found = registry.located(settings, base)
     if found is None and base.is_absolute():
-        raise QueryError(f"{given} lies in no source; `docindex source list` shows them")
+        raise QueryError(f"{given} is not in any source. `docindex source list` shows all sources")
     if found is None or not os.path.lexists(base):
         return None, given
     source, name = found
@@ -83,14 +83,14 @@ def path_of(settings: Settings, given: str | None) -> tuple[str | None, str | No
 def keys_of(
     settings: Settings, generation: Generation, names: Sequence[str], *, all_sources: bool = False
 ) -> tuple[str, ...]:
-    """The keys of the sources to look at; empty for all. Further branches are looked at when they are asked for.
+    """Return the keys of the sources to search; empty for all. Additional branches must be named explicitly.
 
     Raises:
-        SourceError: a source is not known or not indexed.
+        SourceError: a source is unknown or not indexed.
     """
     default = settings.search.default_source
-    wanted = names or ([default] if default and not all_sources else [])
-    keys = tuple(key_of(settings, generation, name) for name in wanted)
+    requested = names or ([default] if default and not all_sources else [])
+    keys = tuple(key_of(settings, generation, name) for name in requested)
     if not keys and not all_sources:
         return without_branches(generation.sources)
     for key in keys:
@@ -100,52 +100,52 @@ def keys_of(
 
 
 def key_of(settings: Settings, generation: Generation | None, name: str) -> str:
-    """The key that a name means, among the sources that are declared and those that are indexed.
+    """Return the key for a name, among declared and indexed sources.
 
     Raises:
-        SourceError: none or several fit.
+        SourceError: no source matches, or several do.
     """
     known = {*registry.sources(settings), *(generation.sources if generation else ())}
-    fitting = [key for key in known if name in {key, key.partition("/")[2]}]
-    return fitting[0] if len(fitting) == 1 else registry.find(settings, name).key
+    matching = [key for key in known if name in {key, key.partition("/")[2]}]
+    return matching[0] if len(matching) == 1 else registry.find(settings, name).key
 
 
 def without_branches(keys: Collection[str]) -> tuple[str, ...]:
-    """The keys of all sources but further branches; empty, which a filter takes for all, where there are no others."""
+    """Return the keys without additional branches; empty, which filters read as all, if there are no branches."""
     chosen = tuple(key for key in keys if not is_branch(key))
     return chosen if len(chosen) < len(keys) else ()
 
 
 def indexed_language(generation: Generation, name: str) -> str:
-    """The language that a name means.
+    """Return the language for a name.
 
     Raises:
-        QueryError: nothing is indexed in it.
+        QueryError: nothing is indexed in this language.
     """
     known = {language for source in generation.sources.values() for language in source.languages}
     if name.lower() not in known:
-        raise QueryError(f"nothing is indexed in {name!r}; languages: {', '.join(sorted(known))}")
+        raise QueryError(f"nothing is indexed in {name!r}. Indexed languages: {', '.join(sorted(known))}")
     return name.lower()
 
 
 def human_language(name: str) -> str:
-    """The language of documents that a tag means.
+    """Return the language of documents for a tag.
 
     Raises:
-        QueryError: documents are written in no such language.
+        QueryError: the tag is unknown.
     """
     found = of_tag(name)
     if found is None:
-        raise QueryError(f"{name!r} is no language that documents are written in: give its code, such as en or pt-BR")
+        raise QueryError(f"unknown language of documents: {name!r}. Use a code such as en or pt-BR")
     return found
 
 
 def symbol_kind(name: str) -> str:
-    """The kind of symbols that a name means.
+    """Return the symbol kind for a name.
 
     Raises:
-        QueryError: there is no such kind.
+        QueryError: the kind is unknown.
     """
     if name.lower() not in SYMBOL_KINDS:
-        raise QueryError(f"{name!r} is no kind of symbol; kinds: {', '.join(SYMBOL_KINDS)}")
+        raise QueryError(f"unknown kind of symbol: {name!r}. Kinds: {', '.join(SYMBOL_KINDS)}")
     return name.lower()

@@ -1,7 +1,7 @@
-"""A question with its options, and its answers by the settings of a project.
+"""Search requests with a project's settings, for the command line, agents and other programs.
 
-What the command line, agents and other programs have in common: the model and reranker that the settings name, and
-whether the files of the results are still those that were indexed.
+Adds the model and reranker named in the settings, and checks whether the files of the results are unchanged since
+indexing.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,10 +19,10 @@ from docindex_dagster.core.traces import spanned
 from docindex_dagster.embedding.protocol import Embedder
 from docindex_dagster.embedding.providers import embedder_named, shared_embedder
 from docindex_dagster.search.candidates import Pool
-from docindex_dagster.search.context import Context, gathered, pack
+from docindex_dagster.search.context import Context, add_linked_chunks, pack
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
-from docindex_dagster.search.freshness import located, notes_of_edits, originals
+from docindex_dagster.search.freshness import located, notes_of_edits, original_texts
 from docindex_dagster.search.lookup import check_filters
 from docindex_dagster.search.matches import Matches, find_matches, lines_of
 from docindex_dagster.search.model import RETRIEVING, Granularity, Hit, Mode
@@ -35,13 +35,13 @@ from docindex_dagster.sources import registry
 from docindex_dagster.stores.damage import reading_stores
 from docindex_dagster.stores.reader import Reader
 
-_CONTEXT_CANDIDATES = 50  # hits that are tried for a context
-_TOKENS_A_HIT = 100  # a larger budget tries more of them
+_CONTEXT_CANDIDATES = 50  # hits to consider for a context
+_TOKENS_PER_HIT = 100  # a larger budget considers more hits
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked. `rerank` names a reranker in place of the one in the settings."""
+    """A search request. `rerank` overrides the reranker in the settings."""
 
     query: str
     mode: Mode = Mode.HYBRID
@@ -58,13 +58,13 @@ def hits_of(
     warn: Callable[[str], None] = ignore_warning,
     weights: Weights = WEIGHTS,
 ) -> list[Hit]:
-    """The best hits, each saying whether its file was changed since; a warning names other changes of the sources.
+    """Return the best hits, each with whether its file changed since; a warning lists other changes of the sources.
 
     Raises:
-        QueryError: as `search`, or no indexed chunk meets the filters.
-        EmbeddingError: as `search`.
-        DamagedStoreError: as `search`.
-        SettingsError: the reranker that is asked for lacks a setting.
+        QueryError: see `search`, or no indexed chunk matches the filters.
+        EmbeddingError: see `search`.
+        DamagedStoreError: see `search`.
+        SettingsError: the requested reranker lacks a setting.
     """
     notes: list[str] = []
     found = search(
@@ -78,11 +78,11 @@ def hits_of(
         pool=settings.search.candidates,
         weights=weights,
         reranker=_reranker(settings.rerank, request.rerank, warn),
-        former=partial(_former, settings.embedding),
+        former=partial(_previous_embedder, settings.embedding),
         warn=notes.append,
     )
     if not found:
-        check_filters(reader, request.filters)  # an error says more than that nothing is close
+        check_filters(reader, request.filters)  # its error is more specific than the note that nothing is close
     for note in notes:
         warn(note)
     _warn_of_edits(settings, reader, request, [hit.source for hit in found], warn)
@@ -93,13 +93,13 @@ def hits_of(
 def matches_of(
     settings: Settings, reader: Reader, request: Request, warn: Callable[[str], None] = ignore_warning
 ) -> Matches:
-    """Every place of an exact text or a pattern, the first `request.top_k` of them with their files; 0 for all.
+    """Return every match of an exact text or pattern, the first `request.top_k` with their files; 0 for all.
 
-    A warning names what changed in the sources since they were indexed.
+    A warning lists the changes of the sources since they were indexed.
 
     Raises:
-        QueryError: the text is empty or no pattern, looking for it takes too long, or no indexed chunk meets the
-            filters.
+        QueryError: the text is empty, the pattern is invalid, the search takes too long, or no indexed chunk matches
+            the filters.
     """
     if not request.query:
         raise QueryError("the query is empty: say what to search for")
@@ -108,7 +108,7 @@ def matches_of(
     sources = registry.sources(settings)
     with reading_stores():
         pool = Pool(reader, request.filters, request.top_k)
-        found = find_matches(pool, pattern, originals(Layout(settings.home), sources))
+        found = find_matches(pool, pattern, original_texts(Layout(settings.home), sources))
     if not found.total:
         check_filters(reader, request.filters)
     _warn_of_edits(settings, reader, request, [match.source for match in found.matches], warn)
@@ -116,8 +116,8 @@ def matches_of(
 
 
 def lines_of_files(settings: Settings, reader: Reader, found: Matches) -> dict[tuple[str, str], dict[int, str]]:
-    """The lines of each file of some matches by their numbers, by source and path."""
-    pool, original = Pool(reader, Filters(), 0), originals(Layout(settings.home), registry.sources(settings))
+    """Return the lines of each matched file by number, by source and path."""
+    pool, original = Pool(reader, Filters(), 0), original_texts(Layout(settings.home), registry.sources(settings))
     files = {(match.source, match.path): match for match in found.matches}
     return {key: lines_of(pool, match, original) for key, match in files.items()}
 
@@ -132,19 +132,21 @@ def similar_to(
     *,
     same_file: bool = False,
 ) -> list[Hit]:
-    """Return the chunks nearest to a place or file; `query` is its reference, mode and granularity are ignored.
+    """Return the chunks most similar to a location or file.
+
+    `request.query` is the reference; the mode and granularity of the request are ignored.
 
     Args:
         settings: of the project.
         reader: an open generation.
-        readings: what the reference may mean; empty for all that `core.references` reads in it.
+        readings: possible meanings of the reference; empty for all that `core.references` finds in it.
         request: the reference, the number of hits, and their filters.
-        warn: called with what changed in the sources since they were indexed.
+        warn: called with the changes of the sources since they were indexed.
         same_file: whether to include other chunks of the file.
 
     Raises:
-        QueryError: as `similar`.
-        DamagedStoreError: as `similar`.
+        QueryError: see `similar`.
+        DamagedStoreError: see `similar`.
     """
     filters, top_k = request.filters, request.top_k
     found = similar(reader, request.query, readings=readings, filters=filters, top_k=top_k, same_file=same_file)
@@ -158,23 +160,23 @@ def similar_to(
 def context_of(
     settings: Settings, reader: Reader, request: Request, budget: int, warn: Callable[[str], None] = ignore_warning
 ) -> Context:
-    """What to read before an answer, in so many tokens. How many hits are asked for does not matter.
+    """Return passages to read before answering, within a budget of tokens. `request.top_k` is ignored.
 
-    Where places of an exact text are asked for, or one hit a file, it is those alone.
+    For exact-text modes and file granularity, it contains only the hits themselves.
 
     Raises:
-        QueryError: as `search`.
-        DamagedStoreError: as `search`.
-        EmbeddingError: as `search`.
-        SettingsError: as `hits_of`.
+        QueryError: see `search`.
+        DamagedStoreError: see `search`.
+        EmbeddingError: see `search`.
+        SettingsError: see `hits_of`.
     """
-    tried = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_A_HIT))
+    expanded = replace(request, top_k=max(_CONTEXT_CANDIDATES, budget // _TOKENS_PER_HIT))
     if request.mode not in RETRIEVING or request.granularity is Granularity.FILE:
-        return pack(request.query, hits_of(settings, reader, tried, warn), budget)
-    hits = hits_of(settings, reader, tried, warn, WEIGHTS_OF_CONTEXT)
+        return pack(request.query, hits_of(settings, reader, expanded, warn), budget)
+    hits = hits_of(settings, reader, expanded, warn, WEIGHTS_OF_CONTEXT)
     if hits:
-        pool = Pool(reader, request.filters, tried.top_k)
-        hits = located(gathered(pool, request.query, hits, warn), registry.sources(settings))
+        pool = Pool(reader, request.filters, expanded.top_k)
+        hits = located(add_linked_chunks(pool, request.query, hits, warn), registry.sources(settings))
     return pack(request.query, hits, budget)
 
 
@@ -182,7 +184,7 @@ def context_of(
 def _warn_of_edits(
     settings: Settings, reader: Reader, request: Request, found_in: Sequence[str], warn: Callable[[str], None]
 ) -> None:
-    """Look at the sources that were searched, first at those that something was found in."""
+    """Warn of changes in the searched sources, checking those with results first."""
     declared = registry.sources(settings)
     searched = request.filters.sources or tuple(reader.generation.sources)
     keys = dict.fromkeys((*found_in, *searched))
@@ -192,7 +194,7 @@ def _warn_of_edits(
 
 
 @cache
-def _former(settings: EmbeddingSettings, name: str) -> Embedder | None:
+def _previous_embedder(settings: EmbeddingSettings, name: str) -> Embedder | None:
     return embedder_named(name, settings)
 
 
@@ -201,10 +203,10 @@ def _reranker(settings: RerankSettings, name: str | None, warn: Callable[[str], 
 
 
 def rerank_settings(settings: RerankSettings, name: str) -> RerankSettings:
-    """The settings with another reranker.
+    """Return the settings with another reranker.
 
     Raises:
-        SettingsError: there is no such reranker, or it lacks a setting.
+        SettingsError: the reranker does not exist, or lacks a setting.
     """
     try:
         return RerankSettings(**{**dict(settings), "provider": name})

@@ -1,4 +1,4 @@
-"""Chunks that are like one of the index, by the cosine between their vectors; no model is asked."""
+"""Similar chunks, by the cosine between stored vectors; needs no model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -30,19 +30,19 @@ def similar(
     top_k: int = 10,
     same_file: bool = False,
 ) -> list[Hit]:
-    """The chunks whose vectors are nearest to that of a place, or to the mean of those of a file, best first.
+    """Return the chunks nearest to a location's vector, or to the mean vector of a file, best first.
 
     Args:
         reader: an open generation.
-        reference: what the user typed.
-        sources: where the place is; none for all.
-        readings: what the reference may mean; none for all that `core.references` reads in it.
-        filters: what every hit must meet.
-        top_k: how many at most.
-        same_file: whether other chunks of the same file count.
+        reference: the user's input.
+        sources: sources of the location; empty for all.
+        readings: possible meanings of the reference; empty for all that `core.references` finds in it.
+        filters: conditions for every hit.
+        top_k: maximum number of hits.
+        same_file: whether to include other chunks of the same file.
 
     Raises:
-        QueryError: no indexed place is named so, or there is one in several sources.
+        QueryError: the reference matches no indexed location, or locations in several sources.
         DamagedStoreError: a store cannot be read.
     """
     _, rows = look_up(reader, readings or parse(reference, reader.generation.sources), sources)
@@ -50,19 +50,19 @@ def similar(
     files = {(row["source"], row["path"]) for row in rows}
     if len(files) > 1:
         places = ", ".join(sorted(f"{source} {path}" for source, path in files))
-        raise QueryError(f"{reference!r} is in several places; name its source: {places}")
+        raise QueryError(f"{reference!r} matches several files. Specify its source: {places}")
     ids = [row["chunk_id"] for row in rows]
-    left_out = len(ids) if same_file else max(len(ids), *(row["total_chunks"] for row in rows))
+    excluded = len(ids) if same_file else max(len(ids), *(row["total_chunks"] for row in rows))
     with reading_stores():
-        nearest = candidates.vector(Pool(reader, filters, top_k + left_out), _mean(_vectors(reader, ids)))
+        nearest = candidates.vector(Pool(reader, filters, top_k + excluded), _mean(_vectors(reader, ids)))
         others = [(chunk_id, cosine) for chunk_id, cosine in nearest if chunk_id not in ids]
         scored = [
             Scored.of(chunk_id, (Signal(_SIGNAL, cosine, rank, cosine),))
             for rank, (chunk_id, cosine) in enumerate(others, start=1)
         ]
         found = rows_of(reader, scored)
-    wanted = [one for one in scored if same_file or _file(found[one.chunk_id]) not in files]
-    return [hit_of(found[one.chunk_id], one, snippets.of_words(frozenset())) for one in wanted[:top_k]]
+    selected = [item for item in scored if same_file or _file(found[item.chunk_id]) not in files]
+    return [hit_of(found[item.chunk_id], item, snippets.of_words(frozenset())) for item in selected[:top_k]]
 
 
 def _file(row: dict[str, Any]) -> tuple[str, str]:
@@ -70,15 +70,15 @@ def _file(row: dict[str, Any]) -> tuple[str, str]:
 
 
 def _mean(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Of unit vectors, (vectors, dimension), one of unit length, (dimension,)."""
+    """Return the normalized mean, shape (dimension,), of unit vectors, shape (vectors, dimension)."""
     mean: NDArray[np.float32] = vectors.mean(axis=0)
     mean /= np.linalg.norm(mean) or 1.0
     return mean
 
 
 def _vectors(reader: Reader, ids: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of chunks, of unit length: float32, (ids, dimension)."""
+    """Return the unit vectors of chunks: float32, (ids, dimension)."""
     found = reader.parts.vectors(ids)
     if not len(found):
-        raise DamagedStoreError("the place has no vector; run `docindex doctor --repair`")
+        raise DamagedStoreError("the location has no vector. Run `docindex doctor --repair`")
     return found

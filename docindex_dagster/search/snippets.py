@@ -1,4 +1,4 @@
-"""The lines of a chunk that show why it was found, and where in them the words are."""
+"""Snippets: the lines of a chunk that show why it was found, with the positions of the matches."""
 
 import re
 from bisect import bisect_left
@@ -9,56 +9,57 @@ from docindex_dagster.search.text_scan import Pattern
 from docindex_dagster.stores.analysis import located, stems_of
 
 _LINES = 4
-_LONGEST_LINE = 240  # characters; of a longer one, what is around its first match
-_BEFORE = 60  # characters shown before that match
+_MAX_LINE = 240  # characters; longer lines are cut to the text around their first match
+_BEFORE = 60  # characters shown before the match
 _ELLIPSIS = "…"
 _BRACES = re.compile(r"\{[^{}]*\}")
 
-# Where a match begins and ends in its line, and what of the query it is a match of.
+# Start and end of a match in its line, and the parts of the query that it matches.
 Match = tuple[int, int, frozenset[str]]
 Finder = Callable[[list[str]], list[list[Match]]]
 
 
 def of_words(stems: frozenset[str]) -> Finder:
-    """Finds words that have one of these stems."""
-    # Few lines hold the beginning of one: the words of the others need not be cut to stems.
-    beginnings = sorted({stem[: max(2, len(stem) - 1)] for stem in stems})  # `happi` is the stem of `happy`
+    """Return a finder for words with one of these stems."""
+    # Few lines contain the start of a stem, so the words of all other lines need no stemming.
+    prefixes = sorted({stem[: max(2, len(stem) - 1)] for stem in stems})  # `happi` is the stem of `happy`
 
     def find(lines: list[str]) -> list[list[Match]]:
         text = "\n".join(lines).lower()
-        held = [beginning for beginning in beginnings if beginning in text]
-        in_lower_case = text.split("\n")
-        likely = {at for beginning in held for at, line in enumerate(in_lower_case) if beginning in line}
+        present = [prefix for prefix in prefixes if prefix in text]
+        lowered = text.split("\n")
+        likely = {at for prefix in present for at, line in enumerate(lowered) if prefix in line}
         return [_in_line(line, stems) if at in likely or not line.isascii() else [] for at, line in enumerate(lines)]
 
     return find
 
 
 def _in_line(line: str, stems: frozenset[str]) -> list[Match]:
-    """The matches in a line; what overlaps, as pairs of characters do, is one."""
-    found: list[Match] = []
+    """Return the matches in a line; overlapping matches, such as character bigrams, are merged."""
+    merged: list[Match] = []
     for start, end, terms in sorted(located(line)):
         if of := stems & stems_of(terms):
-            first, last, others = found.pop() if found and start < found[-1][1] else (start, end, of)
-            found.append((min(first, start), max(last, end), others | of))
-    return found
+            first, last, others = merged.pop() if merged and start < merged[-1][1] else (start, end, of)
+            merged.append((min(first, start), max(last, end), others | of))
+    return merged
 
 
 def of_pattern(pattern: Pattern) -> Finder:
-    """Finds the first place of each line that a pattern fits."""
+    """Return a finder for the first match of a pattern in each line."""
 
     def find(lines: list[str]) -> list[list[Match]]:
-        whole = frozenset({pattern.text})
+        query = frozenset({pattern.text})
         spans = pattern.spans(lines)
-        return [[(*span, whole)] if span and span[0] < span[1] else [] for span in spans]
+        return [[(*span, query)] if span and span[0] < span[1] else [] for span in spans]
 
     return find
 
 
 def snippet(text: str, find: Finder, hidden: str | None = None) -> Snippet:
-    """The lines in a row that hold the most of the query; of equals those that begin with it, then the first.
+    """Return the consecutive lines that match the most of the query.
 
-    `hidden` is the same text with spaces for what is neither looked at nor shown: what stands in braces.
+    Ties go to the window whose first line matches most, then to the first window. `hidden` is the same text with
+    spaces in place of the parts that are neither searched nor shown, in braces.
     """
     lines = (text if hidden is None else hidden).split("\n")
     matches = find(lines)
@@ -69,7 +70,7 @@ def snippet(text: str, find: Finder, hidden: str | None = None) -> Snippet:
     originals = text.split("\n")[first : first + _LINES]
     window = slice(first, first + _LINES)
     for line, original, of_line in zip(lines[window], originals, matches[window], strict=True):
-        cut, spans = _shortened(*_closed_up(line, original, of_line))
+        cut, spans = _shorten(*_remove_hidden(line, original, of_line))
         highlights += [(start + length, end + length) for start, end in spans]
         shown.append(cut)
         length += len(cut) + 1
@@ -78,8 +79,8 @@ def snippet(text: str, find: Finder, hidden: str | None = None) -> Snippet:
     return Snippet("\n".join(shown), first, tuple(highlights), best, column)
 
 
-def _closed_up(line: str, original: str, matches: Sequence[Match]) -> tuple[str, Sequence[Match]]:
-    """A line without what is hidden in it, and its matches."""
+def _remove_hidden(line: str, original: str, matches: Sequence[Match]) -> tuple[str, Sequence[Match]]:
+    """Return a line without its hidden parts, with the matches moved accordingly."""
     if line == original:
         return line, matches
     lists = [range(*found.span()) for found in _BRACES.finditer(original) if line[found.start()] != "{"]
@@ -89,32 +90,34 @@ def _closed_up(line: str, original: str, matches: Sequence[Match]) -> tuple[str,
 
 
 def _best_start(lines: Sequence[str], matches: Sequence[Sequence[Match]]) -> int:
-    held = {at: frozenset[str]().union(*(of for _, _, of in of_line)) for at, of_line in enumerate(matches) if of_line}
-    if not held:
+    matched = {
+        at: frozenset[str]().union(*(of for _, _, of in of_line)) for at, of_line in enumerate(matches) if of_line
+    }
+    if not matched:
         return next((at for at, line in enumerate(lines) if line.strip()), 0)
 
-    def worth(start: int) -> tuple[int, int, int]:
-        window = held[start].union(*(held[at] for at in range(start + 1, start + _LINES) if at in held))
-        return len(window), len(held[start]), -start
+    def quality(start: int) -> tuple[int, int, int]:
+        window = matched[start].union(*(matched[at] for at in range(start + 1, start + _LINES) if at in matched))
+        return len(window), len(matched[start]), -start
 
-    return max(held, key=worth)
+    return max(matched, key=quality)
 
 
 def _best_line(matches: Sequence[Sequence[Match]], first: int) -> int:
-    """Of the lines that are shown, the one that holds most of the query; of equals the first."""
+    """Return the shown line that matches the most of the query; ties go to the first."""
 
-    def held(at: int) -> int:
+    def count_matched(at: int) -> int:
         return len(frozenset[str]().union(*(of for _, _, of in matches[at])))
 
-    return max(range(first, min(first + _LINES, len(matches))), key=held)
+    return max(range(first, min(first + _LINES, len(matches))), key=count_matched)
 
 
-def _shortened(line: str, matches: Sequence[Match]) -> tuple[str, list[tuple[int, int]]]:
-    """A line of bearable length, and where its matches are in it."""
-    if len(line) <= _LONGEST_LINE:
+def _shorten(line: str, matches: Sequence[Match]) -> tuple[str, list[tuple[int, int]]]:
+    """Return a line cut to the maximum length, and the positions of its matches."""
+    if len(line) <= _MAX_LINE:
         return line, [(start, end) for start, end, _ in matches]
-    start = max(0, min(matches[0][0] - _BEFORE if matches else 0, len(line) - _LONGEST_LINE))
-    end = start + _LONGEST_LINE
+    start = max(0, min(matches[0][0] - _BEFORE if matches else 0, len(line) - _MAX_LINE))
+    end = start + _MAX_LINE
     before, after = (_ELLIPSIS if start else ""), (_ELLIPSIS if end < len(line) else "")
     moved = [(max(a, start) - start + len(before), min(b, end) - start + len(before)) for a, b, _ in matches]
     return f"{before}{line[start:end]}{after}", [(a, b) for a, b in moved if a < b]

@@ -1,8 +1,8 @@
 """The weights of the signals that decide the order of results.
 
-They are few and round. `python -m benchmarks.quality` measures what each is worth, on questions for files and for
-passages, and how much the figures hang on the repositories by which they were chosen. How far each edge of the graph
-leads stands in `graph/links.py`, how many candidates are ranked in `search/engine.py`.
+The weights are few and round. `python -m benchmarks.quality` measures the effect of each, on questions about files and
+passages, and how much the results depend on the repositories used for tuning. For the weights of graph edges, see
+`graph/links.py`; for the number of ranked candidates, `search/engine.py`.
 """
 
 from dataclasses import dataclass, replace
@@ -10,64 +10,65 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each signal counts; see each for the value that takes it out."""
+    """The weight of each signal; the comments name the value that disables it."""
 
-    # BM25: a term in a field, beside one in the text. 0 takes a field out.
+    # BM25: a term in this field, relative to a term in the text. 0 disables the field.
     symbols: float = 0.75
     headings: float = 1.0
     path_terms: float = 0.25
-    # Relevance: the vectors' part, the rest being BM25's; and the share of the best score beside the reciprocal rank.
+    # Fusion: the weight of vectors, the rest being that of BM25; and the weight of a chunk's score as a fraction of the
+    # best score, relative to its reciprocal rank.
     vector: float = 0.35
-    score: float = 4.0  # 0: ranks alone
-    rrf_k: float = 60.0  # of reciprocal rank fusion: the larger, the less the first ranks stand out
-    # The graph: its part beside the vectors in its own mode; and of the best score, at most, for what it leads to among
-    # what other modes found, 0.
+    score: float = 4.0  # 0: ranks only
+    rrf_k: float = 60.0  # of reciprocal rank fusion: larger values favor the top ranks less
+    # Graph: its weight relative to vectors in its own mode; in other modes, the maximum boost of a chunk that the graph
+    # reaches, as a fraction of the best score (disabled by 0).
     reached: float = 0.3
     graph: float = 0.0
-    source: float = 1.0  # more, for a chunk of the source that the query names; 0
+    source: float = 1.0  # boost for a chunk of the source that the query names; 0
     # Code-aware signals.
-    definition: float = 0.5  # of the best score, for a chunk that defines the symbol that is asked for; 0
-    path: float = 0.3  # more, for a file whose name's words are all in the query; 0
-    test: float = 0.3  # times, for a test, when tests are not asked for; 1
-    alone: float = 2.0  # times the share of the query that no code has: so much less a test or document stands back; 0
-    # Times, for a document or setting. When documentation is not asked for: where nothing else that was found is one,
-    # and where all is, with what lies between by their share. When it is asked for: for a document that has all words
-    # of the question; less by the square of the share that it lacks.
+    definition: float = 0.5  # as a fraction of the best score, for a chunk that defines the requested symbol; 0
+    path: float = 0.3  # boost for a file if all words of its name are in the query; 0
+    test: float = 0.3  # factor for tests, unless the query asks for tests; 1
+    alone: float = 2.0  # times the share of query words that occur in no code: reduces the penalty of tests and docs; 0
+    # Factors for documents and settings. If the query does not ask for documentation, `stray` applies if no other best
+    # candidate is one, `fitting` if all are, with interpolation in between. If it does ask, `answer` applies to a
+    # document with all words of the question, and decreases with the square of the share that it has.
     stray: float = 0.6  # 1
     fitting: float = 1.2  # 1
     answer: float = 2.0  # 1
-    heading: float = 0.5  # more, for a section whose heading is the query, word for word; 0
-    file: float = 0.2  # of the best score, for the best chunk of the file that has most of all scores; 0
-    repeat: float = 0.9  # times, for each further chunk of a file; 1
+    heading: float = 0.5  # boost for a section whose heading equals the query; 0
+    file: float = 0.2  # as a fraction of the best score, for the best chunk of the file with the highest total score; 0
+    repeat: float = 0.9  # factor for each additional chunk of a file; 1
 
 
 WEIGHTS = Weights()
-# What is read before an answer may be much of one file, and tests say how something is used:
+# A context may contain many chunks of one file, and tests show how code is used:
 # `python -m benchmarks.questions`.
 WEIGHTS_OF_CONTEXT = replace(WEIGHTS, repeat=1.0, test=0.7)
 
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """When an answer is weak: by the share of the query's words that occur nowhere, each weighed by how rare it is.
+    """The threshold for weak results, based on the weighted share of query words that occur nowhere.
 
-    `python -m benchmarks.quality.closeness BENCH CORPORA` chose the numbers, and prints how often they err.
+    `python -m benchmarks.quality.closeness BENCH CORPORA` determined the values and prints their error rates.
     """
 
-    share: float = 0.62  # more of the words is weak where no cosine tells, or none is known of the model
-    # With the cosine of the nearest chunk: a share over `slope` times it, less `offset`, is weak. None: not asked.
+    share: float = 0.62  # weak above this share, if there is no cosine or the model is unknown
+    # With the cosine of the nearest chunk: weak if the share exceeds slope * cosine - offset. None: ignore the cosine.
     slope: float | None = None
     offset: float = 0.0
 
     def is_weak(self, share: float, cosine: float | None) -> bool:
-        """Whether nothing that was found is close."""
+        """Return whether no result is close to the query."""
         if cosine is None or self.slope is None:
             return share > self.share
         return share > max(0.0, self.slope * cosine - self.offset)
 
 
 def closeness_of(model: str) -> Closeness:
-    """That of a model, by its name: cosines of two models do not compare."""
+    """Return the thresholds for a model by name, since cosines of different models are not comparable."""
     return _CLOSENESS.get(model, Closeness())
 
 

@@ -1,1 +1,1 @@
-"""Answering other programs: agents, over the Model Context Protocol. It reads what is published, and writes nothing."""
+"""Servers for other programs: HTTP, a web page, and the Model Context Protocol (MCP) for agents."""

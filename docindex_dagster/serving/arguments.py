@@ -1,4 +1,4 @@
-"""What clients learn of tools: titles, effects, the JSON schema of arguments, and which of those are wrong."""
+"""Tool definitions for clients: titles, effects, JSON schemas of arguments, and errors for invalid ones."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -11,40 +11,40 @@ from docindex_dagster.operations.fields import quoted
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """A tool as a client shows it, and what it may do to what is stored."""
+class ToolInfo:
+    """The title of a tool for clients, and its effect on stored data."""
 
     title: str
     writes: bool = False
     destroys: bool = False
 
 
-_Tool = TypeVar("_Tool", bound=Callable[..., str])
+_ToolT = TypeVar("_ToolT", bound=Callable[..., str])
 
 
-def offered(title: str, *, writes: bool = False, destroys: bool = False) -> Callable[[_Tool], _Tool]:
-    """Offer a method as a tool."""
+def mcp_tool(title: str, *, writes: bool = False, destroys: bool = False) -> Callable[[_ToolT], _ToolT]:
+    """Mark a method as a tool."""
 
-    def mark(method: _Tool) -> _Tool:
-        vars(method)["offer"] = Offer(title, writes, destroys)
+    def mark(method: _ToolT) -> _ToolT:
+        vars(method)["offer"] = ToolInfo(title, writes, destroys)
         return method
 
     return mark
 
 
-def offers_of(owner: object) -> Iterator[tuple[str, Offer]]:
-    """The tools of an object, by the names of their methods, in the order in which it defines them."""
+def tools_of(owner: object) -> Iterator[tuple[str, ToolInfo]]:
+    """Yield the tools of an object by method name, in order of definition."""
     for name, method in vars(type(owner)).items():
-        if isinstance(offer := getattr(method, "offer", None), Offer):
+        if isinstance(offer := getattr(method, "offer", None), ToolInfo):
             yield name, offer
 
 
 def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type[BaseModel]:
-    """The arguments of a tool, by its signature.
+    """Create a model of a tool's arguments from its signature.
 
     Args:
-        tool: a function whose parameters are annotated.
-        without: parameters that are none of the arguments.
+        tool: a function with annotated parameters.
+        without: parameters that are not arguments.
     """
     fields: dict[str, Any] = {
         name: (parameter.annotation, ... if parameter.default is parameter.empty else parameter.default)
@@ -55,9 +55,9 @@ def model_of(tool: Callable[..., object], without: Collection[str] = ()) -> type
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of arguments, as short as can be: a model reads it with each request.
+    """Return the JSON schema of the arguments, kept short because a model reads it with each request.
 
-    What may be left out need not be null, though it may.
+    Optional arguments may be null, but the schema does not say so.
     """
     schema = model.model_json_schema()
     fields = {name: _short(field) for name, field in schema["properties"].items()}
@@ -66,7 +66,7 @@ def schema_of(model: type[BaseModel]) -> dict[str, Any]:
 
 
 def _short(field: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of a field without its title, which repeats the name, and without null."""
+    """Return the schema of a field without null and without its title, which only repeats the name."""
     others = [kind for kind in field.get("anyOf", ()) if kind != {"type": "null"}]
     if len(others) != 1:
         return {key: value for key, value in field.items() if key != "title"}
@@ -74,11 +74,11 @@ def _short(field: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unknown_tool(name: str, tools: Collection[str]) -> str:
-    """Says which tools there are."""
-    return f"there is no tool {quoted(name)}; there are {', '.join(tools)}"
+    """Return the error for an unknown tool, which lists the known ones."""
+    return f"tool {quoted(name)} not found; available tools: {', '.join(tools)}"
 
 
 def unknown_arguments(tool: str, arguments: Collection[str], known: Collection[str]) -> str:
-    """Says which arguments there are; empty if all are known."""
+    """Return the error for unknown arguments, which lists the known ones; empty if all are known."""
     unknown = [quoted(argument) for argument in arguments if argument not in known]
-    return f"{tool} has no argument {' and no '.join(unknown[:3])}; it has {', '.join(known)}" if unknown else ""
+    return f"{tool} has no argument {' or '.join(unknown[:3])}; it accepts {', '.join(known)}" if unknown else ""

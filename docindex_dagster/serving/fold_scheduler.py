@@ -1,10 +1,10 @@
-"""Folding by a server, where no daemon of Dagster does it: a look every few seconds, and a process for each fold.
+"""Memory folds started by a server if no Dagster daemon runs them: a check every few seconds, one process per fold.
 
-The process has a low priority and an interpreter of its own, so that no answer waits for it, and it is killed when the
-server ends: a fold may be killed anywhere. While nothing is said, a look compares names and sizes of files.
+The process has a low priority and its own interpreter, so no request waits for it. It is killed when the server exits,
+which is safe at any point of a fold. While no messages arrive, a check only compares file names and sizes.
 
-The process, `python -m docindex_dagster.serving.fold_scheduler ROOT DOMAIN`, prints in JSON what it took. The last line
-that it prints of an error may be recorded.
+The process, `python -m docindex_dagster.serving.fold_scheduler ROOT DOMAIN`, prints a JSON line with warnings and
+timings. The last line of an error that it prints may be recorded.
 """
 
 import json
@@ -30,10 +30,10 @@ from docindex_dagster.serving.jobs.job_process import environment
 from docindex_dagster.serving.telemetry.tracing import of_environment
 
 _PAUSE_S = 5.0
-_UNCHANGED_FOR_S = 60.0  # what did not change is looked at again: it may wait for long by then
-_BETWEEN_FOLDS_S = 60.0  # of one domain, and after a first failure; doubled after each further one
-_LONGEST_DELAY_S = 3600.0
-# A daemon of Dagster folds at the numbers of the settings, so the server leaves it time to.
+_RECHECK_S = 60.0  # check unchanged domains again after this time, since old messages may have become due
+_BETWEEN_FOLDS_S = 60.0  # between folds of one domain; doubled after each failure but the first
+_MAX_DELAY_S = 3600.0
+# A Dagster daemon folds at the thresholds in the settings. The server waits longer, to give the daemon time.
 _MESSAGES_FACTOR = 10
 _GRACE_MINUTES = 2
 
@@ -43,24 +43,24 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What a fold took.
+class FoldResult:
+    """Result of a fold.
 
     Attributes:
-        warnings: how many there were.
-        timings: the steps and the seconds that each took, the fold itself last.
+        warnings: the number of warnings.
+        timings: the name and seconds of each step, with the fold itself last.
     """
 
     warnings: int
     timings: tuple[tuple[str, float], ...]
 
     def to_json(self) -> str:
-        """As a line."""
+        """Return the result as a line of JSON."""
         return json.dumps([self.warnings, self.timings])
 
     @classmethod
     def of_json(cls, text: str) -> Self | None:
-        """From that line; None of another one, as a library may print."""
+        """Parse such a line. Return None for any other line, such as one printed by a library."""
         try:
             warnings, timings = json.loads(text)
             return cls(int(warnings), tuple((str(name), float(seconds)) for name, seconds in timings))
@@ -70,41 +70,41 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Stopwatch:
-    """A recorder that times steps. `ended` is called with the name of each, what was noted, seconds, and its error."""
+    """Recorder that times steps. It calls `ended` with each step's name, attributes, seconds and error type."""
 
     ended: Callable[[str, Mapping[str, Attribute], float, str | None], None]
 
-    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Timed":
+    def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_TimedStep":
         """Time a step."""
-        return _Timed(self.ended, name, dict(attributes))
+        return _TimedStep(self.ended, name, dict(attributes))
 
 
 @dataclass(slots=True)
-class _Timed:
-    """A step that is being timed."""
+class _TimedStep:
+    """A step being timed."""
 
     ended: Callable[[str, Mapping[str, Attribute], float, str | None], None]
     name: str
     attributes: dict[str, Attribute]
-    begun: float = 0.0
+    started_at: float = 0.0
 
     def __enter__(self) -> Self:
-        self.begun = time.perf_counter()
+        self.started_at = time.perf_counter()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.ended(self.name, self.attributes, time.perf_counter() - self.begun, kind.__name__ if kind else None)
+        self.ended(self.name, self.attributes, time.perf_counter() - self.started_at, kind.__name__ if kind else None)
 
     def note(self, **attributes: Attribute) -> None:
-        """Labels are known from the beginning, but for what is counted at the end."""
+        """Add attributes, such as counts known only at the end of the step."""
         self.attributes |= attributes
 
     def quote(self, **texts: str) -> None:
-        """No label is what users or indexed files wrote."""
+        """Do nothing: text written by users or found in files must not become a metric label."""
 
 
 def _print(text: str) -> None:
-    sys.stderr.write(f"{text}\n")  # standard output may be an agent's
+    sys.stderr.write(f"{text}\n")  # standard output may belong to the MCP client
 
 
 @contextmanager
@@ -113,19 +113,19 @@ def folding(
     keys: Sequence[str],
     *,
     report: Report = _print,
-    on_folded: Callable[[Done], None] = lambda _: None,
+    on_folded: Callable[[FoldResult], None] = lambda _: None,
     pause_s: float = _PAUSE_S,
 ) -> Iterator[None]:
-    """Fold domains in the block when they are due and nobody else folds them, one at a time.
+    """Fold domains within the block, one at a time, when they are due and no other process folds them.
 
     Args:
-        settings: of the project.
-        keys: of the domains.
-        report: called with what the user should know, without a word of a message.
-        on_folded: called after each fold with what it took.
-        pause_s: between two looks.
+        settings: the project's settings.
+        keys: the keys of the domains.
+        report: called with messages for the user, which contain no text from memory.
+        on_folded: called after each fold with its result.
+        pause_s: seconds between two checks.
     """
-    folder = _Folder(settings, keys, report, on_folded, pause_s)
+    folder = _FoldLoop(settings, keys, report, on_folded, pause_s)
     thread = Thread(target=folder.run, name="folding", daemon=True)
     thread.start()
     try:
@@ -136,77 +136,77 @@ def folding(
 
 
 @dataclass(slots=True)
-class _Watched:
-    """What is known of a domain."""
+class _DomainState:
+    """State of a domain."""
 
     state: str = ""
-    looked_at: float = 0.0
+    checked_at: float = 0.0
     not_before: float = 0.0
-    failures: int = 0  # in a row
+    failures: int = 0  # consecutive
 
 
 @dataclass(slots=True)
-class _Folder:
-    """Looks at the domains of a server, and folds them."""
+class _FoldLoop:
+    """Loop that checks the domains of a server and folds them."""
 
     settings: Settings
     keys: Sequence[str]
     report: Report
-    on_folded: Callable[[Done], None]
+    on_folded: Callable[[FoldResult], None]
     pause_s: float
-    _is_over: Event = field(default_factory=Event)
+    _is_stopped: Event = field(default_factory=Event)
     _starting: Lock = field(default_factory=Lock)
     _process: "subprocess.Popen[str] | None" = None
-    _watched: dict[str, _Watched] = field(default_factory=dict)
+    _domains: dict[str, _DomainState] = field(default_factory=dict)
 
     def run(self) -> None:
-        """Look until it is stopped."""
-        while not self._is_over.wait(self.pause_s):
+        """Check the domains until stopped."""
+        while not self._is_stopped.wait(self.pause_s):
             for key in self.keys:
-                if not self._is_over.is_set():
-                    self._look(key, self._watched.setdefault(key, _Watched()))
+                if not self._is_stopped.is_set():
+                    self._check(key, self._domains.setdefault(key, _DomainState()))
 
     def stop(self) -> None:
-        """End at once; a fold that is under way is killed."""
+        """Stop immediately and kill a running fold."""
         with self._starting:
-            self._is_over.set()
+            self._is_stopped.set()
             if self._process is not None:
                 self._process.kill()
 
-    def _look(self, key: str, watched: _Watched) -> None:
+    def _check(self, key: str, domain: _DomainState) -> None:
         """Fold a domain if it is due."""
         now = time.monotonic()
-        if now < watched.not_before:
+        if now < domain.not_before:
             return
         try:
-            if not self._is_due(key, watched, now):
+            if not self._is_due(key, domain, now):
                 return
             failure = self._fold(key)
         except OSError as error:
             failure = str(error)
-        except Exception as error:  # noqa: BLE001 it is reported, and the thread has other domains to look at
+        except Exception as error:  # noqa: BLE001 it is reported, and the thread must go on with other domains
             failure = reason(error, key)
-        if self._is_over.is_set():
+        if self._is_stopped.is_set():
             return
-        watched.failures = watched.failures + 1 if failure else 0
-        delay_s = min(_BETWEEN_FOLDS_S * 2 ** max(watched.failures - 1, 0), _LONGEST_DELAY_S)
-        watched.not_before = time.monotonic() + delay_s
+        domain.failures = domain.failures + 1 if failure else 0
+        delay_s = min(_BETWEEN_FOLDS_S * 2 ** max(domain.failures - 1, 0), _MAX_DELAY_S)
+        domain.not_before = time.monotonic() + delay_s
         if failure:
-            watched.state = ""  # it is looked at again, though nothing changes
-            self.report(f"{key} is not folded, and is tried again in {delay_s / 60:.0f} min: {failure}")
+            domain.state = ""  # check it again even if nothing changes
+            self.report(f"cannot fold {key}: {failure}; next attempt in {delay_s / 60:.0f} min")
 
-    def _is_due(self, key: str, watched: _Watched, now: float) -> bool:
+    def _is_due(self, key: str, domain: _DomainState, now: float) -> bool:
         home = domains.home(Layout(self.settings.home), key)
         state = state_of(home)
-        if state == watched.state and now < watched.looked_at + _UNCHANGED_FOR_S:
+        if state == domain.state and now < domain.checked_at + _RECHECK_S:
             return False
-        watched.state, watched.looked_at = state, now
-        return why_due(_patient(self.settings), key) is not None and holder(home.source_lock(key)) is None
+        domain.state, domain.checked_at = state, now
+        return why_due(_with_grace(self.settings), key) is not None and holder(home.source_lock(key)) is None
 
     def _fold(self, key: str) -> str:
-        """Fold a domain in a process; why it failed, or nothing."""
+        """Fold a domain in a process. Return the reason if it failed, else an empty string."""
         with self._starting:
-            if self._is_over.is_set():
+            if self._is_stopped.is_set():
                 return ""
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "docindex_dagster.serving.fold_scheduler", str(self.settings.root), key],
@@ -217,29 +217,29 @@ class _Folder:
                 stderr=subprocess.PIPE,
                 text=True,
                 errors="replace",
-                start_new_session=True,  # Ctrl-C is the server's
+                start_new_session=True,  # so that Ctrl-C reaches only the server
             )
         output, errors = self._process.communicate()
         with self._starting:
-            ended, self._process = self._process.returncode, None
-        if ended:
-            words = errors.strip().splitlines()
-            return words[-1] if words and ended > 0 else f"its process ended by signal {-ended}"
-        found = [done for line in output.splitlines() if (done := Done.of_json(line)) is not None]
+            exit_code, self._process = self._process.returncode, None
+        if exit_code:
+            lines = errors.strip().splitlines()
+            return lines[-1] if lines and exit_code > 0 else f"the fold process was killed by signal {-exit_code}"
+        found = [done for line in output.splitlines() if (done := FoldResult.of_json(line)) is not None]
         if not found:
-            return "its process did not say what it did"
-        self._take(key, found[-1])
+            return "the fold process reported no result"
+        self._report_result(key, found[-1])
         return ""
 
-    def _take(self, key: str, done: Done) -> None:
+    def _report_result(self, key: str, done: FoldResult) -> None:
         self.on_folded(done)
         if done.warnings:
-            again = command("docindex", "memory", "fold", "--domain", key)
-            self.report(f"{key} is folded with {done.warnings} warnings: {again} shows them")
+            fold_again = command("docindex", "memory", "fold", "--domain", key)
+            self.report(f"folded {key} with {done.warnings} warnings: run {fold_again} to see them")
 
 
-def _patient(settings: Settings) -> Settings:
-    """Settings by which a domain is due that a daemon would have folded by now."""
+def _with_grace(settings: Settings) -> Settings:
+    """Return settings with raised thresholds, so that a domain is due only if no daemon has folded it."""
     memory = settings.memory
     later = {
         "fold_messages": memory.fold_messages * _MESSAGES_FACTOR,
@@ -249,7 +249,7 @@ def _patient(settings: Settings) -> Settings:
 
 
 def main(root: str, key: str) -> int:
-    """Fold one domain, with a low priority."""
+    """Fold one domain with a low priority."""
     os.nice(_NICENESS)
     timings: list[tuple[str, float]] = []
     stopwatch = Stopwatch(lambda name, _, seconds, __: timings.append((name, seconds)))
@@ -258,10 +258,10 @@ def main(root: str, key: str) -> int:
         traces = of_environment(lambda _: None, has_texts=settings.serve.trace_texts)
         with closing(traces) if traces else nullcontext(), recording(stopwatch, *((traces,) if traces else ())):
             done = fold(settings, key)
-    except Exception as error:  # noqa: BLE001 it may be of another package
+    except Exception as error:  # noqa: BLE001 raised by any package
         sys.stderr.write(f"{reason(error, key)}\n")
         return 1
-    sys.stdout.write(f"{Done(len(done.warnings), tuple(timings)).to_json()}\n")
+    sys.stdout.write(f"{FoldResult(len(done.warnings), tuple(timings)).to_json()}\n")
     return 0
 
 

@@ -1,7 +1,6 @@
-"""The tools of an agent that answers a question: those of `tools`, within what the question may look at.
+"""Tools of an agent that answers a question: those of `tools`, limited to what the question may read.
 
-Arguments and descriptions are theirs. What differs is what they give: passages, which get numbers, so that an answer
-can cite them.
+Arguments and descriptions are the same. The results differ: they are numbered passages, which an answer can cite.
 """
 
 import inspect
@@ -16,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from docindex_dagster.answering.agent import Looked
+from docindex_dagster.answering.agent import ToolResult
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError, SourceError
 from docindex_dagster.core.safe_text import well_formed
@@ -50,16 +49,16 @@ from docindex_dagster.sources import registry
 from docindex_dagster.stores.reader import Reader
 from docindex_dagster.stores.tantivy_index import rows as rows_by_id
 
-_MOST_COMMITS = 1000  # that are looked at where a call narrows the path of a question
-_SHARE_OF_CONTEXT = 0.8  # whose tokens are counted with headings, which are shorter than fences
-_TOKENS_AROUND = 80  # a text: of its fence, place, kind and name
-_NAMED = 20  # sources of an error
+_MAX_COMMITS = 1000  # commits to read if a call narrows the paths of a question
+_CONTEXT_SHARE = 0.8  # leaves space for fences, which are longer than the headings that `context_of` counts
+_OVERHEAD_TOKENS = 80  # per text, for its fence, location, kind and name
+_MAX_LISTED = 20  # sources listed in an error
 _FILTERED = ("source", "path", "language", "human_language", "source_type", "symbol_kind")
 
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """One generation, as far as a question goes."""
+    """One generation, limited by the filters of a question."""
 
     settings: Settings
     reader: Reader
@@ -67,34 +66,34 @@ class Within:
 
     @property
     def view(self) -> View:
-        """The generation, all of it."""
+        """The generation without filters."""
         return View(self.settings, self.reader, is_local=False)
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The keys of all sources within."""
+        """The keys of all sources that the question may read."""
         return self.filters.sources or tuple(self.reader.generation.sources)
 
     @property
-    def is_whole(self) -> bool:
-        """Whether all of each source is within."""
+    def is_unrestricted(self) -> bool:
+        """Whether every source is unrestricted."""
         return replace(self.filters, sources=()) == Filters()
 
     def keys(self, names: Sequence[str] | None) -> tuple[str, ...]:
-        """The keys of the sources that a call names, else those of the question; empty for all.
+        """Return the keys of the sources that a call names, or those of the question; empty for all.
 
         Raises:
-            QueryError: one of them is not within.
+            QueryError: the question may not read one of them.
         """
         if not names:
             return self.filters.sources
         return tuple(self._key(name) for name in names)
 
     def narrowed(self, where: Where) -> Filters:
-        """The filters of the question and of a call; its paths are those of a source, never on the disk.
+        """Combine the filters of the question and of a call. Paths are relative to a source, never on the disk.
 
         Raises:
-            QueryError: nothing can meet both, or a value of the call is none.
+            QueryError: nothing can pass both, or a value in the call is invalid.
         """
         keys, path = self.keys(where.sources), where.path
         anywhere = where.model_copy(update={"sources": [], "all_sources": True, "path": None})
@@ -103,22 +102,22 @@ class Within:
         found = replace(
             own,
             sources=keys,
-            languages=_both("languages", own.languages, call.languages),
-            human_languages=_both("human_languages", own.human_languages, call.human_languages),
-            source_types=_both("types", own.source_types, call.source_types),
-            symbol_kinds=_both("kinds", own.symbol_kinds, call.symbol_kinds),
+            languages=_intersect("languages", own.languages, call.languages),
+            human_languages=_intersect("human_languages", own.human_languages, call.human_languages),
+            source_types=_intersect("types", own.source_types, call.source_types),
+            symbol_kinds=_intersect("kinds", own.symbol_kinds, call.symbol_kinds),
         )
         return self._on_path(found, path.removeprefix("./")) if path else found
 
     def holds(self, rows: Sequence[Mapping[str, Any]], filters: Filters | None = None) -> NDArray[np.bool_]:
-        """Which chunks are within: booleans of shape (rows,). A commit is, unless the filters are of files."""
+        """Return which chunks pass: booleans of shape (rows,). Commits pass unless the filters are about files."""
         table = pa.table({name: pa.array([row[name] for row in rows], pa.string()) for name in _FILTERED})
         own = filters or self.filters
         of_commits = replace(own, source_types=own.source_types or (COMMIT,))
         return own.to_mask(table) | of_commits.to_mask(table)
 
     def holds_paths(self, source: str, paths: Sequence[str], filters: Filters) -> NDArray[np.bool_]:
-        """Which paths of a source are within, by the filters of paths alone: booleans of shape (paths,)."""
+        """Return which paths of a source pass the path filters: booleans of shape (paths,)."""
         on_path = Filters(path_glob=filters.path_glob, places=filters.places)
         rows = [dict.fromkeys(_FILTERED, "") | {"source": source, "path": path} for path in paths]
         return self.holds(rows, on_path)
@@ -129,57 +128,57 @@ class Within:
         except SourceError:
             key = ""
         if key not in self.sources:
-            named = ", ".join(self.sources[:_NAMED])
-            more = f" and {len(self.sources) - _NAMED} more" if len(self.sources) > _NAMED else ""
-            raise QueryError(f"{name!r} is none of the sources that the question is about: {named}{more}")
+            named = ", ".join(self.sources[:_MAX_LISTED])
+            more = f" and {len(self.sources) - _MAX_LISTED} more" if len(self.sources) > _MAX_LISTED else ""
+            raise QueryError(f"{name!r} is not a source of this question: {named}{more}")
         return key
 
     def _on_path(self, filters: Filters, glob: str) -> Filters:
         if filters.path_glob is None:
             return replace(filters, path_glob=glob)
         if filters.places:
-            raise QueryError("path: the question is narrowed to places already; leave it out")
+            raise QueryError("path: the question is already limited to paths; leave out this argument")
         return replace(filters, places=tuple((key, glob) for key in filters.sources or self.sources))
 
 
-def _both(argument: str, own: tuple[str, ...], call: tuple[str, ...]) -> tuple[str, ...]:
-    """The values that both ask for; no value asks for all."""
+def _intersect(argument: str, own: tuple[str, ...], call: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the values that pass both filters. An empty filter passes everything."""
     if not own or not call:
         return own or call
     if found := tuple(value for value in call if value in own):
         return found
-    raise QueryError(f"{argument}: the question is about {', '.join(own)} alone, not about {', '.join(call)}")
+    raise QueryError(f"{argument}: the question is limited to {', '.join(own)}, got {', '.join(call)}")
 
 
 @dataclass(eq=False)
 class QuestionTools:
-    """The tools for one question, whose filters hold for whatever is called; they search a project."""
+    """The tools for one question. They search a project, and the question's filters apply to every call."""
 
     live: Live
     question: Question
 
     @cached_property
     def tools(self) -> tuple[Tool, ...]:
-        """What the model learns of them."""
+        """The tool definitions that the model receives."""
         return tuple(
             Tool(name, inspect.getdoc(getattr(Tools, name)) or "", arguments.schema_of(model))
             for name, model in _ARGUMENTS.items()
         )
 
-    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
-        """Call one.
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> ToolResult:
+        """Call a tool.
 
         Raises:
-            QueryError: there is no such tool, or the arguments are wrong.
-            DocindexError: it could not be done.
+            QueryError: unknown tool or invalid arguments.
+            DocindexError: the call failed.
         """
         values, tool = _values(name, arguments), _TOOLS[name]
 
-        def look(reader: Reader) -> Looked:
+        def run(reader: Reader) -> ToolResult:
             within = Within(self.live.settings, reader, self.question.filters(reader))
-            return tool(within, max_tokens - _TOKENS_AROUND, **values)
+            return tool(within, max_tokens - _OVERHEAD_TOKENS, **values)
 
-        return self.live.reading(look)
+        return self.live.reading(run)
 
 
 def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +194,7 @@ def _values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {field: getattr(values, field) for field in model.model_fields}
 
 
-def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> ToolResult:
     start = budget.start_of(cursor)
     end = start + top_k
     asked = SearchRequest(**given)
@@ -204,72 +203,72 @@ def _search(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, 
     if asked.is_listing:
         return _matches(within, request, start, max_tokens)
     hits = hits_of(within.settings, within.reader, request)
-    passages = _fitting([_best_lines(hit) for hit in hits[start:end]], max_tokens)
-    notes = ["Nothing here is close to the query."] if hits and hits[0].is_weak else []
+    passages = _fit([_best_lines(hit) for hit in hits[start:end]], max_tokens)
+    notes = ["No result is close to the query."] if hits and hits[0].is_weak else []
     notes += _more(start + len(passages), len(hits))
-    return Looked(_places(passages), "\n".join(notes), _context(asked.query, passages))
+    return ToolResult(_counts(passages), "\n".join(notes), _context(asked.query, passages))
 
 
-def _matches(within: Within, request: Request, start: int, max_tokens: int) -> Looked:
+def _matches(within: Within, request: Request, start: int, max_tokens: int) -> ToolResult:
     found = matches_of(within.settings, within.reader, request)
     page = found.matches[start : request.top_k - 1]
-    passages = _fitting([_line(within.reader, match) for match in page], max_tokens)
+    passages = _fit([_line(within.reader, match) for match in page], max_tokens)
     notes = [f"Matches in all: {found.total:,}, in files: {found.files:,}."]
     notes += _more(start + len(passages), found.total)
-    return Looked(_places(passages), "\n".join(notes), _context(request.query, passages))
+    return ToolResult(_counts(passages), "\n".join(notes), _context(request.query, passages))
 
 
-def _look_up(within: Within, max_tokens: int, **given: Any) -> Looked:
+def _read_context(within: Within, max_tokens: int, **given: Any) -> ToolResult:
     asked = ContextRequest(**given)
     request = Request(asked.query, filters=within.narrowed(asked))
-    context = context_of(within.settings, within.reader, request, int(max_tokens * _SHARE_OF_CONTEXT))
-    return Looked(_places(context.passages), context=context)
+    context = context_of(within.settings, within.reader, request, int(max_tokens * _CONTEXT_SHARE))
+    return ToolResult(_counts(context.passages), context=context)
 
 
-def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> Looked:
+def _show(within: Within, max_tokens: int, *, cursor: str | None, **given: Any) -> ToolResult:
     request, start = ShowRequest(**given), budget.start_of(cursor)
     rows = _rows(within, well_formed(request.reference), within.keys(request.sources))
     hits = [hit_of(row, Scored.of(row["chunk_id"], ()), snippets.of_words(frozenset())) for row in rows[start:]]
-    taken = hits[: _count([hit.token_count for hit in hits], max_tokens)]
-    context = pack(request.reference, located(taken, registry.sources(within.settings)), max_tokens)
-    return Looked(_places(context.passages), "\n".join(_more(start + len(taken), len(rows))), context)
+    fitting = hits[: _count([hit.token_count for hit in hits], max_tokens)]
+    context = pack(request.reference, located(fitting, registry.sources(within.settings)), max_tokens)
+    return ToolResult(_counts(context.passages), "\n".join(_more(start + len(fitting), len(rows))), context)
 
 
 def _rows(within: Within, reference: str, keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The chunks of a reference that are within. What others there are is not said."""
+    """Return the chunks of a reference that the question may read, without a hint at any others."""
     try:
         found = find_chunks(within.reader, reference, keys)
     except QueryError:
-        if within.is_whole:
+        if within.is_unrestricted:
             raise
         found = []
     if rows := [row for row, is_held in zip(found, within.holds(found), strict=True) if is_held]:
         return rows
-    raise QueryError(f"no indexed chunk that the question is about is named {reference!r}")
+    raise QueryError(f"no indexed chunk in the scope of this question is named {reference!r}")
 
 
-def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> Looked:
+def _graph(within: Within, max_tokens: int, *, question: str, cursor: str | None, **given: Any) -> ToolResult:
     request, start = GraphRequest(**given), budget.start_of(cursor)
     keys = within.keys(request.sources)
     opened = within.reader.graph_of(keys) if keys else within.reader.graph
     if question == "stats":
-        if not within.is_whole:
-            raise QueryError("stats are of whole sources, and the question is about a part of them")
-        return Looked("how much is in the graph", markdown.of_statistics(opened, max_tokens))
+        if not within.is_unrestricted:
+            raise QueryError("stats cover entire sources, but this question may read only parts of them")
+        return ToolResult("graph statistics", markdown.of_statistics(opened, max_tokens))
     symbol, to = (
         node_name(within.reader, opened, well_formed(end)) if end else "" for end in (request.symbol, request.to)
     )
     known = queries.answer(opened, question, symbol, to, request.depth)
-    steps = _held(within, known)
+    steps = _visible_steps(within, known)
     notes = [markdown.sentence(text) for text in queries.notes(opened, question, symbol, to, known)]
-    notes += ["Edges of what the question is not about are left out."] if len(steps) < len(known) else []
+    notes += ["Edges outside the scope of the question are left out."] if len(steps) < len(known) else []
     text = markdown.of_steps(steps, notes, start, max_tokens, is_backward=question in queries.BACKWARD)
-    return Looked(f"edges: {len(steps)}", text)
+    return ToolResult(f"edges: {len(steps)}", text)
 
 
-def _held(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
-    """The edges that chunks within prove."""
-    if within.is_whole:
+def _visible_steps(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
+    """Return the edges whose evidence the question may read."""
+    if within.is_unrestricted:
         return [*steps]
     reader = within.reader
     rows = rows_by_id(reader.searcher, reader.index.schema, {step.chunk_id for step in steps})
@@ -279,21 +278,21 @@ def _held(within: Within, steps: Sequence[queries.Step]) -> list[queries.Step]:
     return [step for step in steps if step.chunk_id in held]
 
 
-def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> Looked:
+def _log(within: Within, max_tokens: int, *, top_k: int, cursor: str | None, **given: Any) -> ToolResult:
     request, start = LogRequest(**given), budget.start_of(cursor)
     end = start + top_k
     narrowed = within.narrowed(Where(sources=request.sources, path=request.path))
-    most = _MOST_COMMITS if narrowed.places else end + 1
+    limit = _MAX_COMMITS if narrowed.places else end + 1
     filters = CommitFilters(narrowed.sources, request.author, request.since, narrowed.path_glob)
-    found = commits_of(within.settings, within.reader, request.query, top_k=most, filters=filters)
+    found = commits_of(within.settings, within.reader, request.query, top_k=limit, filters=filters)
     rows = [row for commit in found if (row := _on_path(within, commit, narrowed))]
-    return Looked(
+    return ToolResult(
         f"commits: {len(rows[start:end])}", markdown.of_list(rows, top_k, start, (), max_tokens, nothing=LOG.nothing)
     )
 
 
 def _on_path(within: Within, commit: Mapping[str, Any], filters: Filters) -> dict[str, Any] | None:
-    """A commit with those of its files that are on the path of a question; none if no file is."""
+    """Return a commit with only those files that the question may read; None if there are none."""
     if filters.path_glob is None and not filters.places:
         return {**commit}
     is_held = within.holds_paths(commit["source"], [file["path"] for file in commit["files"]], filters)
@@ -342,17 +341,17 @@ def _line(reader: Reader, match: Match) -> ContextPassage:
 
 
 def _context(query: str, passages: Sequence[ContextPassage]) -> Context:
-    """Passages of one line or a few: those that overlap stay by themselves."""
+    """Return a context of passages of one or a few lines, without merging overlapping ones."""
     return Context(query, len(passages), 0, 0, tuple(dict.fromkeys(passages)))
 
 
-def _fitting(passages: Sequence[ContextPassage], max_tokens: int) -> Sequence[ContextPassage]:
+def _fit(passages: Sequence[ContextPassage], max_tokens: int) -> Sequence[ContextPassage]:
     return passages[: _count(budget.sizes([passage.text for passage in passages]), max_tokens)]
 
 
 def _count(sizes: Sequence[int], max_tokens: int) -> int:
-    """How many texts fit, each with what stands around it; one at least, which is cut."""
-    ends = accumulate(size + _TOKENS_AROUND for size in sizes)
+    """Return how many texts fit, each with its surroundings; at least one, which is cut if needed."""
+    ends = accumulate(size + _OVERHEAD_TOKENS for size in sizes)
     return max(1, sum(1 for end in ends if end <= max_tokens))
 
 
@@ -360,14 +359,14 @@ def _more(shown: int, found: int) -> list[str]:
     return [*filter(None, [budget.more(None if shown < found else 0, shown, "results")])]
 
 
-def _places(passages: Sequence[ContextPassage]) -> str:
+def _counts(passages: Sequence[ContextPassage]) -> str:
     files = {(passage.source, passage.path) for passage in passages}
     return f"passages: {len(passages)}, files: {len(files)}"
 
 
-_TOOLS: Mapping[str, Callable[..., Looked]] = {
+_TOOLS: Mapping[str, Callable[..., ToolResult]] = {
     "search": _search,
-    "context": _look_up,
+    "context": _read_context,
     "show": _show,
     "graph": _graph,
     "log": _log,

@@ -1,6 +1,6 @@
-"""The protocol's server with errors that a model can act on: which argument is wrong, and what it may be.
+"""MCP server whose errors tell a model how to correct its call: which argument is invalid, and what is allowed.
 
-What the tools do belongs in `tools`, and how mistakes are worded in `operations`.
+The work of the tools is in `tools`, and the wording of errors in `operations`.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from docindex_dagster.serving.arguments import unknown_arguments, unknown_tool
 
 
 class Server(MCPServer):
-    """A server whose tools take no argument that they do not know, and word their errors plainly."""
+    """A server that rejects unknown arguments and words errors plainly."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any] | None = None
@@ -24,7 +24,7 @@ class Server(MCPServer):
         """Call a tool.
 
         Raises:
-            ToolError: there is no such tool or argument, an argument is none that it takes, or the tool failed.
+            ToolError: unknown tool or argument, invalid argument, or the tool failed.
         """
         await self._check_names(name, arguments)
         try:

@@ -1,1 +1,1 @@
-"""Which files a source has: walking folders, asking git, ignore rules, classification."""
+"""Source discovery: folder walks, git listings, ignore rules and file classification."""

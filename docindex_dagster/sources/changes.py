@@ -1,9 +1,9 @@
-"""What changed in a source since the run before, or since a sensor looked.
+"""Detection of changes in a source since the previous run, or since a sensor checked.
 
-Of a git work tree, only files that may differ from the table of the run before are looked at again. Git knows what
-changed between the two commits and what differs from the newer one, the file system which files have other time stamps.
-What neither knows is kept with the table: the files that were not as in their commit then, and those that have to be
-looked at each time. Sensors compare a fingerprint of what discovery sees; discovery keeps that with its table.
+For a git work tree, only files that may differ from the previous table are examined again. Git reports changes between
+the two commits and differences from the newer one; the file system reports changed timestamps. Everything else is kept
+with the table: the files that differed from their commit at the time, and those that must be checked on every run.
+Sensors compare a fingerprint of what discovery sees; discovery stores it with its table.
 """
 
 import os
@@ -26,27 +26,27 @@ from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, WorkTree, read_work_trees
 
-_DIRTY = b"docindex.dirty"  # in the metadata of a table: paths, each with a NUL behind it, to be looked at again
+_DIRTY = b"docindex.dirty"  # table metadata: NUL-terminated paths to examine again
 _DIFF = (
     *("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--no-relative"),
-    "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
+    "--ignore-submodules=dirty",  # or an invalid .gitmodules would be an error
 )
-_MOST_DIRTY = 20_000  # with more of them, looking at everything is as quick
-_ALWAYS = ("symlink:", "special-file:", "unreadable:")  # git does not notice when these change
+_MAX_DIRTY = 20_000  # beyond this, examining everything is as fast
+_ALWAYS_RECHECKED = ("symlink:", "special-file:", "unreadable:")  # git does not notice changes of these
 
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What happened between two commits, neither of which need build on the other."""
+    """The changes between two commits, neither of which needs to be an ancestor of the other."""
 
     differing: frozenset[bytes]  # paths whose content differs
-    touched: frozenset[bytes]  # paths that a commit changed which is behind only one of the two
+    touched: frozenset[bytes]  # paths changed by commits that are reachable from only one of the two
 
 
-def moves_since(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
-    """What happened since the previous table; None where that is unknown, and everything has to be looked at.
+def compute_moves(previous: pa.Table | None, source: Source, head: str | None, state: bytes) -> Moves | None:
+    """Return the changes since the previous table; None if unknown, so that every file must be examined.
 
-    That is so after an edit of the settings, and where the commit of that table is not there any more.
+    They are unknown after an edit of the settings, and if the commit of the previous table no longer exists.
     """
     if previous is None or head is None:
         return None
@@ -65,16 +65,16 @@ def moves_since(previous: pa.Table | None, source: Source, head: str | None, sta
 
 
 def suspects(previous: pa.Table, moves: Moves, rules: PathRules, tree_status: TreeStatus) -> frozenset[bytes]:
-    """The paths to look at again; rows of others can be taken over."""
+    """Return the paths to examine again; the rows of all other paths can be reused."""
     dirty = previous.schema.metadata[_DIRTY].split(b"\0")[:-1]
     now = (tree_status.changed, tree_status.untracked, tree_status.hidden, tree_status.links)
     return frozenset().union(moves.differing, moves.touched, dirty, *now, _restamped(previous, rules, tree_status))
 
 
 def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) -> set[bytes]:
-    """Files whose size or time stamp are not those of their row, and those that only one of both knows.
+    """Return files whose size or timestamp differs from their row, and files that only one of index and table contains.
 
-    git compares what it would commit, and so does not report a file that it, or a filter, wrote in another form.
+    git compares what it would commit, so it does not report files that git or a filter wrote in another form.
     """
     stamps = zip(previous["size"].to_pylist(), previous["mtime_ns"].to_pylist(), strict=True)
     rows = dict(zip(map(name_to_path, previous["path"].to_pylist()), stamps, strict=True))
@@ -86,57 +86,57 @@ def _restamped(previous: pa.Table, rules: PathRules, tree_status: TreeStatus) ->
 
 
 def tree_status_at(rules: PathRules, tree_status: TreeStatus, paths: frozenset[bytes]) -> TreeStatus:
-    """How a work tree stands at some paths, and in the folders around them that are not entered."""
+    """Return the status of a work tree restricted to some paths and the pruned folders around them."""
     folders = _pruned(rules, paths)
 
-    def is_asked(path: bytes) -> bool:
+    def is_selected(path: bytes) -> bool:
         return path in paths or any(path.startswith(folder) for folder in folders)
 
-    files = {path: blob for path, blob in tree_status.files.items() if is_asked(path)}
+    files = {path: blob for path, blob in tree_status.files.items() if is_selected(path)}
     links = {path: commit for path, commit in tree_status.links.items() if path in paths}
-    untracked = tuple(path for path in tree_status.untracked if is_asked(path))
+    untracked = tuple(path for path in tree_status.untracked if is_selected(path))
     return replace(tree_status, untracked=untracked, files=files, links=links)
 
 
 def names_at(paths: frozenset[bytes]) -> pa.Array:
-    """The names of the rows that stand for some paths: their own, and those of folders that are not entered.
+    """Return the names of all rows that may stand for some paths: their own, and those of folders that are not entered.
 
-    Also those of folders that were not entered before git tracked one of the paths.
+    This includes folders that were not entered before git tracked one of the paths.
     """
     rows = {*paths, *(path + b"/" for path in paths), *folders_around(paths)}
     return pa.array([path_to_name(path) for path in rows], pa.string())
 
 
-def metadata_to_keep(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
-    """What the metadata of a table must hold so that the next run can take rows over."""
-    if len(dirty) > _MOST_DIRTY:
+def reuse_metadata(state: bytes, dirty: Collection[bytes]) -> dict[bytes, bytes]:
+    """Return the table metadata that the next run needs to reuse rows."""
+    if len(dirty) > _MAX_DIRTY:
         return {STATE: state}
     return {STATE: state, _DIRTY: b"".join(path + b"\0" for path in sorted(dirty))}
 
 
-def outdated(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
-    """The metadata of a table of which some rows were brought up to date alone: the next run looks at everything."""
+def partial_update_metadata(metadata: Mapping[bytes, bytes] | None) -> dict[bytes, bytes]:
+    """Return the metadata for a table with only some rows updated: the next run examines every file."""
     return {key: value for key, value in (metadata or {}).items() if key not in {_DIRTY, FINGERPRINT}}
 
 
-def to_look_at_again(
+def paths_to_recheck(
     entries: Sequence[Entry], contents: Sequence[Content], tree_status: TreeStatus, started_ns: int
 ) -> set[bytes]:
-    """The paths that the next run has to look at, whatever git says then.
+    """Return the paths that the next run must examine, whatever git reports then.
 
-    Besides those that differ from the last commit now, they are those of which git does not know whether they change,
-    and those that were written while this run went on, since they may have been read in another state than git saw.
+    These are the files that differ from the last commit now, files whose changes git does not notice, and files written
+    during this run, which may have been read in another state than git saw.
     """
     odd = {
         entry.path
         for entry, content in zip(entries, contents, strict=True)
-        if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS)
+        if entry.mtime_ns >= started_ns or (content.reason or "").startswith(_ALWAYS_RECHECKED)
     }
     return odd.union(tree_status.changed, tree_status.untracked, tree_status.hidden, tree_status.links)
 
 
 def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes:
-    """A digest of what decides rows besides git's files: the settings, our ignore files, where a shallow clone ends."""
+    """Return a digest of what decides rows besides git's files: settings, ignore files, shallow boundary."""
     settings = repr(replace(source, path=Path(), remote=None))
     folders = folders_around((*tree_status.files, *tree_status.untracked))
     files = [folder + name for folder in folders for name in rules.ignore_files]
@@ -146,17 +146,17 @@ def state_of(source: Source, rules: PathRules, tree_status: TreeStatus) -> bytes
 
 
 def _pruned(rules: PathRules, paths: Iterable[bytes]) -> frozenset[bytes]:
-    """The folders that are not entered and hold one of the paths."""
+    """Return the folders that are not entered and contain one of the paths."""
     scopes = (rules.scope_around(path) for path in paths)
     return frozenset(scope.path for scope in scopes if isinstance(scope, Pruned))
 
 
 def fingerprint(source: Source) -> str:
-    """Return a string that changes when the files of a source, their time stamps or its settings change.
+    """Return a string that changes when the files of a source, their timestamps or its settings change.
 
-    No file is opened but ignore files, and files that a rule skips do not count, so that a growing log starts no run.
-    For git it is made of the last commit, the index, and the files that differ from them. Of a repository that docindex
-    clones it is the commit that is checked out: the remote is not asked.
+    No files other than ignore files are opened. Files that a rule skips do not count, so a growing log does not trigger
+    runs. For git, the fingerprint covers the last commit, the index, and the files that differ from them. For a
+    repository that docindex clones, it is the checked-out commit: the remote is not contacted.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
@@ -170,13 +170,13 @@ def fingerprint(source: Source) -> str:
 
 
 def fingerprint_of_commit(source: Source, commit: str) -> str:
-    """The fingerprint of a repository that docindex clones, were that commit checked out."""
+    """Return the fingerprint that a repository cloned by docindex would have with this commit checked out."""
     return _fingerprint_of(source, commit)
 
 
 def fingerprint_of_entries(source: Source, entries: Iterable[Entry]) -> str:
-    """The fingerprint of a library in which `walk` found these entries."""
-    # Of an entry that a rule skips, only that counts.
+    """Return the fingerprint of a library in which `walk` found these entries."""
+    # For an entry that a rule skips, only the reason counts.
     states = [
         (path, reason, 0, 0) if reason else (path, "", size, mtime_ns) for path, size, mtime_ns, reason, *_ in entries
     ]
@@ -184,7 +184,7 @@ def fingerprint_of_entries(source: Source, entries: Iterable[Entry]) -> str:
 
 
 def fingerprint_of_work_trees(source: Source, rules: PathRules, trees: Sequence[WorkTree], state: bytes) -> str:
-    """The fingerprint of a git source whose work trees stand so, and of which `state_of` says `state`."""
+    """Return the fingerprint of a git source with these work trees, for which `state_of` returned `state`."""
     if source.remote is not None:
         return _fingerprint_of(source, trees[0].tree_status.head)
     return _fingerprint_of(source, (state, [_work_tree_state(rules, tree) for tree in trees]))
@@ -205,9 +205,9 @@ def _work_tree_state(rules: PathRules, tree: WorkTree) -> list[object]:
 
 
 def _stamp(rules: PathRules, path: bytes) -> tuple[bytes, tuple[int, int] | None]:
-    """Size and time stamp of a file that discovery would look at; None for others.
+    """Return the path of a file with its size and timestamp if discovery would read it, else with None.
 
-    With its path, or that of the folder around it that is not entered.
+    For a file in a folder that is not entered, return the path of the folder.
     """
     scope = rules.scope_around(path)
     if isinstance(scope, Pruned):

@@ -1,4 +1,4 @@
-"""What kind of file a file is: by its name, else by how it begins."""
+"""File classification: by name first, then by content."""
 
 import re
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from docindex_dagster.sources import languages
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A file's source type (`doc`, `code`, `test` or `config`), its language, and what turns it into text."""
+    """The source type (`doc`, `code`, `test` or `config`), language and loader of a file."""
 
     source_type: str
     language: str | None
     loader: str  # markdown | mdx | rst | text | html | asciidoc | notebook | pdf | code
 
 
-_TEXT = FileKind("doc", None, "text")  # also what an unknown kind of text is taken for
+_TEXT = FileKind("doc", None, "text")  # also the fallback for text of an unknown kind
 _RST = FileKind("doc", "rst", "rst")
 _DOCUMENT_LANGUAGES = {"mdx": "markdown", "notebook": "jupyter", "text": None}
 
 
-def _by_word(table: dict[str | None, str], source_type: str) -> dict[bytes, FileKind]:
+def _kinds_by_word(table: dict[str | None, str], source_type: str) -> dict[bytes, FileKind]:
     return {
         word.encode(): FileKind(source_type, language, "code")
         for language, words in table.items()
@@ -31,8 +31,8 @@ def _by_word(table: dict[str | None, str], source_type: str) -> dict[bytes, File
 
 
 _BY_ENDING = {
-    **_by_word(languages.CONFIG, "config"),
-    **_by_word(languages.CODE, "code"),
+    **_kinds_by_word(languages.CONFIG, "config"),
+    **_kinds_by_word(languages.CODE, "code"),
     **{
         ending.encode(): FileKind("doc", _DOCUMENT_LANGUAGES.get(loader, loader), loader)
         for loader, endings in languages.DOCUMENTS.items()
@@ -40,14 +40,14 @@ _BY_ENDING = {
     },
 }
 _BY_NAME = {
-    **_by_word(languages.NAMED_CONFIG, "config"),
+    **_kinds_by_word(languages.NAMED_CONFIG, "config"),
     **{name.encode(): _TEXT for name in languages.NAMED_DOCUMENTS.split()},
 }
 _FIRST_WORD = re.compile(rb"[A-Za-z]+")
 _REQUIREMENTS = re.compile(rb"(.*[-_.])?(requirements|constraints)([-_.].*)?\.txt")
 
-_SHEBANGS = re.compile(rb"(?:#![^\n]{0,1000}\n?){1,4}")  # nix-shell says on further lines what it interprets with
-_PROGRAM = re.compile(r"[A-Za-z-]*[A-Za-z]")  # without its version
+_SHEBANGS = re.compile(rb"(?:#![^\n]{0,1000}\n?){1,4}")  # nix-shell names the interpreter on further lines
+_PROGRAM = re.compile(r"[A-Za-z-]*[A-Za-z]")  # without a version
 _LAUNCHERS = frozenset(languages.LAUNCHERS.split())
 _NAMED_OPTIONS = ("-i", "--interpreter", "--command", "-c")
 
@@ -56,7 +56,7 @@ def _code(language: str | None) -> FileKind:
     return FileKind("code", language, "code")
 
 
-# Endings that languages share: what only the others can hold, and what a file is then. The first that fits decides.
+# Ambiguous extensions: patterns that only the other languages match, and the kind that each implies. First match wins.
 _OBJECTIVE_C = rb"^[ \t]*(?:@(?:interface|implementation|protocol|import|class|property)\b|#import\b)"
 _CPP = rb"^[ \t]*(?:class|namespace|template|using|constexpr)\b|\b(?:public|private):"
 _QT_TRANSLATION = rb"\A(?:\xef\xbb\xbf)?\s*<(?:\?xml|!DOCTYPE TS)\b"
@@ -64,7 +64,7 @@ _PUPPET = (
     rb"^[ \t]*(?:node[ \t]+['\"\w]|include[ \t]+[\w:]+[ \t]*$|(?:class|define)[ \t]+[\w:]+\s*(?:\(|\{|inherits\b)"
     rb"|[\w:]+[ \t]*\{[ \t]*['\"$\[]|\$\w+[ \t]*=)"
 )
-# What a compiler writes for make: "out.o: in.c in.h".
+# Dependency files that a compiler writes for make: "out.o: in.c in.h".
 _DEPENDENCIES = rb"\A(?:#[^\n]*\n|\s)*[\w./$(){}+-]+\.\w+(?:[ \t]+[\w./+-]+)*[ \t]*:(?:[ \t]|$)"
 _DTRACE = rb"^[ \t]*(?:#pragma D |#!\S*dtrace)|^[\w$*-]*:[\w$*.-]*:[\w$*-]*:[\w$*-]*[ \t]*(?:$|\{|/)"
 _PROLOG = rb"^:-[ \t]*\w|^[a-z]\w*(?:\([^()\n]*\))?[ \t]*(?::-|-->)|^#!\S*swipl"
@@ -73,7 +73,7 @@ _OPENCL = (
 )
 _LATEX = rb"\\(?:NeedsTeXFormat|ProvidesClass|LoadClass|ProvidesExplClass)\b"
 _VISUAL_BASIC = rb"\A(?:VERSION [\d.]+ CLASS|Attribute VB_)"
-_OTHERS = {
+_AMBIGUOUS_KINDS = {
     ending: tuple((re.compile(pattern, re.MULTILINE), kind) for pattern, kind in others)
     for ending, others in {
         b".h": ((_OBJECTIVE_C, _code("objc")), (_CPP, _code("cpp"))),
@@ -87,7 +87,7 @@ _OTHERS = {
     }.items()
 }
 
-# Many Sphinx projects keep reStructuredText in .txt: a directive or link target at the start of a line is nothing else.
+# Many Sphinx projects keep reStructuredText in .txt. Only reStructuredText starts a line with a directive or target.
 _RST_MARK = re.compile(rb"^\.\. (?:[a-zA-Z][\w:+-]*::(?:\s|$)|_[^\s:][^:\n]{0,200}:(?:\s|$))", re.MULTILINE)
 
 _TEST_FOLDERS = frozenset(
@@ -115,29 +115,29 @@ _TEST_ENDINGS = frozenset({b".bats", b".t"})
 
 
 def is_converted(kind: FileKind | None) -> bool:
-    """Whether files of a kind are no text, and are converted to one when they are cut."""
+    """Return whether files of this kind are binary and converted to text when they are chunked."""
     return kind is not None and kind.loader in languages.CONVERTED
 
 
 def classify(path: bytes, data: bytes) -> FileKind:
-    """Classify a file by its path relative to the source and its first bytes. Any text is of some kind."""
+    """Classify a file by its path relative to the source and its first bytes. Every text file gets a kind."""
     kind = classify_name(path)
     if kind is None or (kind is _TEXT and data.startswith(b"#!") and _is_named_document(path)):
-        return _of_script(path, data) or _TEXT
+        return _script_kind(path, data) or _TEXT
     ending = _ending(path[path.rfind(b"/") + 1 :].lower())
     if ending == b".txt" and kind.loader == "text" and _RST_MARK.search(data):
         return _RST
-    other = next((other for pattern, other in _OTHERS.get(ending, ()) if pattern.search(data)), kind)
+    other = next((other for pattern, other in _AMBIGUOUS_KINDS.get(ending, ()) if pattern.search(data)), kind)
     return _as_code(path, other.language) if other.source_type == "code" else other
 
 
 def is_ending(ending: str) -> bool:
-    """Return whether files whose name ends so, after a dot, are of a known kind."""
+    """Return whether files with this extension, without the dot, are of a known kind."""
     return f".{ending}".lower().encode() in _BY_ENDING
 
 
 def classify_name(path: bytes) -> FileKind | None:
-    """Classify a file by its path alone; None where only its content decides."""
+    """Classify a file by its path alone; return None if only the content can tell."""
     name = path[path.rfind(b"/") + 1 :]
     lower = name.lower()
     if _REQUIREMENTS.fullmatch(lower):
@@ -150,18 +150,18 @@ def classify_name(path: bytes) -> FileKind | None:
 
 
 def _is_named_document(path: bytes) -> bool:
-    """Whether a name, and not its ending, says that a file is a document, as that of `install` or `version` does."""
+    """Return whether the name rather than the extension marks a file as a document, as with `install` or `version`."""
     return _ending(path[path.rfind(b"/") + 1 :].lower()) not in _BY_ENDING
 
 
-def _of_script(path: bytes, data: bytes) -> FileKind | None:
+def _script_kind(path: bytes, data: bytes) -> FileKind | None:
     match = _SHEBANGS.match(data)
     language = _interpreted_language(match[0].decode("ascii", "replace")) if match else None
     return _as_code(path, language) if language else None
 
 
 def _interpreted_language(lines: str) -> str | None:
-    """Return the language of the program that "#!" lines run, also where another one starts it, such as `env`."""
+    """Return the language of the program that "#!" lines run, directly or through a launcher such as `env`."""
     words = [word.strip("'\"") for word in lines.replace("#!", " ").split()]
     for option, word in pairwise(words):
         if option in _NAMED_OPTIONS and (language := languages.INTERPRETERS.get(_program(word))):
@@ -207,6 +207,6 @@ def _is_test_folder(folder: bytes) -> bool:
 
 
 def _ending(lower: bytes) -> bytes:
-    """Return the last dot and what follows it; a whole name such as ".editorconfig" is its own ending."""
+    """Return the last dot and what follows it; a name such as ".editorconfig" is its own extension."""
     dot = lower.rfind(b".")
     return lower[dot:] if dot >= 0 else b""

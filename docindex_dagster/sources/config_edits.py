@@ -1,4 +1,4 @@
-"""Editing the sources in `docindex.toml`, with its comments and order kept."""
+"""Edits of the sources in `docindex.toml` that preserve comments and order."""
 
 import os
 import tomllib
@@ -30,113 +30,115 @@ from docindex_dagster.core.urls import check_url, is_url, local_path
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import check_way, expanded
 
-_SHORT_COMMIT = 10  # characters of an id that stands for a branch
-_HEADER = "docindex: which sources are indexed, and how. See docs/configuration.md."
+_SHORT_COMMIT = 10  # characters of a commit id that replaces a branch name
+_HEADER = "docindex: the indexed sources and their settings. See docs/configuration.md."
 
 
-def declare(root: Path, place: str, kind: str | None = None, branch: str | None = None, **values: Any) -> list[str]:
-    """Add a source for a folder or URL, as a user names it: `kind` follows from whether it is a repository.
+def declare(root: Path, location: str, kind: str | None = None, branch: str | None = None, **values: Any) -> list[str]:
+    """Add a source for a folder or URL as written by a user; `kind` defaults to git for a repository, else library.
 
-    A further branch of a repository that is declared already goes to its table.
+    An additional branch of a declared repository is added to the repository's table.
 
     Returns:
-        The keys of the sources that are new.
+        The keys of the new sources.
 
     Raises:
-        DeclaredError: it is declared already.
-        SourceError: there is no such folder, or it is not what `kind` says; or the file declares it, untrusted.
-        SettingsError: as `add`, or the URL is not one that can be followed.
+        DeclaredError: The source is already declared.
+        SourceError: The folder does not exist or does not match `kind`, or an untrusted table declares it.
+        SettingsError: As for `add`, or the URL cannot be followed.
     """
-    if is_url(place) and not os.path.lexists(place):
-        where = {"url": _checked(place)}
+    if is_url(location) and not os.path.lexists(location):
+        where = {"url": _check_source_url(location)}
         kind = kind or "git"
-        if (local := local_path(place)) is not None:
+        if (local := local_path(location)) is not None:
             _check_elsewhere(root, Path(local))
     else:
-        where, kind = _local(root, place, kind, is_followed=branch is not None)
+        where, kind = _local_source(root, location, kind, is_followed=branch is not None)
     _refuse_untrusted(root, where)
     given = [name for name, value in values.items() if value is not None]
     if branch is not None and (keys := _add_branch(root, where, branch, given)) is not None:
         return keys
     is_once = branch is None and "name" not in given
     if is_once:
-        _refuse_again(root, where)
+        _refuse_declared(root, where)
     if kind == "git" and values.get("name") is None and branch is None and "path" in where:
-        values["name"] = _work_tree_name(root, registry.folder(root, where["path"]))
+        values["name"] = _default_work_tree_name(root, registry.folder(root, where["path"]))
     return add(root, {"kind": kind, **where, "branch": branch, **values}, where if is_once else None)
 
 
-def _checked(url: str) -> str:
+def _check_source_url(url: str) -> str:
     try:
         return check_url(url.rstrip("/") if not url.endswith("//") else url)
     except ValueError as error:
         raise SettingsError(f"the URL {error}") from None
 
 
-def _local(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tuple[dict[str, str], str]:
-    """A folder as the file shall name it, and its kind."""
+def _local_source(root: Path, path: str, kind: str | None, *, is_followed: bool) -> tuple[dict[str, str], str]:
+    """Return the `path` to write to the config file, and the kind of the source."""
     is_parent = is_parent_of_libraries(path)
     folder = Path(path.rstrip("/").removesuffix(LIBRARY_PLACEHOLDER))
     folder = expanded(folder)
     if folder.parts[:1] and folder.parts[0].startswith("~") and not os.path.lexists(folder):
-        raise SourceError(f"{path} names a home folder that there is not")
+        raise SourceError(f"{path}: home folder not found")
     folder = Path(os.path.normpath(folder.absolute()))
-    if not os.path.lexists(folder):  # nor can there be anything, where the name is too long
-        raise SourceError(f"there is nothing at {folder}")
+    if not os.path.lexists(folder):  # also false if the name is too long for the file system
+        raise SourceError(f"{folder} not found")
     _check_elsewhere(root, folder)
     if is_parent and os.path.lexists(folder / LIBRARY_PLACEHOLDER):
         raise SourceError(
-            f"{folder / LIBRARY_PLACEHOLDER} is there, and would stand for each folder in {folder}: rename it"
+            f"{folder / LIBRARY_PLACEHOLDER} exists, but the name stands for each folder in {folder}; rename it"
         )
     if not folder.is_dir():
-        raise SourceError(f"{folder} is {'a file; name its folder' if folder.is_file() else 'not a folder'}")
+        raise SourceError(f"{folder} is {'a file; use its folder' if folder.is_file() else 'not a folder'}")
     is_bare = all((folder / part).exists() for part in ("HEAD", "objects", "refs"))
     if is_bare and not is_followed:
-        raise SourceError(f"{folder} is a bare git repository; follow a branch of it, or name it as file://{folder}")
+        raise SourceError(f"{folder} is a bare git repository; follow one of its branches, or use file://{folder}")
     is_repository = is_bare or (folder / ".git").exists()
     if kind == "git" and not is_repository:
-        raise SourceError(f"{folder} is not the root of a git work tree; without --kind git it is a library")
+        raise SourceError(f"{folder} is not the root of a git work tree; omit --kind git to add it as a library")
     written = folder.relative_to(root) if folder.is_relative_to(root) else folder
     where = {"path": str(written / LIBRARY_PLACEHOLDER) if is_parent else str(written)}
     return where, kind or ("git" if is_repository and not is_parent else "library")
 
 
 def _check_elsewhere(root: Path, folder: Path) -> None:
-    """Check the way to a folder; what leads out of the project needs trust, which it can be given."""
+    """Check the path to a folder outside the project. A path in the project that points outside needs trust instead."""
     if not folder.is_relative_to(root):
         check_way(folder)
 
 
 def _refuse_untrusted(root: Path, where: dict[str, str]) -> None:
-    """Refuse a place that the file declares in a table that the user does not trust: it would be declared twice."""
+    """Refuse a location that an untrusted table already declares, so that it is not declared twice."""
     settings = load_settings(root)
     tables = _read(root).get("source", ()) if settings.ignored else ()
     ignored = [table for table in tables if source_privilege(root, table) in settings.ignored]
-    if any(_is_same_place(root, table, where) for table in ignored):
-        raise SourceError(f"{where.get('url') or where['path']} is declared already, but {untrusted(settings)}")
+    if any(_is_same_location(root, table, where) for table in ignored):
+        raise SourceError(f"{where.get('url') or where['path']} is already declared, but {untrusted(settings)}")
 
 
-def _refuse_again(root: Path, where: dict[str, str]) -> None:
-    """Refuse a place that is declared already."""
+def _refuse_declared(root: Path, where: dict[str, str]) -> None:
+    """Refuse a location that is already declared."""
     settings = load_settings(root)
     folder = registry.folder(root, where["path"]) if "path" in where else None
     if folder is not None and is_parent_of_libraries(where["path"]):
         if registry.children(settings, folder.parent) is not None:
-            raise DeclaredError(f"each folder in {folder.parent} is declared already; `docindex index` looks at all")
+            raise DeclaredError(
+                f"each folder in {folder.parent} is already declared; `docindex index` indexes all of them"
+            )
         return
     for source in registry.sources(settings).values():
         remote = source.remote
         if (source.path == folder and remote is None) or (remote is not None and remote.url == where.get("url")):
-            place = where.get("url") or where["path"]
+            location = where.get("url") or where["path"]
             raise DeclaredError(
-                f"{source.key} is declared already: index it with {command('docindex', 'index', source.key)}; another "
-                "source of the same place needs a name of its own, as with "
-                f"{command('docindex', 'source', 'add', place, '--name', 'NAME')}"
+                f"{source.key} is already declared: index it with {command('docindex', 'index', source.key)}; to add "
+                "the same location as another source, give it its own name: "
+                f"{command('docindex', 'source', 'add', location, '--name', 'NAME')}"
             )
 
 
 def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collection[str]) -> list[str] | None:
-    """Add a branch to the table that declares its repository; None where none does."""
+    """Add a branch to the table that declares its repository; return None if no table does."""
     before = set(registry.sources(load_settings(root)))
     with _editing(root) as document:
         table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
@@ -144,26 +146,26 @@ def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collectio
             return None
         if given:
             options = ", ".join(f"--{name}" for name in given)
-            raise SourceError(f"{options} cannot be given: a further branch shares the settings of its repository")
+            raise SourceError(f"{options} not allowed: an additional branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
-            raise DeclaredError(f"branch {branch} of this repository is declared already")
+            raise DeclaredError(f"branch {branch} of this repository is already declared")
         table["branches"] = [*table.get("branches", ()), branch]
     return sorted(set(registry.sources(load_settings(root))) - before)
 
 
 def _is_at(root: Path, table: Any, where: dict[str, str]) -> bool:
     is_main = str(table["kind"]) == "git" and "@" not in str(table.get("name", ""))
-    return ("url" in where or is_main) and _is_same_place(root, table, where)
+    return ("url" in where or is_main) and _is_same_location(root, table, where)
 
 
-def _is_same_place(root: Path, table: Any, where: dict[str, str]) -> bool:
+def _is_same_location(root: Path, table: Any, where: dict[str, str]) -> bool:
     if "url" in where or "path" not in table:
         return "url" in where and str(table.get("url")) == where["url"]
     return registry.folder(root, str(table["path"])) == registry.folder(root, where["path"])
 
 
-def _work_tree_name(root: Path, folder: Path) -> str | None:
-    """The name of a further work tree of a declared repository, by its branch; None for any other."""
+def _default_work_tree_name(root: Path, folder: Path) -> str | None:
+    """Return the name of an additional work tree of a declared repository, from its branch; None for other folders."""
     if not (folder / ".git").is_file():
         return None
     common = git_folders.common_folder(folder)
@@ -181,25 +183,25 @@ def _branch_of(folder: Path) -> str:
 
 
 def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) -> list[str]:
-    """Add a `[[source]]` table with these values; returns the keys of the sources that are new.
+    """Add a `[[source]]` table with these values; return the keys of the new sources.
 
     Args:
-        root: the project's folder.
-        values: of the table.
-        once: a place that no other table may declare, also none that another process has just added.
+        root: The project's folder.
+        values: The values of the table.
+        once: A location that no other table may declare, not even one that another process has just added.
 
     Raises:
-        DeclaredError: one declares the place.
-        SettingsError: the values are wrong or the name is taken; the file is left as it was.
-        SourceError: the place lies in the project and leads out of it, so that it needs trust.
+        DeclaredError: Another table declares the location.
+        SettingsError: A value is invalid or the name is taken; the file is left unchanged.
+        SourceError: The location is in the project but points out of it, so that it needs trust.
     """
     with _editing(root) as document:
         if once is not None:
-            _refuse_again(root, once)
+            _refuse_declared(root, once)
         before = set(registry.sources(load_settings(root)))
         declared = document.get("source")
         if not isinstance(declared, AoT):
-            # An inline array, or none: only an array of tables can be added to.
+            # An inline array, or nothing: only an array of tables can be appended to.
             tables = declared.unwrap() if declared else []
             document.pop("source", None)
             document["source"] = tomlkit.aot()
@@ -210,13 +212,13 @@ def add(root: Path, values: dict[str, Any], once: dict[str, str] | None = None) 
 
 
 def remove(root: Path, key: str) -> bool:
-    """Take the table of a source out of the file; False where no table of its own declares it.
+    """Remove the table of a source from the file; return False if no table of its own declares the source.
 
-    A branch that a table names beside its repository is taken out of the table.
+    A branch that is listed in its repository's table is removed from the table.
 
     Raises:
-        SourceError: as `check_removable`.
-        SettingsError: as `check_removable`.
+        SourceError: As for `check_removable`.
+        SettingsError: As for `check_removable`.
     """
     check_removable(root, key)
     with _editing(root) as document:
@@ -233,11 +235,11 @@ def remove(root: Path, key: str) -> bool:
 
 
 def remove_children(root: Path, parent: Path) -> None:
-    """Take the table out of the file that declares each folder in `parent` as a library.
+    """Remove the table that declares each folder in `parent` as a library.
 
     Raises:
-        SourceError: as `add`.
-        SettingsError: the file cannot be read, or a setting cannot be used.
+        SourceError: As for `add`.
+        SettingsError: The file cannot be read, or a setting is invalid.
     """
     with _editing(root) as document:
         for position, table in enumerate(document.get("source", ())):
@@ -255,23 +257,23 @@ def _remove_table(root: Path, document: Any, position: int) -> None:
 
 
 def check_removable(root: Path, key: str) -> None:
-    """Find out whether a source can be removed on its own.
+    """Check that a source can be removed on its own.
 
     Raises:
-        SourceError: the source is one child of a declared folder of folders, or branches of it are declared with it.
-        SettingsError: the file cannot be read, or a setting cannot be used.
+        SourceError: The source comes from a declared folder of folders, or its branches are declared with it.
+        SettingsError: The file cannot be read, or a setting is invalid.
     """
     for table in _read(root).get("source", ()):
         if key not in _keys(root, table):
             continue
         if is_parent_of_libraries(table.get("path", "")):
             raise SourceError(
-                f"{key} is declared by path = {table['path']!r} together with others; take all of them out with "
+                f"{key} is declared together with others by path = {table['path']!r}; remove all of them with "
                 f"{command('docindex', 'source', 'remove', table['path'])}, or move its folder away"
             )
         branches = [other for other in _keys(root, table) if other != key]
         if branches and not is_branch(key):
-            raise SourceError(f"{key} has branches of its own: remove {' and '.join(branches)} first")
+            raise SourceError(f"{key} has branches; remove {' and '.join(branches)} first")
 
 
 def _keys(root: Path, table: Any) -> list[str]:
@@ -280,19 +282,19 @@ def _keys(root: Path, table: Any) -> list[str]:
 
 def _remove_branch(table: Any, key: str) -> None:
     branch = key.partition("@")[2]
-    left = [other for other in table["branches"] if other != branch]
-    if left:
-        table["branches"] = left
+    remaining = [other for other in table["branches"] if other != branch]
+    if remaining:
+        table["branches"] = remaining
     else:
         del table["branches"]
 
 
 def use(root: Path, key: str | None) -> None:
-    """Set, or with None unset, the source that a search looks at by default.
+    """Set the default source of searches, or unset it with None.
 
     Raises:
-        SourceError: as `add`.
-        SettingsError: the file cannot be read, or a setting cannot be used.
+        SourceError: As for `add`.
+        SettingsError: The file cannot be read, or a setting is invalid.
     """
     with _editing(root) as document:
         if key is None:
@@ -302,7 +304,7 @@ def use(root: Path, key: str | None) -> None:
 
 
 def _forget_default(document: Any, keys: Collection[str] | None) -> None:
-    """Unset the default source if it is one of `keys`; with None, whichever it is."""
+    """Unset the default source if it is one of `keys`; with None, unset any."""
     search = document.get("search", {})
     if keys is not None and search.get("default_source") not in keys:
         return
@@ -313,10 +315,10 @@ def _forget_default(document: Any, keys: Collection[str] | None) -> None:
 
 @contextmanager
 def _editing(root: Path) -> Iterator[Any]:
-    """The document, to be changed; it is written when the block ends well and its text gives right settings.
+    """Yield the document for editing; write it if the block succeeds and the new text is valid.
 
-    A wrong file is never on the disk, where a run could read it. Two edits at once follow each other. The user trusts
-    the sources that an edit adds.
+    An invalid file is never on disk, where a run could read it. Concurrent edits are serialized. The user trusts the
+    sources that an edit adds.
     """
     trust.check_project(root)
     layout = Layout(load_settings(root).home)
@@ -336,15 +338,15 @@ def _editing(root: Path) -> Iterator[Any]:
         own = (privilege for privilege in added if privilege.name == "source")  # a concurrent pull may add others
         if granted := [privilege for privilege in own if privilege not in leading_out]:
             trust.grant(root, granted)
-        with replacing((root / CONFIG_NAME).resolve()) as temporary:  # where it is a link, it stays one
+        with replacing((root / CONFIG_NAME).resolve()) as temporary:  # a symlink stays a symlink
             temporary.write_text(text, encoding="utf-8")
         settings = load_settings(root)
         if any(privilege in settings.ignored for privilege in added):
-            raise SourceError(f"{CONFIG_NAME} declares it now, but {untrusted(settings)}")
+            raise SourceError(f"{CONFIG_NAME} now declares the source, but {untrusted(settings)}")
 
 
 def _leads_out(root: Path, table: Mapping[str, Any]) -> bool:
-    """Whether what lies at the place that a table names, such as a link, leads elsewhere."""
+    """Return whether the location that a table names points out of the project, for example through a symlink."""
     path = table.get("path") or local_path(str(table.get("url", "")))
     return isinstance(path, str) and leads_out(root, path)
 

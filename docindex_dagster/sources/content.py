@@ -1,7 +1,7 @@
-"""What only a file's bytes can say: whether it is text worth indexing, in which encoding, and whether it is generated.
+"""Content checks: whether a file is text worth indexing, its encoding, and whether it is generated.
 
-Generators mark the files that they write in a comment line of its own. A file that merely speaks of generated code,
-such as a generator or a linter, has none.
+Generators mark the files that they write in a separate comment line. Files that only mention generated code, such as
+generators and linters, have no such line.
 """
 
 import re
@@ -17,19 +17,19 @@ from docindex_dagster.sources.text import decode, is_binary
 _LFS_POINTER = re.compile(
     rb"version https?://(?:git-lfs|hawser)\.github\.com/spec/v1\n(?:ext-\d+-\S* \S+\n)*oid \w+:[0-9a-f]+\n"
 )
-_BEGIN = 1024  # bytes in which a file that is no text says what it is
+_BEGIN = 1024  # bytes that contain the signature of a binary file
 _LONG_LINE = 500  # characters
-_SMALL = 1 << 14  # characters of a text whose long lines cost little
+_SMALL = 1 << 14  # characters; long lines of a smaller text cost little
 _COMMENTS = ("//", "/*", "*", "#", "--", "<!--")
-_MAX_SHOWN = 80  # characters of a header that a reason shows
+_MAX_SHOWN = 80  # characters of a marker shown in a reason
 _TEMPLATES = tuple(TEMPLATES.encode().split())
 _PRIVATE_KEY = re.compile(r"\s*-----BEGIN [A-Z ]*PRIVATE KEY")
 
 
 class Content(NamedTuple):
-    """What reading a file gave, or what is known of one that was not read.
+    """The result of reading a file, or what is known of a file that was not read.
 
-    A named tuple because there are as many as files.
+    A named tuple because there is one for each file.
     """
 
     kind: FileKind | None = None
@@ -37,36 +37,36 @@ class Content(NamedTuple):
     encoding: str | None = None
     is_lossy: bool = False
     reason: str | None = None  # why it is skipped; None: it is indexed
-    masked: tuple[Secret, ...] | None = None  # the secrets in it; None: not looked for
+    masked: tuple[Secret, ...] | None = None  # the secrets in it; None: not scanned
 
 
 def examine(path: bytes, data: bytes, *, skips_secrets: bool = True) -> Content:
-    """Look at the bytes of the file at `path`, which is relative to the source, and for secrets if they are skipped.
+    """Examine the bytes of the file at `path`, relative to the source; scan for secrets if these are skipped.
 
-    In a file that is converted to text, they are looked for when it is.
+    Files that are converted to text are scanned for secrets on conversion.
     """
     content_hash = digest(data)
     named = classify_name(path)
     if _LFS_POINTER.match(data[:_BEGIN]):
         return Content(
-            named, content_hash, reason="lfs-pointer: Git LFS keeps the content; fetch it with `git lfs pull`"
+            named, content_hash, reason="lfs-pointer: Git LFS stores the content; fetch it with `git lfs pull`"
         )
     if named is not None and is_converted(named):
         if CONVERTED[named.loader] not in data[:_BEGIN]:
-            return Content(named, content_hash, reason=f"binary: named as {named.loader}, but does not begin as one")
+            return Content(named, content_hash, reason=f"binary: named like {named.loader}, but its signature differs")
         return Content(named, content_hash, masked=() if skips_secrets else None)
     if is_binary(data):
         return Content(named, content_hash, reason="binary: NUL bytes or control characters")
     kind = classify(path, data)
     decoded = decode(data)
-    reason, masked = _reason(path, kind, data, decoded.text), None
+    reason, masked = _skip_reason(path, kind, data, decoded.text), None
     if skips_secrets and reason is None:
-        reason, masked = _look_for_secrets(kind, decoded.text)
+        reason, masked = _scan_for_secrets(kind, decoded.text)
     return Content(kind, content_hash, decoded.encoding, decoded.is_lossy, reason, masked)
 
 
-def _look_for_secrets(kind: FileKind, text: str) -> tuple[str | None, tuple[Secret, ...] | None]:
-    """Why a file is skipped as a secret, if it is; else the secrets in it."""
+def _scan_for_secrets(kind: FileKind, text: str) -> tuple[str | None, tuple[Secret, ...] | None]:
+    """Return why a file is skipped as a secret, if it is, and otherwise the secrets in it."""
     if _PRIVATE_KEY.match(text):
         return "secret: private key", None
     secrets = find_secrets(text)
@@ -76,7 +76,7 @@ def _look_for_secrets(kind: FileKind, text: str) -> tuple[str | None, tuple[Secr
     return None, secrets
 
 
-def _reason(path: bytes, kind: FileKind, data: bytes, text: str) -> str | None:
+def _skip_reason(path: bytes, kind: FileKind, data: bytes, text: str) -> str | None:
     if not text or text.isspace():
         return "empty: no text"
     if kind.source_type != "doc" and not path.lower().endswith(_TEMPLATES) and (marker := generated_marker(data)):
@@ -88,22 +88,22 @@ def _reason(path: bytes, kind: FileKind, data: bytes, text: str) -> str | None:
 
 
 def _is_mostly_long(text: str) -> bool:
-    """Whether a text has more long lines than others, apart from comments. The chunker cuts those of other texts."""
+    """Return whether long lines outnumber the others, apart from comments; the chunker splits other long lines."""
     lines = [line for line in map(str.strip, text.split("\n")) if line]
     long = sum(len(line) > _LONG_LINE for line in lines)
     return long > sum(len(line) <= _LONG_LINE and not line.startswith(_COMMENTS) for line in lines)
 
 
-_HEADER = 2048  # bytes in which a file may say that it is generated
+_HEADER = 2048  # bytes in which a file may declare that it is generated
 _MARKS = (b"#", b"//", b"/*", b"*", b"--", b";", b"<", b"%", b'"""', b"(*", b"{-", b"!", b"..", b"REM ", b"rem ")
 _BLOCKS = {b"/*": b"*/", b"<!--": b"-->", b"(*": b"*)", b"{-": b"-}", b'"""': b'"""'}
-# What is left of a line begins with a mark again where a comment quotes another one.
+# The rest of a line starts with another mark if a comment quotes a comment.
 _OWN_MARK = re.compile(rb'^(?:#+|//+!?|/\*+!?|<!--+|--+|;+|%+|"""|\(\*+|\{-|\*+(?!/)|!+|\.\.|(?i:rem) )')
 _IN_BLOCK = re.compile(rb"^\*+(?!/)")
 _DECORATION = b"*=~!- \t"
 _TRAILING = b'#/*=~-{})>" \t'
 _TEMPLATE = re.compile(r"\{\{|<%|\$\{|%s|\{\w*\}")
-_INTRODUCTION = 3  # words before a colon; behind fewer it is that of "Note:"
+_INTRODUCTION = 3  # words before a colon; with fewer it is a label such as "Note:"
 
 _LEAD = r"^(?:(?:note|warning|attention|caution|important)\W+)?"
 _NOUN = (
@@ -130,17 +130,17 @@ _FORMS = re.compile(
 
 
 def generated_marker(data: bytes) -> str | None:
-    """Return the words by which a file says that it is generated; None where it does not, or is a template of such."""
+    """Return the words that declare a file as generated; None if there are none, or if the file is a template."""
     start = data[:_HEADER]
-    if b"generated" not in start.lower():  # as in nearly all
+    if b"generated" not in start.lower():  # true for nearly all files
         return None
     match = _FORMS.search("\n".join(_sentences(_comments(start))))
     return None if match is None or _TEMPLATE.search(match[0]) else " ".join(match[0].split())
 
 
 def _comments(start: bytes) -> Iterator[str]:
-    """Yield the lines of the comments that a file begins with, without comment marks and decoration."""
-    closing = b""  # what ends the block comment that is open
+    """Yield the lines of the comments at the start of a file, without comment marks and decoration."""
+    closing = b""  # the end mark of the open block comment
     for line in map(bytes.strip, start.splitlines()):
         own = _IN_BLOCK if closing else _OWN_MARK
         if closing:
@@ -155,14 +155,14 @@ def _comments(start: bytes) -> Iterator[str]:
 
 
 def _sentences(lines: Iterator[str]) -> Iterator[str]:
-    """Join a line to the one before that it goes on with; what a line introduces, such as an example, is left out."""
+    """Join continuation lines to the line before; skip what a line introduces, such as an example."""
     pending, is_introduced = "", False
     for line in lines:
         if line and is_introduced:
             is_introduced = False
             continue
-        goes_on = line[:1].islower() and pending[-1:].isalnum() and not line.startswith(("do not", "don't"))
-        if goes_on:
+        continues = line[:1].islower() and pending[-1:].isalnum() and not line.startswith(("do not", "don't"))
+        if continues:
             pending += f" {line}"
         else:
             yield pending

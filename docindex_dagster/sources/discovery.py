@@ -1,4 +1,4 @@
-"""Discovery: a source to its `discovered_files` table."""
+"""Discovery: build the `discovered_files` table of a source."""
 
 import os
 import time
@@ -16,23 +16,23 @@ from docindex_dagster.sources.changes import Moves
 from docindex_dagster.sources.classify import FileKind, classify_name
 from docindex_dagster.sources.content import Content, examine
 from docindex_dagster.sources.model import Source
-from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_whole
+from docindex_dagster.sources.paths import error_reason, join, name_to_path, path_to_name, read_complete
 from docindex_dagster.sources.previous_listing import FINGERPRINT, HEAD, RULES, Memory, remember, rules_version
 from docindex_dagster.sources.rules import path_rules
 from docindex_dagster.sources.walk import Entry, stamp, walk
 from docindex_dagster.sources.worktree import TreeStatus, list_files, read_work_trees
 
-# Time stamps of files come from a clock of the kernel's that ticks a hundred times a second, or more often: that of a
-# file which is written now may be so much older.
+# File timestamps come from a kernel clock that ticks at least a hundred times a second, so a file written now may carry
+# a timestamp that is older by one tick.
 _CLOCK_TICK_NS = 10_000_000
-# How far the clock of a file server may be ahead of ours.
-_CLOCKS_APART_NS = 60_000_000_000
+# How far a file server's clock may be ahead of ours.
+_MAX_CLOCK_SKEW_NS = 60_000_000_000
 _UNWANTED = "code-not-wanted: include_code is false"
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What is to be looked at, and the rows of the previous table that stand as they are; for git, how it stands."""
+    """The entries to examine and the previous rows to keep; for git, also the state of the work tree."""
 
     entries: Collection[Entry]
     kept: pa.Table
@@ -45,17 +45,17 @@ class _Found:
 def discover(source: Source, previous: pa.Table | None = None, only: Collection[str] = ()) -> pa.Table:
     """Return the files of a source with the schema `DISCOVERED_FILES`, sorted by path.
 
-    Every file found is a row; one that is not to be indexed says why in `skipped_reason`, written `rule: detail`. A
-    folder that is not entered is one row, whose path ends in a slash. Given the previous table, files that have not
-    changed are not opened, and where git knows, not even looked at. With `only`, names of rows, nothing else is, and
-    the other rows stay as they were. The schema's metadata say when discovery began, for git which commit it saw, and
-    what `fingerprint` gave then.
+    Every file found is a row; `skipped_reason` says why a file is not indexed, as `rule: detail`. A folder that is not
+    entered is a single row whose path ends in a slash. With the previous table, unchanged files are not opened, and
+    files that git knows to be unchanged are not even checked. With `only`, a set of row names, only these files are
+    examined and all other rows are kept. The schema's metadata record when discovery began, which commit of a git
+    source it saw, and the fingerprint at that time.
 
     Raises:
         SourceError: The folder is missing, or is not the root of a git work tree.
     """
     started_ns = time.time_ns() - _CLOCK_TICK_NS
-    if previous is not None and not previous.schema.equals(DISCOVERED_FILES):  # another version made it
+    if previous is not None and not previous.schema.equals(DISCOVERED_FILES):  # written by another version
         previous = None
     found = _find_only(source, previous, only) if only and previous is not None else _find(source, previous)
     names, entries = _by_name(found.entries)
@@ -66,20 +66,20 @@ def discover(source: Source, previous: pa.Table | None = None, only: Collection[
     for done, entry in enumerate(entries, start=1):
         contents.append(judge(source, entry, memory))
         announce(done, len(entries))
-    source.folder()  # raises if a pull has made it a link since it was listed
+    source.folder()  # raises if a pull has replaced it with a symlink since it was listed
     commits = _commits(source, found, zip(entries, contents, strict=True), memory)
     table = _table(source.key, names, entries, contents, commits)
     if found.kept.num_rows:
         table = pa.concat_tables([found.kept.replace_schema_metadata(None), table]).sort_by("path").combine_chunks()
     if only and previous is not None:
-        return table.replace_schema_metadata(changes.outdated(previous.schema.metadata))
+        return table.replace_schema_metadata(changes.partial_update_metadata(previous.schema.metadata))
     metadata = {STARTED_NS: str(started_ns).encode(), RULES: rules}
-    # Nobody but us writes a checkout.
-    if found.tree_status is None or source.remote is not None or _are_settled(source, entries, started_ns):
+    # Only docindex writes to a checkout.
+    if found.tree_status is None or source.remote is not None or _is_settled(source, entries, started_ns):
         metadata[FINGERPRINT] = found.fingerprint.encode()
     if found.tree_status is not None and found.tree_status.head is not None:
-        again = changes.to_look_at_again(entries, contents, found.tree_status, started_ns)
-        metadata |= {HEAD: found.tree_status.head.encode(), **changes.metadata_to_keep(found.state, again)}
+        again = changes.paths_to_recheck(entries, contents, found.tree_status, started_ns)
+        metadata |= {HEAD: found.tree_status.head.encode(), **changes.reuse_metadata(found.state, again)}
     return table.replace_schema_metadata(metadata)
 
 
@@ -92,37 +92,37 @@ def _find(source: Source, previous: pa.Table | None) -> _Found:
     tree_status = trees[0].tree_status
     state = changes.state_of(source, rules, tree_status)
     seen = changes.fingerprint_of_work_trees(source, rules, trees, state)
-    moves = changes.moves_since(previous, source, tree_status.head, state)
+    moves = changes.compute_moves(previous, source, tree_status.head, state)
     kept = none
     if previous is not None and moves is not None and not source.submodules:
         suspects = changes.suspects(previous, moves, rules, tree_status)
-        kept = _others(previous, suspects)
+        kept = _rows_except(previous, suspects)
         trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, suspects))]
     entries = list_files(rules, trees, submodules=source.submodules)
     return _Found(entries, kept, seen, tree_status, moves, state)
 
 
 def _find_only(source: Source, previous: pa.Table, only: Collection[str]) -> _Found:
-    """Look at some paths alone."""
-    asked = frozenset(name_to_path(name) for name in only)
-    kept = _others(previous, asked)
+    """Examine only some paths."""
+    paths = frozenset(name_to_path(name) for name in only)
+    kept = _rows_except(previous, paths)
     if source.kind != "git":
-        return _Found([entry for entry in walk(path_rules(source)) if entry.path in asked], kept)
+        return _Found([entry for entry in walk(path_rules(source)) if entry.path in paths], kept)
     rules, trees = read_work_trees(source)
     tree_status = trees[0].tree_status
     if not source.submodules:
-        trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, asked))]
+        trees = [replace(trees[0], tree_status=changes.tree_status_at(rules, tree_status, paths))]
     entries = list_files(rules, trees, submodules=source.submodules)
-    return _Found([entry for entry in entries if entry.path in asked], kept, tree_status=tree_status)
+    return _Found([entry for entry in entries if entry.path in paths], kept, tree_status=tree_status)
 
 
-def _others(previous: pa.Table, paths: frozenset[bytes]) -> pa.Table:
-    """The rows that do not stand for some paths."""
+def _rows_except(previous: pa.Table, paths: frozenset[bytes]) -> pa.Table:
+    """Return the rows of all other paths."""
     return previous.filter(pc.invert(pc.is_in(previous["path"], changes.names_at(paths))))
 
 
 def list_entries(source: Source) -> Collection[Entry]:
-    """Return the entries of a source in no order.
+    """Return the entries of a source in no particular order.
 
     Raises:
         SourceError: As `discover` does.
@@ -131,7 +131,7 @@ def list_entries(source: Source) -> Collection[Entry]:
 
 
 def judge(source: Source, entry: Entry, memory: Memory) -> Content:
-    """Decide whether an entry is indexed, reading its file where nothing else decides and nothing is remembered."""
+    """Decide whether an entry is indexed; read its file only if no rule decides and `memory` has no answer."""
     reason = entry.reason or _setting_reason(source, entry)
     if reason is not None:
         return _unread(entry, reason)
@@ -145,7 +145,7 @@ def judge(source: Source, entry: Entry, memory: Memory) -> Content:
 def _setting_reason(source: Source, entry: Entry) -> str | None:
     most = source.most_bytes(entry.path)
     if entry.size > most:
-        times = "" if most == source.max_file_bytes else f", times {most // source.max_file_bytes} for what is no text"
+        times = "" if most == source.max_file_bytes else f", times {most // source.max_file_bytes} for converted files"
         return f"too-large: {entry.size} bytes, max_file_bytes is {source.max_file_bytes}{times}"
     if not source.include_code and not _is_document(classify_name(entry.path)):
         return _UNWANTED
@@ -161,14 +161,14 @@ def _unread(entry: Entry, reason: str) -> Content:
 
 
 def _examine(source: Source, path: bytes) -> Content:
-    data = read_whole(os.fsencode(source.folder()), path, source.most_bytes(path))
+    data = read_complete(os.fsencode(source.folder()), path, source.most_bytes(path))
     return examine(path, data, skips_secrets=source.secrets == "skip")
 
 
 def _commits(
     source: Source, found: _Found, judged: Iterable[tuple[Entry, Content]], memory: Memory
 ) -> dict[bytes, str]:
-    """Return the last commit of each file to index that is part of the last commit of all."""
+    """Return the last commit of each file to index that the HEAD commit contains."""
     if found.tree_status is None or found.tree_status.head is None:
         return {}
     wanted, known = set[bytes](), dict[bytes, str]()
@@ -182,13 +182,13 @@ def _commits(
     return known | history.last_commits(os.fsencode(source.path), found.tree_status.head, wanted - known.keys())
 
 
-def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bool:
-    """Whether no file of a work tree was written since git was asked about it.
+def _is_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> bool:
+    """Return whether no file of a work tree was written after git examined it.
 
-    The fingerprint has no time stamps of files that git took for unchanged: were one changed back, that would pass
-    unnoticed. A file that is dated in the future was not written now.
+    The fingerprint lacks the timestamps of files that git considered unchanged, so reverting one of them would go
+    unnoticed. A file dated in the future was not written now.
     """
-    root, latest_ns = os.fsencode(source.path), time.time_ns() + _CLOCKS_APART_NS
+    root, latest_ns = os.fsencode(source.path), time.time_ns() + _MAX_CLOCK_SKEW_NS
     return all(
         not started_ns <= entry.mtime_ns <= latest_ns and stamp(join(root, entry.path)) == (entry.size, entry.mtime_ns)
         for entry in entries
@@ -197,7 +197,7 @@ def _are_settled(source: Source, entries: Iterable[Entry], started_ns: int) -> b
 
 
 def _by_name(found: Iterable[Entry]) -> tuple[list[str], list[Entry]]:
-    """Sort entries by the names that the table gives them; return both."""
+    """Sort entries by their names in the table; return the names and the entries."""
     by_name = {path_to_name(entry.path): entry for entry in found}
     names = sorted(by_name)
     return names, [by_name[name] for name in names]

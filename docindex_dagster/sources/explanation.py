@@ -1,4 +1,4 @@
-"""Why a path is indexed or not, by the same rules that discovery applies; and what the last run left out."""
+"""Explanation of why a path is indexed or not, using discovery's own rules; and the files that the last run skipped."""
 
 import os
 import stat
@@ -21,20 +21,20 @@ from docindex_dagster.sources.secrets import Secret
 from docindex_dagster.sources.text import is_guessed
 from docindex_dagster.sources.walk import Entry
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 _COLUMNS = ("path", "size", "skipped_reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What decides a path."""
+    """The decision for a path."""
 
-    path: str  # as the table writes it
-    decided_at: str  # the path of the row that decides: `path`, or a folder above it
-    skipped_reason: str | None  # None: it is indexed
+    path: str  # as written in the table
+    decided_at: str  # the path of the deciding row: `path` or a parent folder
+    skipped_reason: str | None  # None: the file is indexed
     sentence: str
-    loader: str | None = None  # of a file that is indexed
-    masked: tuple[Secret, ...] = ()  # the secrets in it that are not
+    loader: str | None = None  # of an indexed file
+    masked: tuple[Secret, ...] = ()  # the secrets masked in it
 
 
 def why(source: Source, path: Path) -> Explanation:
@@ -53,25 +53,25 @@ def why(source: Source, path: Path) -> Explanation:
         return Explanation(name, name, reason, f"{name} is not indexed: {reason}")
     content = judge(source, entry, Memory())
     if content.reason is None and content.kind is not None:
-        about = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
+        description = " ".join(filter(None, (content.kind.language, content.kind.source_type)))
         loader = content.kind.loader
-        notes = f"{_guessed(content.encoding)}{_what_is_masked(content.masked or ())}"
-        sentence = f"{name} is to be indexed, as {about} (loader {loader}){notes}"
+        notes = f"{_encoding_note(content.encoding)}{_masked_note(content.masked or ())}"
+        sentence = f"{name} will be indexed as {description} (loader {loader}){notes}"
         return Explanation(name, name, None, sentence, loader, content.masked or ())
     decided_at = path_to_name(entry.path)
-    place = "" if decided_at == name else f", decided at {decided_at}"
-    return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{place}")
+    location = "" if decided_at == name else f", decided at {decided_at}"
+    return Explanation(name, decided_at, content.reason, f"{name} is not indexed: {content.reason}{location}")
 
 
-def _guessed(encoding: str | None) -> str:
-    return f"; its encoding is a guess: {encoding}" if encoding is not None and is_guessed(encoding) else ""
+def _encoding_note(encoding: str | None) -> str:
+    return f"; its encoding is guessed: {encoding}" if encoding is not None and is_guessed(encoding) else ""
 
 
-def _what_is_masked(secrets: Sequence[Secret]) -> str:
-    """Say which lines are masked and by which rules, without anything of what stands there."""
-    places = [f"{_lines(secret)} ({secret.rule})" for secret in secrets[:_MOST_SHOWN]]
-    more = f" and {len(secrets) - _MOST_SHOWN} more" if len(secrets) > _MOST_SHOWN else ""
-    return f"; secrets are masked in {', '.join(places)}{more}" if places else ""
+def _masked_note(secrets: Sequence[Secret]) -> str:
+    """Name the masked lines and the rules that matched, without revealing their content."""
+    locations = [f"{_lines(secret)} ({secret.rule})" for secret in secrets[:_MAX_SHOWN]]
+    more = f" and {len(secrets) - _MAX_SHOWN} more" if len(secrets) > _MAX_SHOWN else ""
+    return f"; secrets are masked in {', '.join(locations)}{more}" if locations else ""
 
 
 def _lines(secret: Secret) -> str:
@@ -81,7 +81,7 @@ def _lines(secret: Secret) -> str:
 
 
 def _relative(source: Source, path: Path) -> bytes:
-    """Return the path below the source. Links on the way to the source are resolved, those in it are not."""
+    """Return the path below the source, resolving symlinks above the source but not in it."""
     normal = Path(os.path.normpath(source.path / path))
     for root in (source.path, source.path.resolve()):
         if normal.is_relative_to(root) and normal != root:
@@ -90,9 +90,10 @@ def _relative(source: Source, path: Path) -> bytes:
 
 
 def _as_on_disk(source: Source, path: bytes) -> bytes:
-    """Return the path as the disk spells it, where that composes accents in another way."""
-    spelt = map(name_to_path, spellings(path_to_name(path)))
-    return next((one for one in spelt if os.path.lexists(join(os.fsencode(source.path), one))), path)
+    """Return the path as spelled on disk, which may compose accents differently."""
+    candidates = map(name_to_path, spellings(path_to_name(path)))
+    root = os.fsencode(source.path)
+    return next((candidate for candidate in candidates if os.path.lexists(join(root, candidate))), path)
 
 
 def _decides(entry: Entry, wanted: bytes) -> bool:
@@ -103,44 +104,44 @@ def _decides(entry: Entry, wanted: bytes) -> bool:
 
 
 def _unlisted_reason(source: Source, wanted: bytes) -> str:
-    """Why discovery does not meet a path at all."""
+    """Return why discovery does not list a path at all."""
     if any(noise.is_version_control(part) for part in wanted.split(b"/")):
-        return "version-control: a version control system keeps its own data there"
+        return "version-control: internal data of a version control system"
     root = os.fsencode(source.path)
     try:
         found = os.lstat(join(root, wanted))
     except OSError as error:
         return f"missing: {error.strerror}"
     if stat.S_ISDIR(found.st_mode):
-        return "folder: it is not indexed itself; ask about a file in it"
-    if source.kind == "git" and (rule := _ignoring(root, wanted)):
+        return "folder: not indexed itself; ask about a file in it"
+    if source.kind == "git" and (rule := _ignore_rule(root, wanted)):
         deciding, _, _ = rule.partition(b"\t")
         return f"ignored: {path_to_name(deciding)}"
     if source.kind == "git" and not source.untracked:
         return "untracked: git does not track it, and untracked is false"
-    return "unlisted: it is not among the files of the source"
+    return "unlisted: not among the files of the source"
 
 
-def _ignoring(root: bytes, path: bytes) -> bytes | None:
-    """The rule by which git ignores a path, after the place where it stands."""
+def _ignore_rule(root: bytes, path: bytes) -> bytes | None:
+    """Return git's ignore rule for a path, preceded by the rule's location."""
     return git.attempt(root, *git.safe_options(root), "check-ignore", "--verbose", b"./" + path)
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file, or a folder with all that is in it, that is not indexed."""
+    """A file that is not indexed, or a folder with everything in it."""
 
     path: str
-    size: int | None  # bytes; None where it was not looked at
+    size: int | None  # bytes; None if not examined
     rule: str  # the name of the rule, such as `gitignored`
-    detail: str  # what of it: a pattern, a size; may be empty
+    detail: str  # for example a pattern or a size; may be empty
 
 
 def skipped_files(layout: Layout, key: str) -> list[Skipped]:
-    """The files that the last run of a source skipped, by rule and path.
+    """Return the files that the last run of a source skipped, sorted by rule and path.
 
     Raises:
-        SourceError: the source was not indexed yet.
+        SourceError: The source is not indexed yet.
     """
     found = tables.read(layout.table("discovered_files", key))
     if found is None:
@@ -150,4 +151,4 @@ def skipped_files(layout: Layout, key: str) -> list[Skipped]:
     for path, size, reason in zip(*(rows[name].to_pylist() for name in _COLUMNS), strict=True):
         rule, _, detail = reason.partition(": ")
         skipped.append(Skipped(path, size, rule, detail))
-    return sorted(skipped, key=lambda one: one.rule)
+    return sorted(skipped, key=lambda file: file.rule)

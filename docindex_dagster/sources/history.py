@@ -1,7 +1,7 @@
-"""The git history of a repository: commits, the files and lines that they changed, and figures of the repository.
+"""The git history of a repository: commits, the files and lines that they changed, and repository statistics.
 
-One pass over git's trees, which reads no content, finds commits and their files. The lines that a commit changed, and
-in which functions, come from git's patches, which are read as a stream. No more of the log is read than is needed.
+A single pass over git's trees, without reading contents, finds commits and their files. The changed lines and their
+functions come from git's patches, which are read as a stream. The log is read only as far as necessary.
 """
 
 import json
@@ -21,42 +21,42 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import read_regular
 from docindex_dagster.sources.text import decode
 
-# Merges count where they differ from all of their parents: what they took over unchanged was changed elsewhere.
-# What to do with submodules is said here, or a wrong .gitmodules would be an error.
+# A merge counts only if it differs from all of its parents: unchanged files were changed in another commit.
+# Set the handling of submodules explicitly, or an invalid .gitmodules would be an error.
 _LOG = (
     *("log", "-z", "--format=/%H", "--name-only", "--no-renames", "-c", "--no-relative", "--no-color"),
     *("--encoding=UTF-8", "--ignore-submodules=dirty"),
 )
-_LONGEST_END = 16 << 20  # bytes, 41 a commit
+_MAX_SHALLOW_BYTES = 16 << 20  # bytes; each commit takes 41
 _SETTINGS = (
     *("-c", f"core.attributesFile={Path(__file__).with_name('functions.gitattributes')}"),
-    *("-c", "core.bigFileThreshold=1m"),  # larger files count as binary: git would hold both versions to compare them
+    *("-c", "core.bigFileThreshold=1m"),  # treat larger files as binary: git would load both versions to compare them
 )
 _PATCHES = (
     *("diff-tree", "--stdin", "--root", "-r", "--patch", "--unified=0", "--find-renames=100%", "--format=/%H"),
     *("--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--submodule=short", "--diff-algorithm=myers"),
-    "--encoding=UTF-8",  # of the ids, too
-    "--ignore-submodules=dirty",  # or a wrong .gitmodules would be an error
+    "--encoding=UTF-8",  # also applies to the ids
+    "--ignore-submodules=dirty",  # or an invalid .gitmodules would be an error
 )
-# Only these lines begin so: those of a file's content have a sign in front.
+# Only these lines start like this: lines of file content have a leading sign.
 _LINE = re.compile(
     rb"^(?:/(?P<commit>[0-9a-f]{40,64})$|(?P<file>diff --git )|(?P<binary>Binary files )"
     rb"|@@ -\d+(?:,(?P<deletions>\d+))? \+\d+(?:,(?P<insertions>\d+))? @@ ?(?P<function>.*))",
     re.MULTILINE,
 )
-_MOST_FUNCTIONS = 8  # of one file
-# Commits whose files cannot be read: after so many the repository is taken for one that lacks its old files.
-_MOST_FAILURES = 20
-MOST_FILES_READ = 1000  # of a commit; a larger one brings in other people's work
+_MAX_FUNCTIONS = 8  # per file
+# After this many commits with unreadable files, treat the repository as lacking its old files.
+_MAX_FAILURES = 20
+MAX_FILES_READ = 1000  # per commit; a larger commit imports other people's work
 
 _FIELDS = "/%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B"
 _HEADS = (
     *("diff-tree", "--stdin", "--always", "--root", "-r", "-z", "--raw", "--find-renames=100%"),
     *("--encoding=UTF-8", "--no-relative", "--ignore-submodules=dirty", f"--format={_FIELDS}"),
 )
-# The key under which the figures stand in the metadata of a `commits` table.
+# Key of the repository statistics in the metadata of a `commits` table.
 REPOSITORY = b"docindex.repository"
-_LONGEST_SUBJECT = 200
+_MAX_SUBJECT_LENGTH = 200
 _BRANCHES, _REMOTES, _TAGS = b"refs/heads/", b"refs/remotes/", b"refs/tags/"
 
 
@@ -70,7 +70,7 @@ class Change:
 
     @property
     def patches(self) -> int:
-        """How many patches git makes of it: a file that becomes a link is deleted and made anew."""
+        """Number of patches that git writes: a file that becomes a symlink is deleted and created again."""
         return 2 if self.status == "T" else 1
 
 
@@ -78,24 +78,24 @@ class Change:
 class Head:
     """A commit without its patches."""
 
-    fields: list[bytes]  # id, parents, author, e-mail address, authored at, committed at, message
-    changes: list[Change]  # the first ones
+    fields: list[bytes]  # id, parents, author, email address, author date, commit date, message
+    changes: list[Change]  # the first `MAX_FILES_READ`
     file_count: int
 
     @property
     def commit(self) -> str:
-        """Its id."""
+        """The commit id."""
         return self.fields[0].decode()
 
 
 def heads(root: bytes, commits: Sequence[str]) -> Iterator[Head]:
-    """Yield commits by their ids, as git reads them; of a merge, no file.
+    """Yield commits by id, in git's order; merges have no files.
 
     Raises:
         SourceError: git cannot read them.
     """
     shallow = _is_shallow(root)
-    # Where a shallow clone ends, a commit seems to add every file.
+    # At the boundary of a shallow clone, a commit seems to add every file.
     options = [option for option in _HEADS if not (shallow and option == "--root")]
     records = git.records(root, *options, lines=commits)
     record = next(records, None)
@@ -106,7 +106,7 @@ def heads(root: bytes, commits: Sequence[str]) -> Iterator[Head]:
         while (record := next(records, None)) is not None and not record.startswith(b"/"):
             status = record.rpartition(b" ")[2][:1].decode()
             paths = list(islice(records, 2 if status == "R" else 1))
-            if number < MOST_FILES_READ:
+            if number < MAX_FILES_READ:
                 changes.append(Change(status, paths[-1], paths[0] if len(paths) > 1 else None))
             number += 1
         yield Head(fields, changes, number)
@@ -114,7 +114,7 @@ def heads(root: bytes, commits: Sequence[str]) -> Iterator[Head]:
 
 @dataclass(slots=True)
 class FileHunks:
-    """What one patch changes: lines, None where git does not compare them, and the functions around them."""
+    """The changed lines of one patch (None if git does not compare them), and the functions around them."""
 
     insertions: int | None = 0
     deletions: int | None = 0
@@ -122,43 +122,43 @@ class FileHunks:
 
 
 def read_hunks(root: bytes, commits: Sequence[str]) -> Iterator[tuple[str, list[FileHunks]]]:
-    """Yield the patches of each commit, in git's order of files; nothing of one that lacks a file.
+    """Yield the patches of each commit, in git's file order; skip commits that lack a file.
 
     Raises:
-        NoAnswerError: git does not answer.
+        NoAnswerError: git does not respond.
     """
-    left, failures = list(commits), 0
-    while left and failures < _MOST_FAILURES:
-        begun: str | None = None
+    remaining, failures = list(commits), 0
+    while remaining and failures < _MAX_FAILURES:
+        current: str | None = None
         patches: list[FileHunks] = []
         try:
-            with closing(_lines(root, left)) as lines:
+            with closing(_lines(root, remaining)) as lines:
                 for line in lines:
                     if line["commit"]:
-                        if begun:
-                            yield begun, patches
-                        begun, patches = line["commit"].decode(), []
+                        if current:
+                            yield current, patches
+                        current, patches = line["commit"].decode(), []
                     elif line["file"]:
                         patches.append(FileHunks())
                     else:
                         _add(patches[-1], line)
-            if begun:
-                yield begun, patches
-            left = []
+            if current:
+                yield current, patches
+            remaining = []
         except NoAnswerError:
             raise
-        except SourceError:  # git stops at a file that is missing: go on after that commit
+        except SourceError:  # git stops at a missing file: continue after that commit
             failures += 1
-            left = left[left.index(begun) + 1 if begun in left else 1 :]
+            remaining = remaining[remaining.index(current) + 1 if current in remaining else 1 :]
 
 
 def _lines(root: bytes, commits: Sequence[str]) -> Generator[re.Match[bytes], None, None]:
-    """Yield the lines that matter. Of a patch, however large, only a block and its last line are held."""
+    """Yield the lines that matter, holding only a block and its last line in memory, however large the patch."""
     rest = b""
     with closing(git.stream(root, *_SETTINGS, *_PATCHES, lines=commits)) as blocks:
         for block in blocks:
-            whole, newline, rest = (rest + block).rpartition(b"\n")
-            yield from _LINE.finditer(whole + newline)
+            complete, newline, rest = (rest + block).rpartition(b"\n")
+            yield from _LINE.finditer(complete + newline)
     yield from _LINE.finditer(rest)
 
 
@@ -169,12 +169,12 @@ def _add(patch: FileHunks, line: re.Match[bytes]) -> None:
         patch.insertions += int(line["insertions"] or 1)
         patch.deletions += int(line["deletions"] or 1)
         function = line["function"].strip()
-        if function and function not in patch.functions and len(patch.functions) < _MOST_FUNCTIONS:
+        if function and function not in patch.functions and len(patch.functions) < _MAX_FUNCTIONS:
             patch.functions.append(function)
 
 
 def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes, str]:
-    """Return the id of the newest commit up to `head` that changed each path, reading the log until all are found.
+    """Return the newest commit up to `head` that changed each path, reading the log until all paths are found.
 
     Raises:
         SourceError: git cannot read the log.
@@ -191,26 +191,26 @@ def last_commits(root: bytes, head: str, paths: Collection[bytes]) -> dict[bytes
 
 
 def touched_between(root: bytes, old: str, new: str) -> set[bytes] | None:
-    """Return the paths that commits changed which are behind one of two commits only; None where git does not know.
+    """Return the paths changed by commits reachable from only one of two commits; None if git does not know them.
 
-    The last commit that changed any other path is the same for both: unless the clocks of its committers were so wrong
-    that a merge of older work makes git list two of its commits the other way round.
+    The last commit of any other path is the same for both. The exception: committers' clocks so wrong that a merge of
+    older work makes git list two of its commits in reverse order.
 
     Raises:
-        NoAnswerError: git does not answer.
+        NoAnswerError: git does not respond.
     """
     try:
         return {path for _, path in _changes(root, f"{old}...{new}")}
     except NoAnswerError:
         raise
-    except SourceError:  # what the table was made of is not there any more
+    except SourceError:  # the commit behind the table no longer exists
         return None
 
 
 def shallow_end(root: bytes) -> bytes:
-    """The commits at which a shallow clone ends, as git notes them; empty in others."""
+    """Return the boundary commits of a shallow clone, as git records them; empty for other clones."""
     try:
-        return read_regular(common_folder(Path(os.fsdecode(root))) / "shallow", _LONGEST_END)
+        return read_regular(common_folder(Path(os.fsdecode(root))) / "shallow", _MAX_SHALLOW_BYTES)
     except OSError:
         return b""
 
@@ -222,8 +222,8 @@ def _is_shallow(root: bytes) -> bool:
 def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, None]:
     """Yield (commit, path), newest first.
 
-    A record with a slash in front is a commit id, which no path is. Names follow: of a plain commit, the first after a
-    newline; of a merge, after an empty record.
+    A record with a leading slash is a commit id, since no path starts with one. Names follow: for a plain commit, the
+    first comes after a newline; for a merge, after an empty record.
     """
     commit, is_first = "", False
     for record in git.records(root, *_LOG, revisions, "--"):
@@ -237,10 +237,10 @@ def _changes(root: bytes, revisions: str) -> Generator[tuple[str, bytes], None, 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFigures:
-    """How large a repository is and where it stands. The latest commit is None before the first."""
+    """The size of a repository and its latest commit, which is None before the first commit."""
 
-    commits: int  # that the latest one builds on, itself included
-    branches: int  # by name, here or in a remote
+    commits: int  # reachable from the latest commit, including it
+    branches: int  # distinct names, local or in a remote
     tags: int
     latest_commit: str | None
     latest_date: str | None  # UTC, ISO 8601
@@ -249,12 +249,12 @@ class RepositoryFigures:
 
 
 def to_json(figures: RepositoryFigures) -> str:
-    """The figures as they stand in the metadata of a table."""
+    """Serialize the statistics for the metadata of a table."""
     return json.dumps(asdict(figures))
 
 
 def from_json(text: str | bytes | None) -> RepositoryFigures | None:
-    """The inverse of `to_json`; None where there are none, or those of another version of docindex."""
+    """Parse the output of `to_json`; return None if it is missing or was written by another version."""
     try:
         return RepositoryFigures(**json.loads(text)) if text else None
     except (TypeError, ValueError):
@@ -262,7 +262,7 @@ def from_json(text: str | bytes | None) -> RepositoryFigures | None:
 
 
 def read_figures(source: Source, head: str | None, before: RepositoryFigures | None = None) -> RepositoryFigures:
-    """Return the figures of a git source at `head`; with those of an earlier run, only what changed is counted.
+    """Return the statistics of a git source at `head`; with those of an earlier run, count only what changed.
 
     Raises:
         SourceError: git cannot read the repository.
@@ -281,13 +281,13 @@ def read_figures(source: Source, head: str | None, before: RepositoryFigures | N
         tags=tags,
         latest_commit=head,
         latest_date=_iso(date),
-        latest_subject=decode(subject[: 4 * _LONGEST_SUBJECT]).text.strip()[:_LONGEST_SUBJECT],
+        latest_subject=decode(subject[: 4 * _MAX_SUBJECT_LENGTH]).text.strip()[:_MAX_SUBJECT_LENGTH],
         is_shallow=shallow,
     )
 
 
 def _count_refs(root: bytes) -> tuple[int, int]:
-    """How many branches and tags there are; a branch counts once, however many remotes have it."""
+    """Return the number of branches and tags; a branch counts once, however many remotes have it."""
     branches, tags = set(), 0
     for name in git.run(root, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/remotes", "refs/tags").split():
         tags += name.startswith(_TAGS)
@@ -299,7 +299,7 @@ def _count_refs(root: bytes) -> tuple[int, int]:
 
 
 def _count_commits(root: bytes, head: str, known: RepositoryFigures | None) -> int:
-    """Count the commits that `head` builds on: those of the known commit, less what went and with what came."""
+    """Count the commits reachable from `head`: the known count, minus commits lost, plus commits gained."""
     if known is not None and known.latest_commit is not None:
         both = f"{known.latest_commit}...{head}"
         sides = git.attempt(root, "rev-list", "--count", "--left-right", both, "--")
@@ -312,5 +312,5 @@ def _count_commits(root: bytes, head: str, known: RepositoryFigures | None) -> i
 def _iso(seconds: bytes) -> str | None:
     try:
         return datetime.fromtimestamp(int(seconds), UTC).isoformat()
-    except (ValueError, OverflowError, OSError):  # what stands there is no date
+    except (ValueError, OverflowError, OSError):  # not a valid date
         return None

@@ -1,14 +1,13 @@
-"""One `.gitignore`, `.docindexignore` or list of globs from the settings: its rules, and which one decides a path.
+"""The rules of one `.gitignore`, `.docindexignore` or glob list from the settings, and which rule decides a path.
 
-Rules are asked about one entry at a time, parents first: a folder that is ignored is not entered, which is what makes
-a rule for a folder hold for all below it. Paths are bytes, relative to the folder that the rules stand in, as names are
-for git: `?` is one byte.
+Callers check one entry at a time, parents first. Ignored folders are not entered, so a rule for a folder covers
+everything below it. As in git, paths are bytes, relative to the folder of the rules: `?` matches one byte.
 
-Globs become regular expressions that match in polynomial time: a `*` is tried at its leftmost place only (an atomic
-group), which is enough because the next `*` can reach whatever this one could.
+Globs become regular expressions that match in polynomial time. Each `*` is tried only at its leftmost position (an
+atomic group), which is enough because the next `*` can reach everything that this one could.
 
-pathspec is no replacement, as of 1.1: it decides otherwise than git, refuses patterns that git takes, backtracks for
-minutes over `a*a*…b`, takes no bytes, and is several times as slow (`benchmarks/ignore_rules.py`).
+pathspec 1.1 is not an alternative: its decisions differ from git's, it rejects patterns that git accepts, it backtracks
+for minutes over `a*a*…b`, it does not accept bytes, and it is several times slower (`benchmarks/ignore_rules.py`).
 """
 
 import re
@@ -20,7 +19,7 @@ from itertools import islice
 _BOM = b"\xef\xbb\xbf"
 _SPECIAL = re.compile(rb"[*?\[\\]")
 _LITERAL = re.compile(rb"[^*?./]")
-_MOST_NAMED = 10_000  # a hostile file has more
+_MAX_NAMED_RULES = 10_000  # bounds the work for hostile files
 _CLASSES = {
     b"alnum": rb"[0-9A-Za-z]",
     b"alpha": rb"[A-Za-z]",
@@ -41,10 +40,10 @@ _NEVER = b"(?!)"
 
 
 def translate(pattern: bytes) -> bytes:
-    """Return an expression, for re.DOTALL, that matches exactly the paths that `pattern` does.
+    """Return a regular expression, for re.DOTALL, that matches exactly the paths that `pattern` matches.
 
-    `*`, `?` and `[…]` match no slash; `**` as a whole component matches any number of components. A malformed pattern
-    matches nothing, as in git.
+    `*`, `?` and `[…]` match no slash; a `**` component matches any number of components. A malformed pattern matches
+    nothing, as in git.
     """
     parts: list[bytes] = []
     in_star = in_globstar = False
@@ -79,17 +78,17 @@ def translate(pattern: bytes) -> bytes:
 
 
 def _is_component(pattern: bytes, start: int, end: int) -> bool:
-    """Whether the stars in [start, end) are a `**` between slashes."""
+    """Return whether the stars in [start, end) are a `**` between slashes."""
     return end - start > 1 and pattern[start - 1 : start] in {b"", b"/"} and pattern[end : end + 1] in {b"", b"/"}
 
 
 def _parse_class(pattern: bytes, at: int) -> tuple[bytes, int]:
-    """Parse a bracket expression whose first byte after "[" is at `at`: its expression, and where it ends."""
+    """Parse the bracket expression whose first byte after "[" is at `at`; return its regex and end position."""
     is_negated = pattern[at : at + 1] in {b"!", b"^"}
     at += is_negated
     start = at
     members: set[int] = set()
-    low: int | None = None  # what a following "-" would begin a range with
+    low: int | None = None  # the start of a range if "-" follows
     while at < len(pattern) and (at == start or pattern[at : at + 1] != b"]"):
         if named := _NAMED_CLASS.match(pattern, at):
             if named[1] not in _CLASSES:
@@ -117,26 +116,26 @@ class Rule:
 
     line: int  # 1-based
     text: bytes  # as written
-    glob: bytes  # without "!", the leading and the trailing slash
+    glob: bytes  # without "!" and without leading and trailing slashes
     is_negated: bool
     is_for_folders: bool
-    is_for_names: bool  # holds at any depth: the glob is for the last component
+    is_for_names: bool  # matches at any depth: the glob applies to the last component
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules of one file, in order; the last that matches decides."""
+    """The rules of one file, in order; the last match decides."""
 
-    origin: str  # the file, as a user would look for it
+    origin: str  # the path of the file, as shown to users
     rules: tuple[Rule, ...]
-    names: frozenset[bytes]  # what most rules are: a plain name…
-    endings: tuple[bytes, ...]  # …or "*" and a plain ending
+    names: frozenset[bytes]  # plain names, the most common rules…
+    endings: tuple[bytes, ...]  # …and the endings of "*" followed by a plain ending
     other_names: re.Pattern[bytes] | None
     paths: re.Pattern[bytes] | None
-    below: bytes = b""  # the path from the folder of the file to the source, where that lies below it
+    below: bytes = b""  # the path from the file's folder to the source, if the source is below it
 
     def decide(self, path: bytes, name: bytes, *, is_folder: bool) -> Rule | None:
-        """Return the rule that decides an entry: its path relative to the rules, and its last component."""
+        """Return the rule that decides an entry, given its path relative to the rules and its last component."""
         path = self.below + path
         if not (
             name in self.names
@@ -152,31 +151,31 @@ class RuleSet:
 
 
 def parse(data: bytes, origin: str) -> RuleSet:
-    """Read the text of an ignore file."""
+    """Parse the text of an ignore file."""
     lines = enumerate(data.removeprefix(_BOM).split(b"\n"), start=1)
     return _rule_set(origin, [rule for number, line in lines if (rule := _parse_line(number, line)) is not None])
 
 
 def from_globs(globs: Sequence[str], origin: str) -> RuleSet:
-    """Read a list of globs of the settings."""
+    """Parse a list of globs from the settings."""
     return parse("\n".join(globs).encode("utf-8", "surrogateescape"), origin)
 
 
 def naming(rules: RuleSet, *, negated: bool) -> RuleSet | None:
-    """Return rules that match what others name: the last component of each glob, and the folders before it.
+    """Return rules that match the last component of each glob and the folders before it.
 
-    `build/**/*.py` names `build` and, below it, `*.py`; `src/**` names `src` alone; `*` and `**` name nothing.
+    `build/**/*.py` yields `build` and, below it, `*.py`; `src/**` yields only `src`; `*` and `**` yield nothing.
 
     Args:
-        rules: of a file or of the settings.
-        negated: the negated ones count; else the others.
+        rules: From an ignore file or the settings.
+        negated: Use only the negated rules; otherwise only the others.
     """
-    named = (named for rule in rules.rules if rule.is_negated == negated for named in _named_by(rule))
-    found = list(islice(named, _MOST_NAMED))
+    named = (named for rule in rules.rules if rule.is_negated == negated for named in _rules_naming(rule))
+    found = list(islice(named, _MAX_NAMED_RULES))
     return _rule_set(rules.origin, found) if found else None
 
 
-def _named_by(rule: Rule) -> Iterator[Rule]:
+def _rules_naming(rule: Rule) -> Iterator[Rule]:
     parts = rule.glob.split(b"/")
     for end, part in enumerate(parts, start=1):
         if _LITERAL.search(part):
@@ -188,7 +187,7 @@ def _parse_line(number: int, line: bytes) -> Rule | None:
     text = line.removesuffix(b"\r")
     trimmed = text.rstrip(b" ")
     if (len(trimmed) - len(trimmed.rstrip(b"\\"))) % 2:
-        trimmed = text[: len(trimmed) + 1]  # the backslash keeps the first of the spaces
+        trimmed = text[: len(trimmed) + 1]  # the backslash preserves the first trailing space
     if not trimmed or trimmed.startswith(b"#"):
         return None
     glob = trimmed.removeprefix(b"!")

@@ -1,4 +1,4 @@
-"""The `docindex.toml` with which a project begins: one source, and what else is often set, as comments."""
+"""The initial `docindex.toml` of a project: one source, and common settings as comments."""
 
 import re
 import tomllib
@@ -12,77 +12,77 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
 _TEXT = """\
-# docindex: which sources are indexed, and how. docs/configuration.md has all settings.
-# A line that begins with "#" and no space is a setting: take the sign away to use it.
+# docindex: the indexed sources and their settings. All settings: docs/configuration.md.
+# A line that starts with "#" and no space is a setting: remove the "#" to enable it.
 
-#search.top_k = 20  # results of a search
-#history.commits = 2000  # the newest ones are searchable, too
-#discovery.max_file_bytes = 4194304  # larger files are left out
-#embedding.provider = "openai"  # its key comes from DOCINDEX_EMBEDDING__API_KEY
+#search.top_k = 20  # results per search
+#history.commits = 2000  # number of newest commits to index
+#discovery.max_file_bytes = 4194304  # larger files are skipped
+#embedding.provider = "openai"  # the API key comes from DOCINDEX_EMBEDDING__API_KEY
 #llm = {{ provider = "ollama", model = "qwen3" }}  # for `docindex ask`
 
-# `docindex source add PATH|URL` declares further ones.
+# `docindex source add PATH|URL` adds more sources.
 [[source]]
 kind = "{kind}"
 path = "."
 #name = "{name}"
-#include = ["src/**", "docs/**"]  # nothing else, by globs as in a .gitignore
+#include = ["src/**", "docs/**"]  # index only these files; globs as in a .gitignore
 #exclude = ["vendor/**"]
 """
-_OF_GIT = """\
-#untracked = false  # leaves out what git does not track
+_GIT_TEXT = """\
+#untracked = false  # skip files that git does not track
 #submodules = true
 """
-_OF_FOLDERS = """\
-#recursive = false  # leaves out folders
-#include_code = false  # leaves out what is no document
+_FOLDER_TEXT = """\
+#recursive = false  # skip subfolders
+#include_code = false  # index documents only
 """
 
 
 def first_text(folder: Path) -> str:
-    """The text of the file with which a project begins in a folder."""
+    """Return the text of the initial config file for a folder."""
     is_git = (folder / ".git").exists()
-    kind, more = ("git", _OF_GIT) if is_git else ("library", _OF_FOLDERS)
+    kind, more = ("git", _GIT_TEXT) if is_git else ("library", _FOLDER_TEXT)
     return _TEXT.format(kind=kind, name=_plain_name(folder)) + more
 
 
 def _plain_name(folder: Path) -> str:
-    """The name of a folder, of the characters that a source's may have."""
+    """Return the name of a folder, reduced to the characters that a source name may contain."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name).strip("-._") or "project"
 
 
 def first_source(folder: Path, text: str) -> tuple[Source, Settings]:
-    """The source that a text declares, read by the parser of settings, and all settings.
+    """Return the source that a config text declares, read by the settings parser, and all settings.
 
     Raises:
-        SettingsError: a variable sets something that cannot be used, or other sources than the text.
+        SettingsError: An environment variable has an invalid value, or declares other sources than the text.
     """
     declared = tomllib.loads(text)
     settings = check_settings(folder, declared)
     if settings.source != tuple(SourceSettings(**values) for values in declared["source"]):
         raise SettingsError(
-            "the variable DOCINDEX_SOURCE says which sources there are, whatever docindex.toml says: take it out "
-            "of the environment to begin a project, or index what it names with `docindex index`"
+            "the variable DOCINDEX_SOURCE overrides the sources in docindex.toml; unset it to start a project, or run "
+            "`docindex index` to index the sources that it names"
         )
     [source] = registry.sources(settings).values()
     return source, settings
 
 
 def write_first(folder: Path, text: str) -> Path:
-    """Write the file; never over one that is there.
+    """Write the config file; never overwrite an existing one.
 
     Raises:
-        DeclaredError: one is there.
-        OwnershipError: the folder belongs to another user, or other users may write it.
-        OSError: it cannot be written.
-        FullDiskError: there is no space left.
+        DeclaredError: The file exists already.
+        OwnershipError: The folder belongs to another user, or other users may write to it.
+        OSError: The file cannot be written.
+        FullDiskError: No space is left on the device.
     """
     trust.check_project(folder)
     file = folder / CONFIG_NAME
     try:
         stream = file.open("x", encoding="utf-8")
     except FileExistsError as error:
-        raise DeclaredError(f"{file} is there already, and stays as it is") from error
+        raise DeclaredError(f"{file} already exists and is left unchanged") from error
     try:
         with reporting_full_disk(folder), stream:
             stream.write(text)

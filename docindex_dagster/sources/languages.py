@@ -1,10 +1,10 @@
-"""The tables of classification: which extensions, names and interpreters mean which language.
+"""Classification tables: extensions, file names and interpreters of each language.
 
-Languages are named as the grammar pack names them, but for `ejs` and `razor`, which are read with another grammar. None
-is a language without a grammar.
+Languages have the names of the grammar pack, except `ejs` and `razor`, which use another grammar. None stands for
+languages without a grammar.
 """
 
-# A table reads "language: extensions"; None for those without a grammar.
+# Language: extensions. None: languages without a grammar.
 CODE: dict[str | None, str] = {
     "actionscript": ".as",
     "ada": ".adb .ads",
@@ -139,7 +139,7 @@ CONFIG: dict[str | None, str] = {
     None: ".conf .cnf .nvmrc .bazelrc .condarc .curlrc",
 }
 
-# Well-known names; those in lower case hold in any case. A further ending may follow: `Dockerfile.dev`.
+# Well-known names; lower-case names match in any case. A further extension may follow: `Dockerfile.dev`.
 NAMED_CONFIG: dict[str | None, str] = {
     "bash": ".bashrc .bash_profile .profile .zshrc",
     "cmake": "cmakelists.txt",
@@ -158,7 +158,7 @@ NAMED_CONFIG: dict[str | None, str] = {
     None: "justfile procfile codeowners caddyfile earthfile",
 }
 
-# Loader: extensions. The loader is what turns the file into text.
+# Loader: extensions. The loader converts the file to text.
 DOCUMENTS: dict[str, str] = {
     "markdown": ".md .markdown .mdown .mkd .rmd .qmd",
     "mdx": ".mdx",
@@ -170,21 +170,21 @@ DOCUMENTS: dict[str, str] = {
     "pdf": ".pdf",
 }
 NAMES = frozenset(name for table in (CODE, CONFIG, NAMED_CONFIG, DOCUMENTS) for name in table if name is not None)
-# How the files of a loader begin that are no text, and are converted to one.
+# The signatures of binary files that a loader converts to text.
 CONVERTED: dict[str, bytes] = {"pdf": b"%PDF-"}
-# A header that says "do not edit" is meant for the files that are made of one of these.
+# A header such as "do not edit" in a template applies to the files generated from it.
 TEMPLATES = ".ejs .erb .hbs .j2 .jinja .jinja2 .liquid .mustache .template .tmpl .tpl .twig"
 NAMED_DOCUMENTS = (
     "readme license licence copying notice authors contributors contributing maintainers changelog changes history "
     "news todo install patents thanks credits security version"
 )
 
-# Programs that a "#!" line names to run the one that it names next, with their commands.
+# Programs in a "#!" line, and their subcommands, that run the next program that the line names.
 LAUNCHERS = (
     "env busybox bunx cargo dotnet exec mise nice nix nix-shell npx pnpm pnpx stack sudo yarn "
     "dlx run script shell tool x"
 )
-# The programs that a "#!" line names, without their versions. A launcher of packages of one language stands for that.
+# Programs in a "#!" line, without versions. A package launcher for a single language stands for that language.
 _PROGRAMS = {
     "bash": "ash bash bats dash ksh sh zsh",
     "clojure": "bb clojure",

@@ -1,6 +1,6 @@
-"""The bare clone of a repository: making it, fetching what is new, finding what is followed in it, and removing it.
+"""The bare clone of a repository: create, fetch, resolve the followed ref, and remove.
 
-`remote_heads` asks where the remotes of followed repositories are now, and fetches nothing.
+`remote_heads` asks remotes for the current commits of followed refs without fetching anything.
 """
 
 import os
@@ -17,7 +17,7 @@ from docindex_dagster.core.urls import scrub
 from docindex_dagster.sources import git, transfer
 from docindex_dagster.sources.model import Remote, Source
 
-_HEAD = "refs/docindex/HEAD"  # where the remote's own HEAD leads
+_HEAD = "refs/docindex/HEAD"  # a copy of the remote's HEAD
 _FETCH = ("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
 _EVERYTHING = ("--force", "--prune", "--update-head-ok", "--update-shallow", "origin")
 _REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
@@ -25,16 +25,16 @@ _NO_HEAD = "couldn't find remote ref HEAD"
 _UNFINISHED = ".new"
 _COMMIT_ID = re.compile(r"[0-9a-f]{7,64}")
 _FULL_LENGTHS = {40, 64}
-_WORKERS = 8  # remotes that are asked at once
-_PATIENCE_S = 600  # longer than git takes to write what it holds a lock for
+_WORKERS = 8  # remotes queried concurrently
+_PATIENCE_S = 600  # longer than git holds a lock for a write
 _PROCESSES = Path("/proc")
 
 
 def remote_heads(remotes: Mapping[str, Remote], timeout_s: float) -> dict[str, str | SourceError | None]:
-    """Return the ids of the commits that are followed, as the remotes have them now: several are asked at once.
+    """Return the current commit ids of the followed refs, querying several remotes concurrently.
 
-    None stands for a branch or tag that a remote does not have, and an error for a remote that cannot be reached, or
-    took longer than the time-out. A commit that is followed by its id never moves: no remote is asked.
+    The value is None for a branch or tag that the remote does not have, and an error for a remote that is unreachable
+    or exceeds the timeout. A ref that is a commit id never moves, so its remote is not queried.
     """
     ids = {key: _pinned(remote) for key, remote in remotes.items()}
     refs: dict[str, list[str | None]] = {}
@@ -42,12 +42,12 @@ def remote_heads(remotes: Mapping[str, Remote], timeout_s: float) -> dict[str, s
         if ids[key] is None:
             refs.setdefault(remote.url, []).append(remote.ref)
     with ThreadPoolExecutor(_WORKERS) as pool:
-        answers = {url: pool.submit(_ask, url, asked, timeout_s) for url, asked in refs.items()}
-    return {key: ids[key] or _answer(answers[remote.url], remote.ref) for key, remote in remotes.items()}
+        answers = {url: pool.submit(_query, url, names, timeout_s) for url, names in refs.items()}
+    return {key: ids[key] or _result(answers[remote.url], remote.ref) for key, remote in remotes.items()}
 
 
 def checked_out(source: Source) -> str | None:
-    """Return the id of the commit that the checkout of a followed repository is at; None where there is none yet.
+    """Return the id of the commit that a followed repository's checkout is at; None if there is no checkout yet.
 
     Raises:
         SourceError: git is not installed.
@@ -58,19 +58,19 @@ def checked_out(source: Source) -> str | None:
     return found.decode().strip() if found else None
 
 
-def _answer(asked: Future[dict[str, str]], ref: str | None) -> str | SourceError | None:
+def _result(ids: Future[dict[str, str]], ref: str | None) -> str | SourceError | None:
     try:
-        return _followed(asked.result(), ref)
+        return _followed(ids.result(), ref)
     except SourceError as error:
         return error
 
 
-def _ask(url: str, refs: Iterable[str | None], timeout_s: float) -> dict[str, str]:
-    """Return the ids that a remote has under the names of what is followed."""
+def _query(url: str, refs: Iterable[str | None], timeout_s: float) -> dict[str, str]:
+    """Return the ids that a remote has for the followed refs, by ref name."""
     names = dict.fromkeys(name for ref in refs for name in _names_of(ref))
-    with tempfile.TemporaryDirectory() as folder:  # where no repository's settings count
+    with tempfile.TemporaryDirectory() as folder:  # outside any repository, so that no local settings apply
         command = ("ls-remote", "--quiet", "--", url, *names)
-        output = transfer.run(Path(folder), *command, purpose=f"ask {scrub(url)} for news", timeout_s=timeout_s)
+        output = transfer.run(Path(folder), *command, purpose=f"check {scrub(url)} for updates", timeout_s=timeout_s)
     lines = (line.split("\t", 1) for line in output.decode("utf-8", "replace").splitlines())
     return {name: identity for identity, name in lines}
 
@@ -80,51 +80,52 @@ def _followed(ids: Mapping[str, str], ref: str | None) -> str | None:
 
 
 def _names_of(ref: str | None) -> tuple[str, ...]:
-    """What may be followed under a name, the first that is there: a branch, what a tag stands for, a plain tag."""
+    """Return the full names that a ref may stand for, in order of preference: branch, peeled tag, plain tag."""
     return ("HEAD",) if ref is None else (f"refs/heads/{ref}", f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}")
 
 
-def make(remote: Remote) -> None:
-    """Clone, in place of what is there: with links to the objects of a local repository, else without file contents.
+def clone(remote: Remote) -> None:
+    """Clone the remote, replacing any existing clone.
 
-    Git fetches contents when they are first checked out. A server that cannot leave them out sends everything.
+    Objects of a local repository are hard-linked; other remotes are cloned without file contents, which git fetches on
+    the first checkout. A server without support for partial clones sends everything.
 
     Raises:
         SourceError: The remote cannot be cloned.
     """
     folder = remote.repository.parent
     folder.mkdir(parents=True, exist_ok=True)
-    # A git whose docindex was killed may still write to the one that it began.
+    # A git process whose docindex was killed may still write to its unfinished clone.
     new = Path(tempfile.mkdtemp(_UNFINISHED, f"{remote.repository.name}.", folder))
-    how = "--local" if remote.is_local else "--filter=blob:none"
-    arguments = ("clone", "--quiet", "--bare", "--template=", how, "--", remote.url, new.name)
+    mode = "--local" if remote.is_local else "--filter=blob:none"
+    arguments = ("clone", "--quiet", "--bare", "--template=", mode, "--", remote.url, new.name)
     try:
         transfer.run(folder, *arguments, purpose=f"clone {remote.url}", timeout_s=transfer.limit_s(remote.url))
     except SourceError:
         dispose(new)
         raise
-    if (new / "objects/info/alternates").exists():  # borrowed objects go when their owner does
+    if (new / "objects/info/alternates").exists():  # borrowed objects disappear with their owner
         transfer.run(new, "repack", "-a", "-d", "--quiet", purpose=f"clone {remote.url}")
         dispose(new / "objects/info/alternates")
     dispose(remote.repository)
     new.rename(remote.repository)
 
 
-def dispose_unfinished(repository: Path) -> None:
-    """Remove clones that were begun and never took their place."""
-    for left in repository.parent.glob(f"*{_UNFINISHED}"):
-        if unfinished(left) == repository:
-            shutil.rmtree(left, ignore_errors=True)
+def remove_unfinished(repository: Path) -> None:
+    """Remove clones that were started but never finished."""
+    for folder in repository.parent.glob(f"*{_UNFINISHED}"):
+        if unfinished(folder) == repository:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def unfinished(folder: Path) -> Path | None:
-    """The repository in whose place a clone was to go that is being made, or never was made; None for other folders."""
+    """Return the repository that an unfinished clone was to become; None for other folders."""
     name, _, _ = folder.name.removesuffix(_UNFINISHED).rpartition(".")
     return folder.with_name(name) if folder.name.endswith(_UNFINISHED) and name else None
 
 
 def fetch(remote: Remote) -> None:
-    """Make the branches and tags of the clone those of the remote, whatever happened to them there.
+    """Make the branches and tags of the clone match the remote, whatever happened to them there.
 
     Raises:
         SourceError: The remote cannot be reached, or the clone is damaged.
@@ -145,7 +146,7 @@ def fetch(remote: Remote) -> None:
 
 
 def resolve(remote: Remote) -> str | None:
-    """Return the id of the commit that is followed; None where the clone has no such branch, tag or commit."""
+    """Return the id of the followed commit; None if the clone has no such branch, tag or commit."""
     if remote.ref is None:
         return _commit(remote.repository, _HEAD)
     for name in (f"refs/heads/{remote.ref}", f"refs/tags/{remote.ref}"):
@@ -159,9 +160,9 @@ def resolve(remote: Remote) -> str | None:
 
 
 def _pinned(remote: Remote) -> str | None:
-    """Return the id of the commit that is followed if it is named by its id, so that it cannot move; None for others.
+    """Return the id of the followed commit if the ref is a commit id, which cannot move; None for other refs.
 
-    An abbreviated id is one that the clone knows; before there is a clone it may as well be a branch.
+    An abbreviated id must be known to the clone; before there is a clone, it could also be a branch name.
     """
     if remote.ref is None or not _COMMIT_ID.fullmatch(remote.ref):
         return None
@@ -172,14 +173,14 @@ def _pinned(remote: Remote) -> str | None:
 
 
 def has_branches(repository: Path) -> bool:
-    """Whether the remote has any branch."""
+    """Return whether the remote has any branch."""
     return bool(transfer.attempt(repository, "for-each-ref", "--count=1", "refs/heads"))
 
 
 def fetch_contents(repository: Path, commit: str, history: int) -> None:
-    """Fetch at once what the newest commits changed, which git would else ask for one file after another.
+    """Fetch all contents that the newest commits changed in one request; git would request them file by file.
 
-    It is a help, not a need: what a server does not give then is left out.
+    This is only an optimization: contents that a server does not send are skipped.
     """
     if not any((repository / "objects/pack").glob("*.promisor")):
         return
@@ -191,16 +192,16 @@ def fetch_contents(repository: Path, commit: str, history: int) -> None:
         transfer.attempt(repository, *command, transports=transfer.EVERYWHERE, lines=missing)
 
 
-def answers(remote: Remote) -> bool:
-    """Whether the remote can be reached now, with no clone in between."""
+def is_reachable(remote: Remote) -> bool:
+    """Return whether the remote is reachable now, without using a clone."""
     arguments = ("ls-remote", "--quiet", "--", remote.url, "HEAD")
     everywhere, limit_s = transfer.EVERYWHERE, transfer.limit_s(remote.url)
-    with tempfile.TemporaryDirectory() as folder:  # where no repository's settings count
+    with tempfile.TemporaryDirectory() as folder:  # outside any repository, so that no local settings apply
         return transfer.attempt(Path(folder), *arguments, transports=everywhere, timeout_s=limit_s) is not None
 
 
-def tidy(repository: Path) -> None:
-    """Pack the objects of a clone where git thinks that it is time to."""
+def run_maintenance(repository: Path) -> None:
+    """Let git pack the objects of a clone if it considers that worthwhile."""
     transfer.attempt(repository, "maintenance", "run", "--auto", "--quiet", transports=transfer.EVERYWHERE)
 
 
@@ -210,22 +211,22 @@ def _commit(repository: Path, revision: str) -> str | None:
     return found.decode().strip() if found else None
 
 
-def dispose(place: Path) -> None:
-    """Remove a folder, a file or a link, if it is there. Nothing that a link leads to is touched."""
-    if place.is_dir() and not place.is_symlink():
-        shutil.rmtree(place)
+def dispose(path: Path) -> None:
+    """Remove a folder, file or symlink if it exists. The target of a symlink is left alone."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
     else:
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
-def dispose_locks(repository: Path, checkout: Path) -> None:
-    """Remove the lock files of a clone and its checkouts once no git that outlived docindex works there.
+def remove_locks(repository: Path, checkout: Path) -> None:
+    """Remove the lock files of a clone and its checkouts once no git process that outlived docindex works there.
 
-    The caller holds the lock that keeps other processes of docindex away.
+    The caller holds the lock that excludes other docindex processes.
     """
     locks = list(_locks(repository))
-    until = time.monotonic() + _PATIENCE_S
-    while locks and _git_works_in((repository, checkout)) and time.monotonic() < until:
+    deadline = time.monotonic() + _PATIENCE_S
+    while locks and _git_works_in((repository, checkout)) and time.monotonic() < deadline:
         time.sleep(0.1)
     for lock in locks:
         lock.unlink(missing_ok=True)
@@ -238,9 +239,9 @@ def _locks(repository: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in files if name.endswith(".lock"))
 
 
-def _git_works_in(places: tuple[Path, ...]) -> bool:
-    """Whether a git process has its working directory there; where the system does not say, none has."""
-    roots = [place.resolve() for place in places]
+def _git_works_in(folders: tuple[Path, ...]) -> bool:
+    """Return whether a git process has its working directory in one of the folders, as far as the system reports it."""
+    roots = [folder.resolve() for folder in folders]
     return any(any(folder.is_relative_to(root) for root in roots) for folder in _folders_of_git())
 
 
@@ -249,5 +250,5 @@ def _folders_of_git() -> Iterator[Path]:
         try:
             if (process / "comm").read_text(encoding="utf-8", errors="replace").startswith("git"):
                 yield (process / "cwd").readlink()
-        except OSError:  # it has ended, or is another user's
+        except OSError:  # the process has ended or belongs to another user
             continue

@@ -1,14 +1,14 @@
-"""Names that are rarely worth indexing: build output, binaries.
+"""Names that are rarely worth indexing: build output and binaries.
 
-These hold in every source, unless an include glob or a `.docindexignore` names the entry, or the name is ambiguous and
-git tracks files in the folder. File names are compared without regard to case, folder names as they are.
+These rules apply to every source unless an include glob or a `.docindexignore` names the entry, or the name is
+ambiguous and git tracks files in the folder. File names are compared case-insensitively, folder names case-sensitively.
 """
 
 from functools import lru_cache
 
 _VERSION_CONTROL = frozenset({b".git", b".hg", b".svn"})
-_NEVER = _VERSION_CONTROL | {b".docindex"}  # an index in itself would change with each run
-# Build output is not committed: tracked files in such a folder are sources.
+_NEVER = _VERSION_CONTROL | {b".docindex"}  # an index inside its own source would change with each run
+# Build output is not committed, so tracked files in such a folder are sources.
 _AMBIGUOUS = frozenset(b"build coverage dist env out target venv".split())
 _FOLDERS = (
     _NEVER
@@ -46,28 +46,28 @@ _LONG_ENDINGS = (b".min.js", b".min.mjs", b".min.css", b".bundle.js", b".chunk.j
 
 
 def is_version_control(name: bytes) -> bool:
-    """Whether an entry is a version control system's own, which does not even get a row."""
+    """Return whether an entry is internal data of a version control system, which does not even get a row."""
     return name in _VERSION_CONTROL
 
 
 def is_never_entered(name: bytes) -> bool:
-    """Whether no setting makes discovery enter a folder of this name."""
+    """Return whether no setting makes discovery enter a folder with this name."""
     return name in _NEVER
 
 
 def is_ambiguous(name: bytes) -> bool:
-    """Whether a folder of this name may hold sources as well as what tools write."""
+    """Return whether a folder with this name may contain sources as well as tool output."""
     return name in _AMBIGUOUS
 
 
 def folder_reason(name: bytes) -> str | None:
-    """Why a folder of this name is skipped, if it is."""
+    """Return why a folder with this name is skipped, or None."""
     return f"always-skipped: {name.decode()}/" if name in _FOLDERS else None
 
 
-@lru_cache(maxsize=1 << 16)  # names come again, from folder to folder and from one look of a sensor to the next
+@lru_cache(maxsize=1 << 16)  # names repeat across folders and across sensor ticks
 def file_reason(name: bytes) -> str | None:
-    """Why a file of this name is skipped, if it is."""
+    """Return why a file with this name is skipped, or None."""
     lower = name.lower()
     dot = lower.rfind(b".")
     reason = _BY_NAME.get(lower) or (_BY_ENDING.get(lower[dot:]) if dot >= 0 else None)

@@ -1,7 +1,7 @@
-"""File names: between bytes, which the kernel knows, and text, which the tables hold; and opening them safely.
+"""Conversion of file names between kernel bytes and table text, and safe access to files.
 
-A path in a table is POSIX, relative to its source, and text. Bytes that are not UTF-8 are written %XX. So that this can
-be undone, a '%' that two hexadecimal digits follow is written %25; every other '%' stays as it is.
+Paths in tables are text: POSIX paths relative to their source. Bytes that are not UTF-8 are written as %XX. To make
+this reversible, a '%' followed by two hexadecimal digits is written as %25; every other '%' stays as it is.
 """
 
 import errno
@@ -18,14 +18,14 @@ from docindex_dagster.core.settings import CONFIG_NAME
 from docindex_dagster.core.trust import trust_in
 
 _BLOCK = 1 << 20
-# To pass through a folder that may be entered, where the system knows the difference, but not listed.
-_PASS = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
+# Opens a folder to traverse it without listing it, on systems that distinguish the two.
+_TRAVERSE = os.O_DIRECTORY | getattr(os, "O_PATH", os.O_RDONLY)
 _AMBIGUOUS = re.compile(r"%(?=[0-9A-Fa-f]{2})|[\udc80-\udcff]")
 _ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
 def path_to_name(path: bytes) -> str:
-    """Write a path as a table holds it. `name_to_path` gives it back."""
+    """Return a path as tables store it. `name_to_path` is the inverse."""
     if path.isascii() and b"%" not in path:
         return path.decode("ascii")
     return _AMBIGUOUS.sub(_escape, path.decode("utf-8", "surrogateescape"))
@@ -38,7 +38,7 @@ def name_to_path(name: str) -> bytes:
 
 
 def spellings(path: str) -> list[str]:
-    """A path as it is given, and with accents composed and decomposed: macOS writes some, keyboards the others."""
+    """Return a path as written, and with accents composed and decomposed: macOS and keyboards differ in this."""
     if path.isascii():
         return [path]
     return [*dict.fromkeys((path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path)))]
@@ -49,12 +49,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def join(root: bytes, path: bytes) -> bytes:
-    """Return the absolute path of what lies at `path` below `root`."""
+    """Return the absolute path of `path` below `root`."""
     return b"%b/%b" % (root.rstrip(b"/"), path)
 
 
 def folders_around(paths: Iterable[bytes]) -> set[bytes]:
-    """Return the folders that paths lie in and those around them: each ends in a slash, but for the root, empty."""
+    """Return all parent folders of paths, each with a trailing slash; the root is the empty path."""
     found = {b""}
     for path in paths:
         folder = path[: path.rfind(b"/", 0, -1) + 1]
@@ -65,22 +65,22 @@ def folders_around(paths: Iterable[bytes]) -> set[bytes]:
 
 
 def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
-    """Read a regular file below `root`, at most `limit` bytes of it.
+    """Read at most `limit` bytes of a regular file below `root`.
 
-    No component of `root` and `path` may be a symbolic link, so nothing elsewhere can be read, not even when a folder
-    is replaced by a link meanwhile. Never blocks on a FIFO.
+    No component of `root` and `path` may be a symlink. Nothing outside `root` can be read, even if a folder is replaced
+    by a symlink meanwhile. Never blocks on a FIFO.
 
     Raises:
-        OSError: The file is missing, unreadable, not a regular file, or reached through a link; or `path` is absolute
-            or has empty, "." or ".." components.
+        OSError: The file is missing, unreadable, not a regular file, or reached through a symlink; or `path` is
+                absolute or has empty, "." or ".." components.
     """
     *folders, name = path.split(b"/")
     if b"\0" in path or any(part in {b"", b".", b".."} for part in (*folders, name)):
         raise OSError(errno.EINVAL, "not a path inside the source")
-    folder = os.open(b"/", _PASS)
+    folder = os.open(b"/", _TRAVERSE)
     try:
         for part in (*filter(None, root.split(b"/")), *folders):
-            inner = os.open(part, _PASS | os.O_NOFOLLOW, dir_fd=folder)
+            inner = os.open(part, _TRAVERSE | os.O_NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -92,11 +92,11 @@ def read_beneath(root: bytes, path: bytes, limit: int | None = None) -> bytes:
         os.close(file)
 
 
-def read_whole(root: bytes, path: bytes, most: int) -> bytes:
-    """Read a file as `read_beneath` does, unless it has more than `most` bytes.
+def read_complete(root: bytes, path: bytes, most: int) -> bytes:
+    """Read a file as `read_beneath` does, but fail if it has more than `most` bytes.
 
     Raises:
-        OSError: As `read_beneath` does, or it grew past the limit since its size was read at its size.
+        OSError: As `read_beneath` does, or the file has grown past the limit since its size was checked.
     """
     data = read_beneath(root, path, most + 1)
     if len(data) > most:
@@ -105,7 +105,7 @@ def read_whole(root: bytes, path: bytes, most: int) -> bytes:
 
 
 def read_regular(path: str | os.PathLike[str], limit: int) -> bytes:
-    """Read a regular file, also one that a link leads to, at most `limit` bytes of it. Never blocks on a FIFO.
+    """Read at most `limit` bytes of a regular file, following symlinks. Never blocks on a FIFO.
 
     Raises:
         OSError: The file is missing, unreadable, or not a regular file.
@@ -121,48 +121,48 @@ def _read(file: int, limit: int | None) -> bytes:
     if not stat.S_ISREG(os.fstat(file).st_mode):
         raise OSError(errno.EINVAL, "not a regular file")
     blocks: list[bytes] = []
-    left = sys.maxsize if limit is None else limit
-    while left > 0 and (block := os.read(file, min(left, _BLOCK))):
+    remaining = sys.maxsize if limit is None else limit
+    while remaining > 0 and (block := os.read(file, min(remaining, _BLOCK))):
         blocks.append(block)
-        left -= len(block)
+        remaining -= len(block)
     return b"".join(blocks)
 
 
 def error_reason(error: OSError) -> str:
-    """Why a file that cannot be read is skipped."""
+    """Return the skip reason for a file that cannot be read."""
     return f"unreadable: {error.strerror or error}"
 
 
 def expanded(argument: str | Path) -> Path:
-    """The path that a user means: `~` is a home folder, unless something here has that name, as after a glob."""
+    """Return the path that a user means: `~` is a home folder unless a file here has that name, as after a glob."""
     if os.path.lexists(argument):
         return Path(argument)
-    return Path(os.path.expanduser(argument))  # noqa: PTH111 it keeps what it cannot expand
+    return Path(os.path.expanduser(argument))  # noqa: PTH111 leaves paths alone that it cannot expand
 
 
 def normal(path: Path | str) -> Path:
-    """A path from the root, without dots; links stay as they are."""
+    """Return the absolute path without `.` and `..` components; symlinks are not resolved."""
     return Path(os.path.normpath(Path(path).absolute()))
 
 
 def check_way(path: Path, *, is_output: bool = False) -> None:
-    """Refuse a path that a link in a checkout leads elsewhere: the author of the checkout may have chosen where to.
+    """Refuse a path that a symlink in a checkout redirects: the author of the checkout may have chosen the target.
 
     Args:
-        path: What the user names. Without a checkout around it, the working directory counts as one.
-        is_output: Whether something is to be written there, which no link of the checkout may lead to: git obeys files
-            in `.git`.
+        path: The path that the user passed. Without a checkout around it, the working directory counts as one.
+        is_output: Whether the path will be written. No symlink of the checkout may redirect it: git obeys files in
+            `.git`.
 
     Raises:
-        LinkError: The link leads out of the checkout, or the file is to be written.
+        LinkError: The symlink points out of the checkout, or the path is an output.
     """
     named, real, here = normal(path), Path(os.path.realpath(path)), Path.cwd()
     around = named.parents[:-1]
-    for top in [folder for folder in around if _is_top(folder)] or [folder for folder in around if folder == here]:
+    for top in [folder for folder in around if _is_checkout(folder)] or [folder for folder in around if folder == here]:
         allowed = top.resolve() / named.relative_to(top) if is_output else top.resolve()
         if not real.is_relative_to(allowed) and not trust_in(top).is_full:
-            raise LinkError(f"a link in {top} leads {path} elsewhere: if you mean {real}, name it so")
+            raise LinkError(f"{path}: a symlink in {top} redirects it to {real}; pass that path if you mean it")
 
 
-def _is_top(folder: Path) -> bool:
+def _is_checkout(folder: Path) -> bool:
     return any(os.path.lexists(folder / name) for name in (".git", CONFIG_NAME))

@@ -1,4 +1,4 @@
-"""What the previous table of a source says of its files, so that unchanged ones are not read again."""
+"""The previous table of a source, used to avoid reading unchanged files again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from docindex_dagster.sources.walk import Entry
 
 # Keys of the metadata of a `discovered_files` table.
-HEAD = b"docindex.head"  # git: id of the last commit; absent before the first
-RULES = b"docindex.rules"  # version of the rules that look at content
-STATE = b"docindex.state"  # git: what `changes.state_of` says
-FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent where that is no state of the source
+HEAD = b"docindex.head"  # git: id of the last commit; absent before the first commit
+RULES = b"docindex.rules"  # version of the rules that examine content
+STATE = b"docindex.state"  # git: the result of `changes.state_of`
+FINGERPRINT = b"docindex.fingerprint"  # of the state that discovery saw; absent if the table mixes several states
 
 _RULES_VERSION = "6"
-_RACY_NS = 2_000_000_000  # the coarsest time stamps of file systems in use
+_RACY_NS = 2_000_000_000  # the coarsest timestamp resolution of common file systems
 
 
 @cache
 def rules_version(secrets: Literal["skip", "index"]) -> bytes:
-    """Changes when the same file would give another row, in a source whose setting `secrets` says so."""
+    """Return a version that changes when the same file may yield another row, given the source's `secrets` setting."""
     return " ".join((_RULES_VERSION, secrets, detector_version() if secrets == "skip" else "")).encode()
 
 
 def head_of(files: pa.Table) -> str | None:
-    """The id of the commit that discovery saw; None outside of git, and before the first commit."""
+    """Return the id of the commit that discovery saw; None for libraries and before the first commit."""
     return _value(files, HEAD)
 
 
 def fingerprint_of(files: pa.Table) -> str | None:
-    """What `fingerprint` gave for the source when its files were found; None where that is no state of it."""
+    """Return the source's `fingerprint` at discovery; None if the table mixes several states of the source."""
     return _value(files, FINGERPRINT)
 
 
@@ -51,14 +51,14 @@ def _value(files: pa.Table, key: bytes) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """The previous table, by path; its columns are lists, which are quicker to look into than Arrow's."""
+    """The previous table, by path; its columns are lists, which are faster to index than Arrow arrays."""
 
     positions: dict[bytes, int] = field(default_factory=dict)
     columns: dict[str, list[Any]] = field(default_factory=dict)
     started_ns: int = 0
 
     def content(self, entry: "Entry") -> Content | None:
-        """Return what reading an entry would give, if it was read before and cannot have changed since."""
+        """Return the content of an entry if it was read before and cannot have changed since."""
         at = self.positions.get(entry.path)
         if at is None or not self._is_unchanged(at, entry):
             return None
@@ -73,7 +73,7 @@ class Memory:
         )
 
     def commit(self, path: bytes) -> str | None:
-        """Return the last commit that had changed a file then, if it is known."""
+        """Return the last commit that changed a file as of the previous table, if known."""
         at = self.positions.get(path)
         return self.columns["commit"][at] if at is not None else None
 
@@ -83,19 +83,20 @@ class Memory:
             return False
         mtime_ns, blob = column["mtime_ns"][at], column["git_blob"][at]
         if mtime_ns != entry.mtime_ns or blob != entry.blob:
-            # A blob alone is not enough: git converts what it checks out, by settings and attributes that may change.
+            # An unchanged blob is not enough: git converts files on checkout, by settings and attributes that may
+            # change.
             return False
-        # Where git compared the file, only what was written while discovery ran may have been read in another state.
+        # If git compared the file, only a write during discovery can have made us read another state.
         return bool(mtime_ns < (self.started_ns if blob is not None else self.started_ns - _RACY_NS))
 
 
 def remember(previous: pa.Table | None, names: Sequence[str], rules: bytes) -> Memory:
-    """Open the previous table at some paths. One that other rules than these made, or none, remembers nothing."""
+    """Load the previous table at some paths; return an empty memory if there is none or other rules produced it."""
     metadata = (previous.schema.metadata or {}) if previous is not None else {}
     if previous is None or metadata.get(RULES) != rules:
         return Memory()
-    asked = previous.filter(pc.is_in(previous["path"], pa.array(names, pa.string())))
-    columns = {name: asked[name].to_pylist() for name in DISCOVERED_FILES.names}
+    rows = previous.filter(pc.is_in(previous["path"], pa.array(names, pa.string())))
+    columns = {name: rows[name].to_pylist() for name in DISCOVERED_FILES.names}
     positions = {name_to_path(name): at for at, name in enumerate(columns["path"])}
     return Memory(positions, columns, int(metadata[STARTED_NS]))
 

@@ -1,8 +1,8 @@
-"""The list of this user's projects, and the choice of one of them.
+"""The list of this user's projects, and the selection of one of them.
 
-The list, in the user's configuration folder, has the projects that have indexed something, with the folders and URLs
-that they index. Damaged entries and projects that are gone are ignored. A project is chosen by its name, by a variable,
-by a `docindex.toml` in the folder or above it, or by what it indexes.
+The list is in the user's configuration folder. It contains the projects that have indexed something, with the folders
+and URLs that they index. Damaged entries and deleted projects are ignored. A project is selected by name, by an
+environment variable, by a `docindex.toml` in the folder or a parent, or by what it indexes.
 """
 
 import json
@@ -24,44 +24,44 @@ from docindex_dagster.core.urls import place_of
 from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import read_regular
 
-_LONGEST_LIST = 16 << 20  # bytes
+_MAX_LIST_BYTES = 16 << 20
 _ROOT, _PROJECT = "DOCINDEX_ROOT", "DOCINDEX_PROJECT"
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with a `docindex.toml`, and what it indexes."""
+    """A folder with a `docindex.toml`, and what the project indexes."""
 
     root: Path
-    folders: tuple[Path, ...]  # of its sources, from the root
-    places: tuple[str, ...]  # of the repositories that it follows, as `place_of` writes them
+    folders: tuple[Path, ...]  # absolute paths of the folders of its sources
+    places: tuple[str, ...]  # the repositories that it follows, in the format of `place_of`
 
     @property
     def name(self) -> str:
-        """That of its folder."""
+        """The name of the project's folder."""
         return self.root.name
 
     @property
     def exists(self) -> bool:
-        """Whether there still is a project."""
+        """Whether the project still exists."""
         return (self.root / CONFIG_NAME).is_file()
 
 
 def list_file() -> Path:
-    """The file that lists the projects; it may not exist yet."""
+    """Return the path of the project list, which may not exist yet."""
     return user_config_path("docindex", appauthor=False) / "projects.json"
 
 
 def known() -> list[Project]:
-    """The projects that are listed and still exist."""
+    """Return the listed projects that still exist."""
     return [project for project in _read() if project.exists]
 
 
 def register(settings: Settings) -> None:
-    """List a project with what it indexes now; projects that are gone leave the list.
+    """List a project with what it indexes now, and drop deleted projects from the list.
 
     Raises:
-        OSError: the list cannot be written.
+        OSError: The list cannot be written.
     """
     project = of(settings)
     if project in _read():
@@ -71,10 +71,10 @@ def register(settings: Settings) -> None:
 
 
 def forget(root: Path) -> bool:
-    """Take a project out of the list; False where it does not stand in it.
+    """Remove a project from the list; return False if it is not listed.
 
     Raises:
-        OSError: the list cannot be written.
+        OSError: The list cannot be written.
     """
     if all(project.root != root for project in _read()):
         return False
@@ -84,7 +84,7 @@ def forget(root: Path) -> bool:
 
 
 def of(settings: Settings) -> Project:
-    """A project as its settings describe it."""
+    """Return the project that the settings describe."""
     folders: set[Path] = set()
     places: set[str] = set()
     for source in registry.sources(settings).values():
@@ -98,23 +98,24 @@ def of(settings: Settings) -> Project:
 
 
 def by_folder(folder: Path, projects: list[Project]) -> tuple[Path | None, list[Project]]:
-    """The innermost indexed folder around a folder, if there is one, and the projects that index it."""
+    """Return the innermost indexed folder around a folder, if any, and the projects that index it."""
     names = {Path(os.path.normpath(folder.absolute())), folder.resolve()}
     around = {
         (indexed, project)
         for project in projects
         for indexed in project.folders
-        if any(name.is_relative_to(place) for name in names for place in (indexed, indexed.resolve()))
+        if any(name.is_relative_to(root) for name in names for root in (indexed, indexed.resolve()))
     }
     innermost = max((indexed for indexed, _ in around), key=lambda indexed: len(indexed.parts), default=None)
     real = innermost.resolve() if innermost else None
-    return innermost, sorted({one for at, one in around if at.resolve() == real}, key=lambda one: one.root)
+    matching = {project for indexed, project in around if indexed.resolve() == real}
+    return innermost, sorted(matching, key=lambda project: project.root)
 
 
 def _by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[Project]]:
-    """The clone around a folder, the place of the repository that it is a clone of, and the projects that follow that.
+    """Return the clone around a folder, its repository, and the projects that follow this repository.
 
-    The clone says itself what it is of, and anybody may have made it: see `privilege`.
+    The clone itself names its repository, and anybody may have created the clone: see `privilege`.
     """
     tree = next((parent for parent in (folder, *folder.parents) if os.path.lexists(parent / ".git")), folder)
     for place in _remotes(tree):
@@ -124,16 +125,16 @@ def _by_remote(folder: Path, projects: list[Project]) -> tuple[Path, str, list[P
 
 
 def privilege(project: Project, place: str) -> Privilege:
-    """What a clone needs for its commands to answer from a project that follows its repository."""
+    """Return the privilege that a clone needs to use a project that follows its repository."""
     return Privilege.of("project", f"answers from {project.root}, which follows {place}")
 
 
 def _remotes(tree: Path) -> list[str]:
-    """The places that the remotes of a clone name; none of a work tree whose git folder lies elsewhere."""
+    """Return the repositories of a clone's remotes; none for a work tree whose git folder is elsewhere."""
     if (tree / ".git").is_symlink():
         return []
-    try:  # a branch takes a hundred bytes of it
-        text = os.fsdecode(read_regular(tree / ".git" / "config", _LONGEST_LIST))
+    try:  # a branch takes a hundred bytes of the file
+        text = os.fsdecode(read_regular(tree / ".git" / "config", _MAX_LIST_BYTES))
     except OSError:
         return []
     places, in_remote = [], False
@@ -152,7 +153,7 @@ def _locked() -> Any:
 
 def _read() -> list[Project]:
     try:
-        entries = json.loads(read_regular(list_file(), _LONGEST_LIST))["projects"]
+        entries = json.loads(read_regular(list_file(), _MAX_LIST_BYTES))["projects"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return []
     read = map(_project, entries if isinstance(entries, list) else [])
@@ -163,8 +164,8 @@ def _project(entry: object) -> Project | None:
     match entry:
         case {"root": str(root), "folders": list(folders), "places": list(places)}:
             texts = (root, *folders, *places)
-            is_whole = all(isinstance(text, str) and "\0" not in text for text in texts) and root.startswith("/")
-            return Project(Path(root), tuple(map(Path, folders)), tuple(places)) if is_whole else None
+            is_valid = all(isinstance(text, str) and "\0" not in text for text in texts) and root.startswith("/")
+            return Project(Path(root), tuple(map(Path, folders)), tuple(places)) if is_valid else None
     return None
 
 
@@ -179,25 +180,25 @@ def _write(projects: list[Project]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A project's folder, or the one in which a project would begin."""
+    """The folder of a selected project, or the folder in which to start one."""
 
     root: Path
-    because: str = ""  # it was found by what it indexes: what that is
-    tried: str = ""  # where it was looked for, if there is no project yet
+    because: str = ""  # if selected by what it indexes: a description of the match
+    tried: str = ""  # if there is no project yet: where docindex looked for one
 
     def settings(self) -> Settings:
-        """Of the project that there is: it has a file of settings, or its index is published where a variable says.
+        """Return the settings of the project, which needs a config file, or a published index set by a variable.
 
         Raises:
-            SourceError: there is none; it says where it was looked for, and how to begin.
-            SettingsError: as `load_settings`.
+            SourceError: There is no project; the message says where docindex looked and how to start one.
+            SettingsError: As for `load_settings`.
         """
         settings = load_settings(self.root)
         if not settings.config_file.exists() and settings.storage.url is None:
             raise SourceError(
-                f"there is no project: {self.tried}. Search a folder as it is with `docindex search QUERY PATH`, "
-                "ask about it with `docindex ask QUESTION PATH`, begin a project with `docindex init`, "
-                "or choose one with --project"
+                f"no project found: {self.tried}. Search a folder without a project with `docindex search QUERY PATH`, "
+                "ask about it with `docindex ask QUESTION PATH`, start a project with `docindex init`, "
+                "or select one with --project"
             )
         return settings
 
@@ -205,21 +206,22 @@ class Choice:
 def choose(
     start: Path | None = None, project: str | None = None, *, by_folder: bool = True, by_url: bool = True
 ) -> Choice:
-    """The project that is meant.
+    """Select the project that the user means.
 
     Args:
-        start: a folder of it, or one that it indexes. None for what the variables say, else the working directory.
-        project: its name or path, which comes before all else.
-        by_folder: also a known one that indexes the folder.
-        by_url: also a known one that follows the repository that the folder is a clone of, if the user trusts that.
+        start: A folder of the project, or one that it indexes. With None, environment variables decide, then the
+            working directory.
+        project: Name or path of the project; takes precedence over everything else.
+        by_folder: Also consider known projects that index the folder.
+        by_url: Also consider known projects that follow the repository of which the folder is a clone, if trusted.
 
     Raises:
-        SourceError: no project, or several, have the name; several index the folder.
+        SourceError: No project or several projects have the name, or several index the folder.
     """
     if project:
         return _named(project, "--project")
     if start is None and (root := os.environ.get(_ROOT)):
-        return _above(Path(root), f"{_ROOT}={root} has no {CONFIG_NAME}, nor has a folder above it")
+        return _above(Path(root), f"{_ROOT}={root} and its parent folders have no {CONFIG_NAME}")
     if start is None and (name := os.environ.get(_PROJECT)):
         return _named(name, _PROJECT)
     folder = (start or Path.cwd()).absolute()
@@ -227,7 +229,7 @@ def choose(
     tried = "" if start else f"{_ROOT} and {_PROJECT} are not set, "
     found = _above(
         folder,
-        f"{tried}{folder} and the folders above it have no {CONFIG_NAME}, and {_count(listed)} of "
+        f"{tried}{folder} and its parent folders have no {CONFIG_NAME}, and {_count(listed)} of "
         f"{list_file()} indexes it",
     )
     if (found.root / CONFIG_NAME).is_file() or not by_folder:
@@ -239,53 +241,54 @@ def _above(folder: Path, tried: str) -> Choice:
     return Choice(find_root(folder), tried=tried)
 
 
-def _named(name: str, given: str) -> Choice:
-    """The project of a name or path; a name alone is first one of those that are listed."""
-    place = Path(os.path.expanduser(name))  # noqa: PTH111 it keeps what it cannot expand
+def _named(name: str, origin: str) -> Choice:
+    """Return the project with a name or path; the names of listed projects take precedence."""
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 leaves paths alone that it cannot expand
     listed = known()
     fitting = [project for project in listed if project.name == name]
     if len(fitting) > 1:
-        raise SourceError(f"{given}: {name} is not unique: say {_roots(fitting)}")
+        raise SourceError(f"{origin}: {name} is ambiguous: use {_roots(fitting)}")
     if fitting:
         return Choice(fitting[0].root)
-    if "\0" not in name and place.is_dir():
-        return _above(place, f"{given}: {name} has no {CONFIG_NAME}, nor has a folder above it")
+    if "\0" not in name and path.is_dir():
+        return _above(path, f"{origin}: {name} and its parent folders have no {CONFIG_NAME}")
     names = ", ".join(sorted(project.name for project in listed)) or "none yet"
-    raise SourceError(f"{given}: {name} is neither a folder nor a known project; known projects: {names}")
+    raise SourceError(f"{origin}: {name} is neither a folder nor a known project; known projects: {names}")
 
 
 def _by_contents(folder: Path, listed: list[Project], found: Choice, *, by_url: bool) -> Choice:
-    """The project that indexes a folder, or that follows the repository of its clone; else what was found before."""
-    place, indexing = by_folder(folder, _as_they_are(by_folder(folder, listed)[1]))
+    """Return the project that indexes a folder, or that follows the repository of its clone; otherwise `found`."""
+    indexed, indexing = by_folder(folder, _refresh(by_folder(folder, listed)[1]))
     if indexing or not by_url:
-        return _only(indexing, f"indexes {place}") if indexing else found
+        return _single_choice(indexing, f"indexes {indexed}") if indexing else found
     tree, remote, followers = projects_of_clone(folder, listed)
     if not followers:
         return found
-    choice = _only(followers, f"follows {remote}")
+    choice = _single_choice(followers, f"follows {remote}")
     if trust_in(tree).grants(privilege(followers[0], remote)):
         return choice
     trusting, naming = command("docindex", "trust", tree), command("docindex", "--project", choice.root)
-    how = f"{choice.because}, answers in this clone after {trusting}, or where it is named: {naming}"
-    return replace(found, tried=f"{found.tried}; {how}")
+    hint = f"{choice.because}, can be used in this clone after {trusting}, or with {naming}"
+    return replace(found, tried=f"{found.tried}; {hint}")
 
 
 def projects_of_clone(folder: Path, listed: list[Project]) -> tuple[Path, str, list[Project]]:
-    """What `_by_remote` finds, by what the settings of the projects declare now."""
-    return _by_remote(folder, _as_they_are(_by_remote(folder, listed)[2]))
+    """Return the result of `_by_remote`, using what the settings of the projects declare now."""
+    return _by_remote(folder, _refresh(_by_remote(folder, listed)[2]))
 
 
-def _only(found: list[Project], what: str) -> Choice:
+def _single_choice(found: list[Project], match: str) -> Choice:
     if len(found) > 1:
         first = command("docindex", "--project", found[0].root)
         raise SourceError(
-            f"several projects have this folder, as each {what}: {_roots(found)}; choose one, as with {first}"
+            f"several projects match this folder, since each {match}: {_roots(found)}; select one, for example with "
+            f"{first}"
         )
-    return Choice(found[0].root, f"project {found[0].root}, which {what}")
+    return Choice(found[0].root, f"project {found[0].root}, which {match}")
 
 
-def _as_they_are(listed: list[Project]) -> list[Project]:
-    """Listed projects with what their settings declare now, but for those that another user took over."""
+def _refresh(listed: list[Project]) -> list[Project]:
+    """Return listed projects with what their settings declare now, except those that now belong to another user."""
     current = []
     for project in listed:
         with suppress(OwnershipError):

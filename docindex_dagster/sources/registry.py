@@ -1,4 +1,4 @@
-"""Which sources there are: from the `[[source]]` tables of the settings to `Source` objects."""
+"""The declared sources: conversion of the `[[source]]` tables of the settings to `Source` objects."""
 
 import os
 import re
@@ -30,71 +30,71 @@ class Declared:
 
     @classmethod
     def of(cls, settings: Settings, source: Source) -> "Declared":
-        """Describe a source; `default` is whether searches without `--source` look at it alone."""
+        """Describe a source; `default` says whether it is the default source of searches."""
         url, branch = (source.remote.url, source.remote.ref) if source.remote else (None, None)
         return cls(source.key, str(source.path), url, branch, source.key == settings.search.default_source)
 
 
 def sources(settings: Settings) -> dict[str, Source]:
-    """All declared sources by key, whether or not their folders exist.
+    """Return all declared sources by key, whether their folders exist or not.
 
     Raises:
-        SettingsError: two sources have one key.
+        SettingsError: Two sources have the same key.
     """
     found: dict[str, Source] = {}
     for declared in settings.source:
-        for source in _declared(settings, declared):
+        for source in _declared_sources(settings, declared):
             if source.key in found:
                 raise SettingsError(
-                    f"{settings.config_file}: two sources are named {source.key} "
-                    f"({_place(found[source.key])} and {_place(source)}); give one of them a name of its own, as with "
-                    f"{command('docindex', 'source', 'add', _place(source), '--name', 'NAME')}"
+                    f"{settings.config_file}: two sources have the key {source.key} "
+                    f"({_location(found[source.key])} and {_location(source)}); give one of them another name, "
+                    f"for example with {command('docindex', 'source', 'add', _location(source), '--name', 'NAME')}"
                 )
             found[source.key] = source
     return found
 
 
 def find(settings: Settings, name: str) -> Source:
-    """The source that a user means by `git/NAME`, `library/NAME`, or NAME alone where it is unique.
+    """Return the source for `git/NAME`, `library/NAME`, or NAME alone if it is unique.
 
     Raises:
-        SourceError: none or several fit.
-        SettingsError: as `sources`.
+        SourceError: No source or several sources match.
+        SettingsError: As for `sources`.
     """
     declared = sources(settings)
     fitting = [source for key, source in declared.items() if name in {key, source.name}]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:
-        raise SourceError(f"{name!r} is not unique: say {' or '.join(source.key for source in fitting)}")
+        raise SourceError(f"{name!r} is ambiguous: use {' or '.join(source.key for source in fitting)}")
     raise unknown(name, declared)
 
 
 def unknown(name: str, declared: Collection[str]) -> SourceError:
-    """That there is no source of this name or key among those that are declared."""
-    known = ", ".join(declared) or "none yet: begin with `docindex index PATH`"
-    return SourceError(f"there is no source {name!r}; known sources: {known}")
+    """Return the error for a name or key that no declared source has."""
+    known = ", ".join(declared) or "none yet; add one with `docindex index PATH`"
+    return SourceError(f"source {name!r} not found; known sources: {known}")
 
 
 def containing(settings: Settings, path: Path, *, through_links: bool = True) -> Source | None:
-    """Return the source whose folder holds `path`, as `located` does.
+    """Return the source whose folder contains `path`, as `located` does.
 
     Raises:
-        SettingsError: as `sources`.
+        SettingsError: As for `sources`.
     """
     found = located(settings, path, through_links=through_links)
     return found[0] if found else None
 
 
 def located(settings: Settings, path: Path, *, through_links: bool = True) -> tuple[Source, str] | None:
-    """Return the innermost source that holds `path`, and the name of `path` in it: "" for the source's own folder.
+    """Return the innermost source that contains `path`, and the name of `path` in it ("" for the source's folder).
 
-    Where no source holds `path` as it is written, links on the way to the source are resolved, and with `through_links`
-    those on the way to `path`. Links in the source never are. Another work tree of the source's repository is not in
+    If no source contains `path` as written, symlinks above the source are resolved, and with `through_links` those in
+    `path`, too. Symlinks inside the source never are. Another work tree of the source's repository does not belong to
     the source, wherever its folder is.
 
     Raises:
-        SettingsError: as `sources`.
+        SettingsError: As for `sources`.
     """
     if "\0" in str(path):
         return None
@@ -103,22 +103,22 @@ def located(settings: Settings, path: Path, *, through_links: bool = True) -> tu
     if found := _innermost((source, source.path, normal) for source in declared):
         return found
     real = [(source, Path(os.path.realpath(source.path))) for source in declared]
-    places = [normal]
+    candidates = [normal]
     if through_links:
         folder, name = os.path.split(normal)
-        places += [f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)]
-    for place in places:
-        if found := _innermost((source, root, place) for source, root in real):
+        candidates += [f"{os.path.realpath(folder)}/{name}", os.path.realpath(normal)]
+    for candidate in candidates:
+        if found := _innermost((source, root, candidate) for source, root in real):
             return found
     return None
 
 
-def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str] | None:
-    """Return the source whose folder is the innermost around a path, and the name of the path below that folder."""
-    around = [(folder, source, path) for source, folder, path in places if Path(path).is_relative_to(folder)]
+def _innermost(candidates: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str] | None:
+    """Return the source whose folder is the innermost around its path, and the name of the path below that folder."""
+    around = [(folder, source, path) for source, folder, path in candidates if Path(path).is_relative_to(folder)]
     if not around:
         return None
-    folder, source, path = max(around, key=lambda place: len(place[0].parts))
+    folder, source, path = max(around, key=lambda match: len(match[0].parts))
     below = Path(path).relative_to(folder)
     if _is_in_other_tree(folder, folder / below):
         return None
@@ -126,18 +126,18 @@ def _innermost(places: Iterable[tuple[Source, Path, str]]) -> tuple[Source, str]
 
 
 def work_tree(folder: Path) -> Path | None:
-    """Return the root of the git work tree around a folder."""
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), None)
+    """Return the root of the git work tree that contains a folder."""
+    return next((parent for parent in (folder, *folder.parents) if (parent / ".git").exists()), None)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedTree:
-    """A linked work tree around a folder, and the sources that are in another work tree of its repository.
+    """A linked work tree, and the sources in other work trees of the same repository.
 
     Attributes:
-        root: the folder of the work tree.
-        own: by the key of a source in another work tree, the key of the same folder in this one; "" where no source
-            declares that.
+        root: The root folder of the work tree.
+        own: Maps the key of a source in another work tree to the key of the same folder in this one, or "" if that
+            folder is not declared.
     """
 
     root: Path
@@ -145,10 +145,10 @@ class LinkedTree:
 
 
 def linked_tree(settings: Settings, folder: Path) -> LinkedTree | None:
-    """Return the linked work tree around a folder; None where there is none, or no source is in another one.
+    """Return the linked work tree around a folder; None if there is none, or if no source is in another work tree.
 
     Raises:
-        SettingsError: as `sources`.
+        SettingsError: As for `sources`.
     """
     root = work_tree(folder.resolve())
     if root is None or not (root / ".git").is_file():
@@ -165,7 +165,7 @@ def linked_tree(settings: Settings, folder: Path) -> LinkedTree | None:
 
 
 def _is_in_other_tree(source: Path, path: Path) -> bool:
-    """Whether a path below a source is in a linked work tree of the repository that the source is in."""
+    """Return whether a path below a source is in a linked work tree of the source's repository."""
     tree = work_tree(path)
     if tree is None or tree == source or source not in tree.parents or not (tree / ".git").is_file():
         return False
@@ -174,46 +174,46 @@ def _is_in_other_tree(source: Path, path: Path) -> bool:
 
 
 def children(settings: Settings, parent: Path) -> list[Source] | None:
-    """The libraries that the folders in `parent` are declared to be; None where they are not."""
+    """Return the libraries that the settings declare for the folders in `parent`; None if they declare none."""
     for declared in settings.source:
         if declared.declares_children and parent_of_libraries(settings.root, declared.path or "") == parent:
-            return list(_declared(settings, declared))
+            return list(_declared_sources(settings, declared))
     return None
 
 
 def parent_of_libraries(root: Path, path: str) -> Path:
-    """The folder that a path such as `raw/docs/{library}` is about, without dots."""
+    """Return the parent folder that a path such as `raw/docs/{library}` refers to, normalized."""
     return Path(os.path.normpath(folder(root, path).parent))
 
 
 def cloned_from(settings: Settings, url: str) -> list[Source]:
-    """The sources that follow the repository at a URL.
+    """Return the sources that follow the repository at a URL.
 
     Raises:
-        SettingsError: as `sources`.
+        SettingsError: As for `sources`.
     """
     return [source for source in sources(settings).values() if source.remote and source.remote.url == url]
 
 
 def folder(root: Path, path: str) -> Path:
-    """The absolute path that a setting of the project at `root` means."""
+    """Return the absolute path for a path setting of the project at `root`."""
     return (root / Path(path).expanduser()).absolute()
 
 
 def _real_name(path: Path) -> str:
-    """The last part of a path without links: that of `path` itself, unless it is a link or leads upwards."""
+    """Return the last component of a path, resolving it if it is a symlink or points upwards."""
     is_real = path.name not in {"", ".."} and not path.is_symlink()
     return path.name if is_real else path.resolve().name
 
 
-def _place(source: Source) -> str:
+def _location(source: Source) -> str:
     return source.remote.url if source.remote else str(source.path)
 
 
-def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
-    """The sources that one table declares: a folder or repository, each child of a folder, branches."""
+def _declared_sources(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
+    """Yield the sources that one table declares: a folder or repository, each child of a folder, or branches."""
     if declared.url is not None:
-        yield from _followed(settings, declared, declared.name or _repository_name(declared.url), declared.url)
+        yield from _followed_sources(settings, declared, declared.name or _repository_name(declared.url), declared.url)
         return
     path = folder(settings.root, declared.path or "")
     if declared.declares_children:
@@ -227,38 +227,38 @@ def _declared(settings: Settings, declared: SourceSettings) -> Iterator[Source]:
         return
     name = declared.name or _key_name(_real_name(path) or "root")
     if declared.kind == "git":
-        name = declared.name or name.replace("@", "%40")  # which stands between a repository and its branch
-        yield from _followed(settings, declared, name, str(path))
+        name = declared.name or name.replace("@", "%40")  # "@" separates a repository from its branch
+        yield from _followed_sources(settings, declared, name, str(path))
     else:
         yield _source(settings, declared, name, path)
 
 
-def _followed(settings: Settings, declared: SourceSettings, name: str, place: str) -> Iterator[Source]:
-    """A repository, whose place is its folder or URL, and its further branches."""
+def _followed_sources(settings: Settings, declared: SourceSettings, name: str, location: str) -> Iterator[Source]:
+    """Yield a repository, given by folder or URL, and its additional branches."""
     if declared.path is not None and declared.branch is None:
-        yield _source(settings, declared, name, Path(place))
+        yield _source(settings, declared, name, Path(location))
     else:
-        yield _followed_branch(settings, declared, name, place, declared.branch)
+        yield _followed_branch(settings, declared, name, location, declared.branch)
     for branch in declared.branches:
-        yield _followed_branch(settings, declared, f"{name}@{branch}", place, branch)
+        yield _followed_branch(settings, declared, f"{name}@{branch}", location, branch)
 
 
-def _followed_branch(settings: Settings, declared: SourceSettings, name: str, place: str, ref: str | None) -> Source:
+def _followed_branch(settings: Settings, declared: SourceSettings, name: str, location: str, ref: str | None) -> Source:
     layout = Layout(settings.home)
     key = f"git/{name}"
     source = _source(settings, declared, name, layout.checkout(key))
-    local = local_path(place)
+    local = local_path(location)
     real = None if local is None else _real(settings, declared.url or declared.path or "", Path(local))
-    remote = Remote(place, ref, layout.repository(key), real)
-    # A checkout holds what is committed; files that are not belong to the work tree. It is in the home itself.
+    remote = Remote(location, ref, layout.repository(key), real)
+    # A checkout contains only committed files; untracked ones belong to the work tree. It is inside the home folder.
     return replace(source, remote=remote, exclude=declared.exclude, untracked=False, real=None)
 
 
-def _index_in(settings: Settings, path: Path, real: Path) -> Iterator[str]:
-    """The glob that keeps an index in a source out of itself: each run would find that its files have changed.
+def _index_glob(settings: Settings, path: Path, real: Path) -> Iterator[str]:
+    """Yield the glob that excludes an index inside a source; otherwise each run would find changed files.
 
-    A source that is, through a link or not, a folder that discovery never enters has no files: a checkout may declare
-    its `.git`, which holds the user's passwords, or `.docindex`.
+    A source that is, directly or through a symlink, a folder that discovery never enters has no files. A checkout could
+    declare its `.git`, which contains the user's passwords, or `.docindex`.
     """
     if any(map(_is_never_entered, real.parts)):
         root = Path(os.path.realpath(settings.root))
@@ -266,13 +266,13 @@ def _index_in(settings: Settings, path: Path, real: Path) -> Iterator[str]:
             yield "*"
             return
     folder, home = str(real), settings.home if real == path else os.path.realpath(settings.home)
-    if not os.path.normpath(home).startswith(folder):  # as of nearly all
+    if not os.path.normpath(home).startswith(folder):  # the common case
         return
-    place = os.path.relpath(home, folder)
-    names = os.fsencode(place).split(b"/")
-    is_left_out = noise.folder_reason(names[-1]) is not None or any(map(noise.is_never_entered, names))
-    if place != "." and names[0] != b".." and not is_left_out:
-        yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", place) + "/"
+    relative = os.path.relpath(home, folder)
+    names = os.fsencode(relative).split(b"/")
+    is_skipped = noise.folder_reason(names[-1]) is not None or any(map(noise.is_never_entered, names))
+    if relative != "." and names[0] != b".." and not is_skipped:
+        yield "/" + re.sub(r"([\\*?\[\]])", r"\\\1", relative) + "/"
 
 
 def _is_never_entered(name: str) -> bool:
@@ -284,7 +284,7 @@ def _repository_name(url: str) -> str:
 
 
 def _key_name(name: str) -> str:
-    """A folder's name as part of a key: what a Dagster partition key cannot hold is percent-escaped."""
+    """Return a folder name for use in a key, percent-escaping what a Dagster partition key cannot contain."""
     escaped = "".join(char if char.isprintable() else quote(char, errors="surrogateescape") for char in name)
     return escaped.replace("...", "%2E%2E%2E")
 
@@ -299,7 +299,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
         real=real,
         submodules=declared.submodules,
         include=declared.include,
-        exclude=(*declared.exclude, *_index_in(settings, path, real)),
+        exclude=(*declared.exclude, *_index_glob(settings, path, real)),
         recursive=declared.recursive,
         include_code=declared.include_code,
         untracked=declared.untracked,
@@ -309,7 +309,7 @@ def _source(settings: Settings, declared: SourceSettings, name: str, path: Path)
     )
 
 
-def _real(settings: Settings, place: str, path: Path) -> Path:
-    """The path without links; where they lead to a folder outside that is not granted, a path that cannot be read."""
+def _real(settings: Settings, location: str, path: Path) -> Path:
+    """Return the resolved path; if it is outside the project and not granted, the original one, which is not read."""
     real = Path(os.path.realpath(path))
-    return path if settings.confines(place, real) else real
+    return path if settings.confines(location, real) else real

@@ -1,7 +1,7 @@
-"""Sources that were taken out of the index while `docindex.toml` still declares them.
+"""Sources that were removed from the index although `docindex.toml` still declares them.
 
-That happens in the Dagster UI: a user deletes a partition, or runs `remove_source`. No run indexes such a source
-unasked; `docindex index KEY`, or adding its partition again, brings it back.
+This happens in the Dagster UI, when a user deletes a partition or runs `remove_source`. No automatic run indexes such a
+source; `docindex index KEY`, or adding its partition again, restores it.
 """
 
 from contextlib import suppress
@@ -11,18 +11,18 @@ from docindex_dagster.core.layout import Layout
 
 
 def all_of(layout: Layout) -> set[str]:
-    """The keys of the sources that were taken out."""
+    """Return the keys of the removed sources."""
     keys = set()
     for file in layout.entries(layout.withdrawn):
-        if file.suffix != ".key":  # it is being written
+        if file.suffix != ".key":  # still being written
             continue
-        with suppress(FileNotFoundError):  # another process just forgot it
+        with suppress(FileNotFoundError):  # another process has just deleted it
             keys.add(file.read_text(encoding="utf-8"))
     return keys
 
 
 def note(layout: Layout, key: str) -> None:
-    """Remember that a source was taken out."""
+    """Record that a source was removed."""
     file = layout.withdrawal(key)
     file.parent.mkdir(parents=True, exist_ok=True)
     with replacing(file) as temporary:
@@ -30,5 +30,5 @@ def note(layout: Layout, key: str) -> None:
 
 
 def forget(layout: Layout, key: str) -> None:
-    """Treat a source like any other again."""
+    """Delete the record, so that the source is treated like any other again."""
     layout.withdrawal(key).unlink(missing_ok=True)

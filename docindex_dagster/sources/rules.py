@@ -1,9 +1,8 @@
-"""Every rule that decides an entry by its path alone, in the order in which they are asked.
+"""All rules that decide an entry by its path alone, in order of evaluation.
 
 A reason is written `rule: detail`. The rules here are `always-skipped`, `secret`, `binary` (by extension),
-`not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself.
-`always-skipped` and `binary` give way to an include glob, or a negated line of a `.docindexignore`, that names the
-entry: `build/**`, `!*.svg`.
+`not-recursive`, `excluded`, `ignored` and `not-included`; the others need the file itself. An include glob or a negated
+line of a `.docindexignore` that names the entry overrides `always-skipped` and `binary`: `build/**`, `!*.svg`.
 """
 
 import os
@@ -20,23 +19,23 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import join, path_to_name, read_beneath
 from docindex_dagster.sources.secrets import secret_reason
 
-_OWN_FILE = b".docindexignore"
+_DOCINDEXIGNORE = b".docindexignore"
 _MAX_IGNORE_FILE = 1 << 20  # bytes
-_MAX_DETAIL = 100  # characters of a pattern that a reason shows
+_MAX_DETAIL = 100  # characters of a pattern shown in a reason
 
-# The lengths of the paths of folders, the innermost first, with the rules in each.
+# Rule sets with the path lengths of their folders, innermost folder first.
 Chain: TypeAlias = tuple[tuple[int, RuleSet], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What holds for the entries of one folder."""
+    """The rules that apply to the entries of one folder."""
 
-    path: bytes  # empty for the root, else ending in a slash
-    chains: tuple[Chain, ...]  # for each kind of ignore file
-    named: Chain  # what the user names, which stands above built-in rules
-    is_included: bool  # by an include glob for this folder or one above
-    has_rules: bool  # of the user's, for the files in it
+    path: bytes  # empty for the root, otherwise with a trailing slash
+    chains: tuple[Chain, ...]  # one for each kind of ignore file
+    named: Chain  # entries that the user names; these override built-in rules
+    is_included: bool  # by an include glob for this folder or a parent
+    has_rules: bool  # whether user rules apply to its files
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +48,20 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class PathRules:
-    """The path rules of one source. Ignore files are read once, when their folder is first asked about."""
+    """The path rules of one source. Each ignore file is read once, on the first query about its folder."""
 
     root: bytes
-    ignore_files: tuple[bytes, ...]  # their names; a decision by the first kind stands against the second
+    ignore_files: tuple[bytes, ...]  # their names; a decision by the first kind overrides the second
     include: RuleSet | None
     exclude: RuleSet | None
     is_recursive: bool
-    skips_secrets: bool  # whether a name that secrets have is a reason
-    above: Chain  # of the last kind of ignore file, in folders around the root
+    skips_secrets: bool  # whether files with the name of a secret are skipped
+    above: Chain  # rules of the last kind of ignore file, from folders above the root
     has_tracked: Callable[[bytes], bool]  # whether git tracks files in a folder, whose path ends in a slash
     _scopes: dict[bytes, Scope | Pruned] = field(default_factory=dict)
 
     def scope(self, path: bytes) -> Scope | Pruned:
-        """Return what holds in the folder `path`, or the outermost pruned folder that it is or lies in."""
+        """Return the scope of the folder `path`, or the outermost pruned folder that is or contains it."""
         known = self._scopes.get(path)
         if known is not None:
             return known
@@ -76,11 +75,11 @@ class PathRules:
         return scope
 
     def scope_around(self, path: bytes) -> Scope | Pruned:
-        """Return what holds in the folder in which the file `path` lies, as `scope` does."""
+        """Return the scope of the folder that contains the file `path`, as `scope` does."""
         return self.scope(path[: path.rfind(b"/") + 1])
 
     def file_reason(self, scope: Scope, name: bytes) -> str | None:
-        """Why the file `name` in the folder of `scope` is skipped, if it is."""
+        """Return why the file `name` in the folder of `scope` is skipped, or None."""
         path = scope.path + name
         if self.skips_secrets and (secret := secret_reason(scope.path, name)):
             return secret
@@ -89,7 +88,7 @@ class PathRules:
             return reason
         if not scope.has_rules:
             return None
-        reason = self._listed_reason(scope, path, name, is_folder=False)
+        reason = self._user_rule_reason(scope, path, name, is_folder=False)
         if reason is None and not self._is_included(scope, path, name, is_folder=False):
             return "not-included: no include glob matches"
         return reason
@@ -100,13 +99,13 @@ class PathRules:
         return not isinstance(scope, Pruned) and self.file_reason(scope, path[len(scope.path) :]) is None
 
     def is_named(self, folder: bytes) -> bool:
-        """Whether an include glob or a `.docindexignore` names a folder, which stands above built-in rules."""
+        """Return whether an include glob or a `.docindexignore` names a folder, which overrides built-in rules."""
         path = folder[:-1]
         around = self.scope_around(path)
         return isinstance(around, Scope) and self._is_named(around, path, path[len(around.path) :], is_folder=True)
 
     def read_ignore_file(self, path: bytes) -> bytes | None:
-        """Return what an ignore file holds; None for a link, a folder or one that cannot be read, as git takes it."""
+        """Return the content of an ignore file; like git, return None for symlinks, folders and unreadable files."""
         try:
             return read_beneath(self.root, path, _MAX_IGNORE_FILE)
         except OSError:
@@ -130,7 +129,7 @@ class PathRules:
         if reason and not noise.is_never_entered(name):
             is_source = noise.is_ambiguous(name) and self.has_tracked(folder)
             reason = None if is_source or self._is_named(parent, path, name, is_folder=True) else reason
-        reason = reason or self._listed_reason(parent, path, name, is_folder=True)
+        reason = reason or self._user_rule_reason(parent, path, name, is_folder=True)
         if reason is None and not self.is_recursive:
             reason = "not-recursive: recursive is false"
         if reason is not None:
@@ -142,17 +141,17 @@ class PathRules:
         for name, inherited in zip(self.ignore_files, outer.chains, strict=True):
             rules = self._read(folder + name)
             chains.append(((len(folder), rules), *inherited) if rules else inherited)
-            if rules and name == _OWN_FILE and (names := ignore.naming(rules, negated=True)):
+            if rules and name == _DOCINDEXIGNORE and (names := ignore.naming(rules, negated=True)):
                 named = ((len(folder), names), *named)
         return Scope(folder, tuple(chains), named, is_included, bool(any(chains) or self.include or self.exclude))
 
     def _read(self, path: bytes) -> RuleSet | None:
-        if not os.path.lexists(join(self.root, path)):  # the usual case, and reading safely has its price
+        if not os.path.lexists(join(self.root, path)):  # the common case; reading safely is slower
             return None
         data = self.read_ignore_file(path)
         return ignore.parse(data, path_to_name(path)) if data else None
 
-    def _listed_reason(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> str | None:
+    def _user_rule_reason(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> str | None:
         rule = self.exclude.decide(path, name, is_folder=is_folder) if self.exclude else None
         if rule is not None and not rule.is_negated:
             return f"excluded: {_shown(rule.text)}"
@@ -164,7 +163,7 @@ class PathRules:
         return None
 
     def _is_named(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> bool:
-        """Whether an include glob or a `.docindexignore` names an entry."""
+        """Return whether an include glob or a `.docindexignore` names an entry."""
         return any(rules.decide(path[depth:], name, is_folder=is_folder) for depth, rules in scope.named)
 
     def _is_included(self, scope: Scope, path: bytes, name: bytes, *, is_folder: bool) -> bool:
@@ -173,30 +172,30 @@ class PathRules:
 
 
 def path_rules(source: Source, has_tracked: Callable[[bytes], bool] = lambda _folder: False) -> PathRules:
-    """Return the path rules of a source. Git itself answers for the `.gitignore` files of its work trees.
+    """Return the path rules of a source. Git itself applies the `.gitignore` files of its work trees.
 
     Args:
-        source: what to index.
-        has_tracked: whether git tracks files in a folder, whose path ends in a slash. One with such files, called
-            `build` or the like, is entered.
+        source: The source to index.
+        has_tracked: Whether git tracks files in a folder, whose path ends in a slash. Such a folder is entered even if
+            it has a name such as `build`.
     """
     root = os.fsencode(source.real or os.path.realpath(source.path))
     return PathRules(
         root=root,
-        ignore_files=(_OWN_FILE,) if source.kind == "git" else (_OWN_FILE, b".gitignore"),
+        ignore_files=(_DOCINDEXIGNORE,) if source.kind == "git" else (_DOCINDEXIGNORE, b".gitignore"),
         include=ignore.from_globs(source.include, "include") if source.include else None,
         exclude=ignore.from_globs(source.exclude, "exclude") if source.exclude else None,
         is_recursive=source.recursive,
         skips_secrets=source.secrets == "skip",
-        above=() if source.kind == "git" else _rules_above(root),
+        above=() if source.kind == "git" else _inherited_rules(root),
         has_tracked=has_tracked,
     )
 
 
-def _rules_above(root: bytes) -> Chain:
-    """Return what the repository around a library ignores below it; nothing where it ignores the library itself.
+def _inherited_rules(root: bytes) -> Chain:
+    """Return the ignore rules that a library inherits from the repository around it; none if it ignores the library.
 
-    A repository of another user than the library's decides nothing, as for git.
+    A repository that belongs to another user is not consulted, as in git.
     """
     top = root
     while not os.path.lexists(join(top, b".git")):
@@ -207,10 +206,10 @@ def _rules_above(root: bytes) -> Chain:
             return ()
         common = os.fsencode(common_folder(Path(os.fsdecode(top))))
         if not common.startswith(join(os.path.realpath(top), b"")):
-            git.safe_options(top)  # it is that of this folder
+            git.safe_options(top)  # raises if `.git` belongs to another folder
         excluded = ignore.parse(read_beneath(common, b"info/exclude", _MAX_IGNORE_FILE), ".git/info/exclude")
     except (OSError, ValueError, RuntimeError, SourceError):
-        # `.git` is missing, invalid, a cycle, or the repository of another folder.
+        # `.git` is missing, invalid, cyclic, or belongs to another folder.
         excluded = ignore.parse(b"", "")
     path = os.path.relpath(root, top) + b"/" if root != top else b""
     around = PathRules(

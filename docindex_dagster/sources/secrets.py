@@ -1,11 +1,10 @@
-"""Secrets: files to skip, recognised by their names, and secrets in texts, which are masked.
+"""Detection of secrets: files to skip, recognized by name, and secrets in text, which are masked.
 
-Names tell which files hold keys, tokens, passwords or shell histories; case does not matter. Templates
-(`.env.example`), public keys, and code and documents with such a name (`credentials.py`) are not skipped, but their
-texts are scanned.
+File names identify keys, tokens, passwords and shell histories, ignoring case. Templates (`.env.example`), public keys,
+and code or documents with such names (`credentials.py`) are not skipped, but their text is scanned.
 
-The rules of Kingfisher and of `secret_rules.yml` find secrets in texts. The detector takes time linear in the text and
-opens no connection.
+The rules of Kingfisher and of `secret_rules.yml` find secrets in text. The detector runs in linear time and opens no
+connections.
 """
 
 import re
@@ -24,17 +23,17 @@ if TYPE_CHECKING:
     from kingfisher_sdk import Finding, Scanner
 
 _RULES = Path(__file__).with_name("secret_rules.yml")
-# In a comment behind it, this keeps a secret from being masked.
+# A comment after a secret with one of these markers keeps it from being masked.
 _ALLOWED = re.compile(rb"[^\n]*(?:gitleaks:allow|kingfisher:ignore|pragma: allowlist secret)")
-# What each secret that a rule finds holds: one of these, a password in a URL, or a long word with a digit.
-_BEGINNINGS = (b"-----BEGIN", b"Private-Lines:", b"curl", b"hf_")
+# Every secret that a rule finds contains one of these, a password in a URL, or a long word with a digit.
+_MARKERS = (b"-----BEGIN", b"Private-Lines:", b"curl", b"hf_")
 _PASSWORD = re.compile(rb"://[^\s/]*@")
 _DIGIT = re.compile(rb"[0-9]")
 _WORD = (string.ascii_letters + string.digits + "+/_.~!@#^&*-").encode()
 _SHAPE = bytes(ord("x") if byte in _WORD else ord(" ") for byte in range(256))
 _LONG = b"x" * 16
 _VISIBLE = re.compile(rb"\S")
-_loading = Lock()
+_load_lock = Lock()
 _GLOBS = {
     "environments": ".env* *.env .flaskenv",
     "keys": "*.pem *.key *.jks *.jceks *.p8 *.p12 *.pfx *.keystore *.keytab *.kdb *.kdbx *.ppk *.ovpn "
@@ -47,12 +46,12 @@ _GLOBS = {
     "accounts": "client_secret*.json client-secret*.json service_account*.json service-account*.json "
     "*-service-account.json serviceaccountkey*.json *firebase-adminsdk*.json application_default_credentials.json",
 }
-# By the end of the whole path.
-_PLACES = {
+# Matched against the end of the full path.
+_PATH_GLOBS = {
     "programs": ".kube/config .docker/config.json .aws/credentials .m2/settings.xml .config/gh/hosts.yml .config/hub",
     "folders": ".config/gcloud/* .gnupg/* .ssh/*",
 }
-# What these words begin is a secret without an ending or with one of data.
+# A name that starts with one of these words is a secret if it has no extension or a data extension.
 _DATA = (
     r"(?:\.(?:json|ya?ml|toml|ini|cfg|conf|properties|env|xml|csv|tsv|txt|enc|gpg|bak|old|db|local|dev|staging|live|"
     r"prod|production|test))"
@@ -64,35 +63,35 @@ _WORDS = {
 
 
 class Secret(NamedTuple):
-    """Where a text holds a secret, and which rule says so."""
+    """The location of a secret in a text, and the rule that found it."""
 
     rule: str
-    start_line: int  # from 1, as `end_line`, which is inclusive
+    start_line: int  # 1-based, like `end_line`, which is inclusive
     end_line: int
-    start_byte: int  # in the text as UTF-8
+    start_byte: int  # offset in the text encoded as UTF-8
     end_byte: int  # exclusive
 
 
 @cache
 def detector_version() -> str:
-    """Changes when the same text may be found to hold other secrets."""
+    """Return a version that changes when the same text may yield different secrets."""
     return f"{version('kingfisher-secret-scanner')} {digest(_RULES.read_bytes())}"
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """Return the secrets in a text, in order; none lies in or overlaps another."""
+    """Return the secrets in a text, in order and without overlaps."""
     data = text.encode()
-    if not _may_hold_one(data):
+    if not _may_hold_secret(data):
         return ()
     findings = [finding for finding in load_detector().scan(data) if finding.visible and finding.confidence != "low"]
-    found = [secret for secret in map(_secret, findings) if not _ALLOWED.match(data, secret.end_byte)]
-    return tuple(_apart(sorted(found, key=lambda secret: (secret.start_byte, -secret.end_byte, secret.rule))))
+    found = [secret for secret in map(_to_secret, findings) if not _ALLOWED.match(data, secret.end_byte)]
+    return tuple(_merge_overlaps(sorted(found, key=lambda secret: (secret.start_byte, -secret.end_byte, secret.rule))))
 
 
 def mask(text: str, secrets: Sequence[Secret]) -> str:
-    """Return the text with an asterisk for each byte of a secret that is no white space.
+    """Return the text with each non-whitespace byte of the secrets replaced by an asterisk.
 
-    So lines and offsets in UTF-8 stay as they are.
+    Lines and UTF-8 offsets are preserved.
     """
     if not secrets:
         return text
@@ -104,7 +103,7 @@ def mask(text: str, secrets: Sequence[Secret]) -> str:
 
 
 def is_mostly_secret(text: str, secrets: Sequence[Secret]) -> bool:
-    """Whether more than half of what there is to read in a text is secret."""
+    """Return whether secrets make up more than half of the visible bytes of a text."""
     if not secrets:
         return False
     data = text.encode()
@@ -113,7 +112,7 @@ def is_mostly_secret(text: str, secrets: Sequence[Secret]) -> bool:
 
 
 def secrets_of(masked: Iterable[Mapping[str, Any]] | None) -> tuple[Secret, ...] | None:
-    """The secrets that a row of `discovered_files` names in `masked`; None where they were not looked for."""
+    """Return the secrets in the `masked` column of a `discovered_files` row; None if the text was not scanned."""
     return None if masked is None else tuple(Secret(**secret) for secret in masked)
 
 
@@ -121,9 +120,9 @@ def _visible_bytes(data: bytes) -> int:
     return len(data.translate(None, b" \t\r\n\v\f"))
 
 
-def _may_hold_one(data: bytes) -> bool:
-    """Whether it is worth loading the detector, which takes half a second: most small changes hold nothing like it."""
-    return any(word in data for word in _BEGINNINGS) or bool(_PASSWORD.search(data)) or _has_long_word(data)
+def _may_hold_secret(data: bytes) -> bool:
+    """Return whether the detector, which takes half a second to load, is needed; most small changes do not need it."""
+    return any(word in data for word in _MARKERS) or bool(_PASSWORD.search(data)) or _has_long_word(data)
 
 
 def _has_long_word(data: bytes) -> bool:
@@ -138,8 +137,8 @@ def _has_long_word(data: bytes) -> bool:
     return False
 
 
-def _apart(secrets: Iterable[Secret]) -> Iterable[Secret]:
-    """Join those that overlap, under the rule of the first."""
+def _merge_overlaps(secrets: Iterable[Secret]) -> Iterable[Secret]:
+    """Merge overlapping secrets, keeping the rule of the first."""
     last: Secret | None = None
     for secret in secrets:
         if last is not None and secret.start_byte < last.end_byte:
@@ -154,51 +153,51 @@ def _apart(secrets: Iterable[Secret]) -> Iterable[Secret]:
         yield last
 
 
-def _secret(finding: "Finding") -> Secret:
-    place = finding.location
+def _to_secret(finding: "Finding") -> Secret:
+    location = finding.location
     rule = re.split(r"[./]", finding.rule_id)[-1]
-    return Secret(rule, place["line"], place["end_line"], place["start_offset"], place["end_offset"])
+    return Secret(rule, location["line"], location["end_line"], location["start_offset"], location["end_offset"])
 
 
 def load_detector() -> "Scanner":
-    """Load the detector, which takes half a second, and keep it."""
-    with _loading:  # so that another thread that needs it meanwhile waits, instead of loading it as well
-        return _loaded()
+    """Load the detector, which takes half a second, and cache it."""
+    with _load_lock:  # concurrent callers wait instead of loading it twice
+        return _load_cached()
 
 
 @cache
-def _loaded() -> "Scanner":
+def _load_cached() -> "Scanner":
     from kingfisher_sdk import DetectionPolicy, Rules, Scanner
 
     return Scanner(Rules([_RULES]), policy=DetectionPolicy(inline_ignores=False))
 
 
 def _patterns(globs: Mapping[str, str]) -> dict[str, str]:
-    """Regular expressions by their globs."""
+    """Return regular expressions keyed by glob."""
     return {glob: re.escape(glob).replace(r"\*", ".*") for line in globs.values() for glob in line.split()}
 
 
 def _any_of(patterns: Mapping[str, str]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """One expression with a group for each pattern, and what each group means."""
+    """Return one expression with a group for each pattern, and the skip reason of each group."""
     expression = "|".join(f"({pattern})" for pattern in patterns.values())
     return re.compile(expression, re.DOTALL), tuple(f"secret: {label}" for label in patterns)
 
 
 _NAME, _NAME_REASONS = _any_of(_patterns(_GLOBS) | _WORDS)
-_PLACE, _PLACE_REASONS = _any_of({glob: f"(?:.*/)?{end}" for glob, end in _patterns(_PLACES).items()})
+_PATH, _PATH_REASONS = _any_of({glob: f"(?:.*/)?{end}" for glob, end in _patterns(_PATH_GLOBS).items()})
 _TEMPLATE = re.compile(r".*\.(?:example|sample|template|dist|tmpl|tpl|j2|erb|pub)|(?:example|sample|template)\.env")
 
 
 def secret_reason(folder: bytes, name: bytes) -> str | None:
-    """Why the file `name` in `folder`, which is empty or ends in a slash, is skipped as a secret, if it is."""
+    """Return why the file `name` in `folder` (empty, or with a trailing slash) is skipped as a secret, or None."""
     reason = _name_reason(name)
     if reason is None and b"/." in b"/" + folder:
-        match = _PLACE.fullmatch((folder + name).lower().decode("latin-1"))
-        reason = _PLACE_REASONS[(match.lastindex or 0) - 1] if match else None
+        match = _PATH.fullmatch((folder + name).lower().decode("latin-1"))
+        reason = _PATH_REASONS[(match.lastindex or 0) - 1] if match else None
     return reason
 
 
-@lru_cache(maxsize=1 << 16)  # names come again, from folder to folder and from one look of a sensor to the next
+@lru_cache(maxsize=1 << 16)  # names repeat across folders and across sensor ticks
 def _name_reason(name: bytes) -> str | None:
     lower = name.lower().decode("latin-1")
     match = _NAME.fullmatch(lower)
@@ -208,6 +207,6 @@ def _name_reason(name: bytes) -> str | None:
 
 
 def _is_text(name: str) -> bool:
-    """Whether a file is code or a document, by its ending; `.txt` is anything."""
+    """Return whether the extension marks a file as code or a document; `.txt` can be anything."""
     kind = classify_name(name.encode("latin-1"))
     return kind is not None and kind.source_type != "config" and not name.endswith(".txt")

@@ -1,7 +1,7 @@
-"""Which files of a source were changed since they were listed: by their time stamps, in a bounded time.
+"""Files of a source that changed since they were listed, found by timestamps within a time limit.
 
-Enough for a note beside an answer. `fingerprint` tells exactly whether there is something to index, and takes several
-times as long; here, rules are asked only about names that were not there.
+This is accurate enough for a note next to an answer. `fingerprint` decides exactly whether there is something to index,
+but takes several times as long. Here, only names that were not listed are checked against the rules.
 """
 
 import os
@@ -25,17 +25,17 @@ from docindex_dagster.sources.paths import folders_around, join, name_to_path, p
 from docindex_dagster.sources.rules import PathRules, path_rules
 from docindex_dagster.sources.walk import walk
 
-_BLOCK = 256  # files between two looks at the clock
-_MOST_READ = 32  # files with another time stamp whose content is compared; more of them are taken for changed
-_MOST_NEW = 1000  # names that rules are asked about
-_COARSEST_NS = 2_000_000_000  # time stamps of file systems in use
-_TABLES_KEPT = 16
-_UNTRACKED = b"?"  # as `git ls-files -t` says
+_BLOCK = 256  # files between two checks of the clock
+_MAX_READ = 32  # restamped files whose content is compared; any further ones count as changed
+_MAX_NEW = 1000  # new names checked against the rules
+_TIMESTAMP_RESOLUTION_NS = 2_000_000_000  # the coarsest timestamp resolution of common file systems
+_MAX_CACHED_TABLES = 16
+_UNTRACKED = b"?"  # the tag that `git ls-files -t` prints
 
 
 @dataclass(frozen=True, slots=True)
 class Edits:
-    """Paths of a source that differ from those that were listed: some of them, where the time was over."""
+    """Paths of a source that differ from its listing; possibly incomplete if the time ran out."""
 
     changed: tuple[str, ...] = ()
     new: tuple[str, ...] = ()
@@ -43,48 +43,48 @@ class Edits:
 
     @property
     def are_none(self) -> bool:
-        """Whether nothing differs."""
+        """Whether there are no edits."""
         return not (self.changed or self.new or self.gone)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A table of discovered files, in the form that is quickest to compare."""
+    """A table of discovered files in a form that is fast to compare."""
 
     paths: list[bytes]  # of files that were read
-    stamps: list[tuple[int, int]]  # their sizes in bytes, and their time stamps in nanoseconds
-    hashes: pa.ChunkedArray  # of their contents
-    names: frozenset[bytes]  # of all entries, also those that were skipped
-    folders: frozenset[bytes]  # that were entered; each ends in a slash, but for the root
-    since_ns: int  # a folder with an older time stamp has the same names
+    stamps: list[tuple[int, int]]  # sizes in bytes and timestamps in nanoseconds
+    hashes: pa.ChunkedArray  # of the file contents
+    names: frozenset[bytes]  # of all entries, including skipped ones
+    folders: frozenset[bytes]  # that were entered; each with a trailing slash, the root is empty
+    since_ns: int  # a folder with an older timestamp still contains the same names
 
 
 def edits_since(table: Path, source: Source, ends_at: float) -> Edits:
-    """What differs on disk from a source's table of discovered files.
+    """Return the differences between the disk and a source's table of discovered files.
 
     Args:
-        table: its file.
-        source: whose files lie on this machine.
-        ends_at: when to stop looking, by `time.monotonic`.
+        table: The file of the table.
+        source: A source whose files are on this machine.
+        ends_at: When to stop looking, as a value of `time.monotonic`.
     """
     listed = listed_files(table, files.stamp(table))
     if listed is None:
         return Edits()
     try:
-        suspects, gone = _compared(listed, source, ends_at)
-    except OSError:  # such as a folder that is gone, which `docindex status` says
+        suspects, gone = _compare_stamps(listed, source, ends_at)
+    except OSError:  # for example a missing folder, which `docindex status` reports
         return Edits()
-    changed = tuple(_really_changed(listed, source, suspects, ends_at))
+    changed = tuple(_changed_content(listed, source, suspects, ends_at))
     try:
         with git.within(max(0.0, ends_at - time.monotonic())):
-            new = tuple(_new(listed, source, ends_at))
-    except (OSError, SourceError):  # such as git that needs longer than there is
+            new = tuple(_new_files(listed, source, ends_at))
+    except (OSError, SourceError):  # for example if git needs more time than is left
         new = ()
     return Edits(*(tuple(map(path_to_name, paths)) for paths in (changed, new, gone)))
 
 
 def differs(source: Source, name: str, content_hash: str) -> bool:
-    """Whether the content of a file is another one than that with a hash, or cannot be read."""
+    """Return whether a file cannot be read or its content has another hash."""
     try:
         path = name_to_path(name)
         data = read_beneath(os.fsencode(source.folder()), path, source.most_bytes(path) + 1)
@@ -93,35 +93,35 @@ def differs(source: Source, name: str, content_hash: str) -> bool:
     return digest(data) != content_hash
 
 
-@lru_cache(maxsize=_TABLES_KEPT)
+@lru_cache(maxsize=_MAX_CACHED_TABLES)
 def listed_files(table: Path, _: tuple[int, ...] | None) -> Listed | None:
-    """A table of discovered files, to compare; None where it is missing or damaged. Kept until its stamp changes."""
+    """Load a table of discovered files for comparison; return None if missing or damaged. Cached by file stamp."""
     try:
         read = pq.read_table(table, columns=["path", "size", "mtime_ns", "content_hash"])
     except (OSError, pa.ArrowException):
         return None
     names = _paths(read["path"])
-    of_files = read.filter(read["content_hash"].is_valid())
-    stamps = zip(of_files["size"].to_pylist(), of_files["mtime_ns"].to_pylist(), strict=True)
+    files_read = read.filter(read["content_hash"].is_valid())
+    stamps = zip(files_read["size"].to_pylist(), files_read["mtime_ns"].to_pylist(), strict=True)
     started_ns = int((read.schema.metadata or {}).get(STARTED_NS, 0))
     return Listed(
-        _paths(of_files["path"]),
+        _paths(files_read["path"]),
         list(stamps),
-        of_files["content_hash"],
+        files_read["content_hash"],
         frozenset(names),
         frozenset(folders_around(names)),
-        started_ns - _COARSEST_NS,
+        started_ns - _TIMESTAMP_RESOLUTION_NS,
     )
 
 
 def _paths(names: pa.ChunkedArray) -> list[bytes]:
-    """What `name_to_path` gives for each name; for most it is how their text is stored."""
+    """Return `name_to_path` of each name; most names are stored as the bytes of their path."""
     paths: list[bytes] = names.cast(pa.binary()).to_pylist()
     return [name_to_path(path.decode()) if b"%" in path else path for path in paths]
 
 
-def _compared(listed: Listed, source: Source, ends_at: float) -> tuple[list[int], list[bytes]]:
-    """The positions of files with another size or time stamp, and the paths that are gone."""
+def _compare_stamps(listed: Listed, source: Source, ends_at: float) -> tuple[list[int], list[bytes]]:
+    """Return the positions of files whose size or timestamp differs, and the paths of missing files."""
     differing: list[int] = []
     gone: list[bytes] = []
     root = os.open(source.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -132,9 +132,10 @@ def _compared(listed: Listed, source: Source, ends_at: float) -> tuple[list[int]
             paths, expected = listed.paths[start : start + _BLOCK], listed.stamps[start : start + _BLOCK]
             found = [_stamp(path, root) for path in paths]
             if found != expected:
-                gone += [path for path, one in zip(paths, found, strict=True) if one is None]
+                missing = [path for path, current in zip(paths, found, strict=True) if current is None]
+                gone += missing
                 pairs = enumerate(zip(found, expected, strict=True), start)
-                differing += [position for position, (one, other) in pairs if one is not None and one != other]
+                differing += [position for position, (new, old) in pairs if new is not None and new != old]
     finally:
         os.close(root)
     return differing, gone
@@ -148,40 +149,41 @@ def _stamp(path: bytes, root: int) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
-def _really_changed(listed: Listed, source: Source, suspects: list[int], ends_at: float) -> Iterator[bytes]:
-    """The files among suspects whose content differs, as far as there is time to read it."""
+def _changed_content(listed: Listed, source: Source, suspects: list[int], ends_at: float) -> Iterator[bytes]:
+    """Yield the suspects whose content differs; those that there is no time to read count as changed."""
     for number, position in enumerate(suspects):
         path = listed.paths[position]
-        is_read = number < _MOST_READ and time.monotonic() < ends_at
+        is_read = number < _MAX_READ and time.monotonic() < ends_at
         if not is_read or differs(source, path_to_name(path), listed.hashes[position].as_py()):
             yield path
 
 
-def _new(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
-    """Files that would be indexed and were not there."""
-    unknown = list(_unknown(listed, source, ends_at))[:_MOST_NEW]
+def _new_files(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
+    """Yield files that would be indexed but were not listed."""
+    unknown = list(_unlisted_names(listed, source, ends_at))[:_MAX_NEW]
     if not unknown:
         return
     tracked = set[bytes]()
     rules = path_rules(source, lambda folder: folder in listed.folders or folder in tracked)
-    for path in _of_git(rules, source, unknown, tracked) if source.kind == "git" else _below(rules, unknown):
+    is_git = source.kind == "git"
+    for path in _not_ignored(rules, source, unknown, tracked) if is_git else _regular_files(rules, unknown):
         if time.monotonic() > ends_at:
             return
         if rules.is_wanted(path):
             yield path
 
 
-def _unknown(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
-    """Names that folders did not have; those of folders end in a slash."""
+def _unlisted_names(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
+    """Yield names that their folders did not contain when listed; folder names end in a slash."""
     root = os.fsencode(source.path)
     for folder in listed.folders:
         if time.monotonic() > ends_at:
             return
-        place = join(root, folder)
+        location = join(root, folder)
         try:
-            if os.lstat(place).st_mtime_ns < listed.since_ns:
+            if os.lstat(location).st_mtime_ns < listed.since_ns:
                 continue
-            with os.scandir(place) as children:
+            with os.scandir(location) as children:
                 yield from (
                     path
                     for child in children
@@ -189,12 +191,12 @@ def _unknown(listed: Listed, source: Source, ends_at: float) -> Iterator[bytes]:
                     for path in [folder + child.name + (b"/" if child.is_dir(follow_symlinks=False) else b"")]
                     if path not in listed.names and path not in listed.folders
                 )
-        except OSError:  # it is gone, as its files are
+        except OSError:  # the folder is gone, as are its files
             continue
 
 
-def _of_git(rules: PathRules, source: Source, unknown: list[bytes], tracked: set[bytes]) -> list[bytes]:
-    """The files at or below some paths that git does not ignore; adds the folders of those that it tracks."""
+def _not_ignored(rules: PathRules, source: Source, unknown: list[bytes], tracked: set[bytes]) -> list[bytes]:
+    """Return files at or below some paths that git does not ignore; add the folders of tracked files to `tracked`."""
     others = ["--others", "--exclude-standard"] if source.untracked else []
     command = ("--literal-pathspecs", "ls-files", "-z", "-t", "--cached", *others)
     listed = git.run(rules.root, *git.safe_options(rules.root), *command, "--", *unknown)
@@ -203,8 +205,8 @@ def _of_git(rules: PathRules, source: Source, unknown: list[bytes], tracked: set
     return [path for _, path in tagged if _is_regular(rules, path)]
 
 
-def _below(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:
-    """The regular files at or below some paths."""
+def _regular_files(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:
+    """Yield the regular files at or below some paths."""
     for path in unknown:
         if path.endswith(b"/"):
             yield from (entry.path for entry in walk(rules, path) if entry.reason is None)
@@ -215,5 +217,5 @@ def _below(rules: PathRules, unknown: list[bytes]) -> Iterator[bytes]:
 def _is_regular(rules: PathRules, path: bytes) -> bool:
     try:
         return stat.S_ISREG(os.lstat(join(rules.root, path)).st_mode)
-    except OSError:  # gone again, or a repository of its own, whose name ends in a slash
+    except OSError:  # deleted meanwhile, or a nested repository, whose name ends in a slash
         return False

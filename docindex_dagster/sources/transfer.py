@@ -1,7 +1,8 @@
-"""Running git in docindex's own clones and checkouts, also across the network.
+"""Git commands in docindex's own clones and checkouts, including network transfers.
 
-Their settings are ours. Credentials come by git's own means: credential helpers, ssh, GIT_ASKPASS and the like. The
-submodules of a checkout are fetched where that is safe and works, else noted with the reason.
+docindex controls the settings of these repositories. Credentials come from git's own sources: credential helpers, ssh,
+GIT_ASKPASS and similar. Submodules of a checkout are fetched if this is safe and works; otherwise the reason is
+recorded.
 """
 
 import os
@@ -20,22 +21,22 @@ EVERYWHERE = f"{_NETWORK}:file"
 _OPTIONS = (
     *("-c", "clone.defaultRemoteName=origin"),
     *("-c", "core.preferSymlinkRefs=false"),  # a home contains no links
-    *("-c", "gc.autoDetach=false"),  # what runs on would meet the next run
-    *("-c", "http.lowSpeedLimit=1"),  # bytes a second, over so many seconds: a server that died is given up
+    *("-c", "gc.autoDetach=false"),  # a background process would collide with the next run
+    *("-c", "http.lowSpeedLimit=1"),  # bytes per second over lowSpeedTime seconds: give up on a dead server
     *("-c", "http.lowSpeedTime=60"),
     *("-c", "safe.bareRepository=all"),
 )
-# What users give git to prove who they are, or to find the way.
-_KEPT = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
+# Variables that users set so that git can authenticate or find a server.
+_KEPT_VARIABLES = ("GIT_ASKPASS", "GIT_CONFIG_", "GIT_EXEC_PATH", "GIT_HTTP_", "GIT_PROXY_", "GIT_SSH", "GIT_SSL_")
 _SETTINGS = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
 _NO_REASON = ("fatal: Could not read from remote repository.", "warning:", "Cloning into", "hint:")
-# Longer than the largest repositories take, on this machine and over a network.
-_LONGEST_HERE_S, _LONGEST_S = 60 * 60, 12 * 60 * 60
+# Longer than the largest repositories take, locally and over a network.
+_MAX_LOCAL_S, _MAX_S = 60 * 60, 12 * 60 * 60
 _REFUSED = ("could not read Username", "could not read Password", "Authentication failed", "Permission denied (")
 _NOTE = "docindex-submodules"
-_LONGEST_NOTE = 1 << 20  # bytes
+_MAX_NOTE_BYTES = 1 << 20
 _GITLINK = b"160000 "
-# A path on this machine, which any author may write into a .gitmodules, is never read; no other repository's is needed.
+# Never read local paths, which any author may write into a .gitmodules; submodules do not need them.
 _UPDATE_SUBMODULES = (
     *("-c", "protocol.file.allow=never"),
     *("submodule", "update", "--quiet", "--init", "--recursive", "--force", "--depth=1"),
@@ -50,37 +51,37 @@ def run(
     lines: Sequence[str] = (),
     timeout_s: float | None = None,
 ) -> bytes:
-    """Run a git command that is given lines in a folder, and return what it prints.
+    """Run a git command in a folder, with `lines` as its input, and return its output.
 
     Args:
-        folder: A clone, a checkout, or the folder in which one is to be made.
+        folder: A clone, a checkout, or the folder in which to create one.
         arguments: The command.
-        purpose: What it is for, such as `fetch URL`, to say in an error that it cannot be done.
-        transports: What may be used to reach other repositories, as `GIT_ALLOW_PROTOCOL` writes it.
-        lines: What the command reads.
-        timeout_s: How long it may take; it then ends with every program that it started, and gets no answer to a
-            prompt. With None it may take half a day, and ssh may ask for a passphrase on the terminal.
+        purpose: What the command does, such as `fetch URL`, for the error "cannot PURPOSE".
+        transports: The transports for reaching other repositories, in the format of `GIT_ALLOW_PROTOCOL`.
+        lines: The input of the command.
+        timeout_s: Time limit; the command is then killed with all its child processes, and cannot prompt. With None,
+            the limit is half a day, and ssh may prompt for a passphrase on the terminal.
 
     Raises:
-        SourceError: It failed, or git is not installed.
-        NoAnswerError: It took too long.
+        SourceError: The command failed, or git is not installed.
+        NoAnswerError: The command took too long.
     """
-    kept = [name for name in os.environ if name.startswith(_KEPT)]
+    kept = [name for name in os.environ if name.startswith(_KEPT_VARIABLES)]
     variables = environment(str(folder), kept) | _SETTINGS | {"GIT_ALLOW_PROTOCOL": transports}
-    command, is_apart = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
-    with git.launch(command, variables, lines, is_apart=is_apart) as (process, errors):
+    command, is_detached = (*_OPTIONS, "-C", str(folder), *arguments), timeout_s is not None
+    with git.launch(command, variables, lines, is_detached=is_detached) as (process, errors):
         try:
-            output, _ = process.communicate(timeout=timeout_s or _LONGEST_S)
+            output, _ = process.communicate(timeout=timeout_s or _MAX_S)
         except subprocess.TimeoutExpired as error:
-            raise NoAnswerError(f"cannot {purpose}: no answer within {error.timeout:g} seconds") from error
+            raise NoAnswerError(f"cannot {purpose}: timed out after {error.timeout:g} seconds") from error
         if process.returncode:
             raise SourceError(f"cannot {purpose}: {_reason(git.error_lines(errors), purpose)}")
     return output
 
 
 def limit_s(url: str) -> float | None:
-    """The `timeout_s` for copying a repository: one on this machine may be slow to read, but needs no network."""
-    return _LONGEST_HERE_S if url.startswith(("/", "file:")) else None
+    """Return the `timeout_s` for copying a repository: a local one may be slow to read, but needs no network."""
+    return _MAX_LOCAL_S if url.startswith(("/", "file:")) else None
 
 
 def attempt(
@@ -90,28 +91,27 @@ def attempt(
     lines: Sequence[str] = (),
     timeout_s: float | None = None,
 ) -> bytes | None:
-    """Return what a command prints; None where it failed. Without transports it looks nowhere else."""
+    """Return the output of a command; None if it failed. Without transports, it contacts no other repository."""
     try:
-        return run(folder, *arguments, purpose="ask git", transports=transports, lines=lines, timeout_s=timeout_s)
+        return run(folder, *arguments, purpose="query git", transports=transports, lines=lines, timeout_s=timeout_s)
     except SourceError:
         return None
 
 
 def _reason(lines: Sequence[str], purpose: str) -> str:
-    reason = next((line for line in lines if not line.startswith(_NO_REASON)), "git failed without a reason")
-    if any(sign in line for line in lines for sign in _REFUSED):
-        reason += "; give git a credential helper or an ssh key that opens it"
+    reason = next((line for line in lines if not line.startswith(_NO_REASON)), "git failed without a message")
+    if any(message in line for line in lines for message in _REFUSED):
+        reason += "; set up a git credential helper or an ssh key with access"
     elif purpose.startswith(("clone ", "fetch ")) and "fatal: " in reason:
-        reason += "; see whether its address is right and its server answers"
+        reason += "; check the address and whether the server responds"
     return reason
 
 
 def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
-    """Fetch the submodules of a checkout at the commits that it names; one that cannot be fetched is reported.
+    """Fetch the submodules of a checkout at their recorded commits; report those that cannot be fetched.
 
     Raises:
-        SourceError: git cannot list them.
-        NoAnswerError: it takes too long to.
+        SourceError: git cannot list them. NoAnswerError: git takes too long to list them.
     """
     paths = _submodules(checkout)
     if paths:
@@ -130,9 +130,9 @@ def update_submodules(checkout: Path, report: Callable[[str], None]) -> None:
 
 
 def submodule_failures(root: bytes) -> dict[bytes, str]:
-    """Why submodules of a checkout, by path, could not be fetched; empty for other work trees."""
+    """Return why submodules of a checkout could not be fetched, by path; empty for other work trees."""
     try:
-        fields = read_regular(git_folder(Path(os.fsdecode(root))) / _NOTE, _LONGEST_NOTE).split(b"\0")
+        fields = read_regular(git_folder(Path(os.fsdecode(root))) / _NOTE, _MAX_NOTE_BYTES).split(b"\0")
     except OSError:
         return {}
     return {path: reason.decode("utf-8", "replace") for path, reason in zip(fields[0::2], fields[1::2], strict=False)}

@@ -1,4 +1,4 @@
-"""Walking a folder: the entries that it has, as they are found there or, in a work tree, named by git."""
+"""Entries of a folder, found by walking it or, in a work tree, listed by git."""
 
 import errno
 import os
@@ -19,49 +19,49 @@ _SPECIAL = {
     stat.S_IFCHR: "character device",
     stat.S_IFBLK: "block device",
 }
-_READ_BY_ALL = 0o444
+_READABLE_BY_ALL = 0o444
 
 
 class Entry(NamedTuple):
-    """One file, or one folder that was not entered, whose path then ends in a slash.
+    """A file, or a folder that was not entered, whose path ends in a slash.
 
-    A named tuple because there are as many as files, and a frozen data class takes four times as long to make.
+    A named tuple because there is one for each file, and a frozen dataclass takes four times as long to create.
     """
 
     path: bytes  # relative to the source
     size: int  # 0 for a folder
     mtime_ns: int  # 0 for a folder
-    reason: str | None = None  # why it is skipped, as far as that is known without reading it
-    blob: str | None = None  # git: the id of its content there; None where the work tree differs from the index
+    reason: str | None = None  # why it is skipped, as far as this is known without reading it
+    blob: str | None = None  # git: the blob id; None if the work tree differs from the index
     is_uncommitted: bool = False
-    is_in_head: bool = False  # git: the path is part of the last commit
-    commit_path: bytes | None = None  # git: the path whose commits count for this one, if another: its submodule's
+    is_in_head: bool = False  # git: whether the last commit contains the path
+    commit_path: bytes | None = None  # git: the path whose commits count for this file, if another: its submodule's
 
 
 def stamp(path: bytes) -> tuple[int, int] | None:
-    """The size in bytes of a file and when it changed, in nanoseconds since 1970; None where it cannot be read."""
+    """Return the size in bytes and the mtime in nanoseconds since 1970 of a file; None if it cannot be read."""
     try:
         found = os.lstat(path)
     except OSError:
         return None
-    # Neither size nor time stamp says whether this process may read the file.
-    if found.st_mode & _READ_BY_ALL != _READ_BY_ALL and not os.access(path, os.R_OK):
+    # Size and timestamp do not tell whether this process may read the file.
+    if found.st_mode & _READABLE_BY_ALL != _READABLE_BY_ALL and not os.access(path, os.R_OK):
         return None
     return found.st_size, found.st_mtime_ns
 
 
 def folder_entry(path: bytes, reason: str) -> Entry:
-    """An entry for a folder that is not entered."""
+    """Return the entry of a folder that is not entered."""
     return Entry(path, 0, 0, reason)
 
 
 def _state_reason(root: bytes, path: bytes, mode: int) -> str | None:
-    """Why an entry is skipped because it is no regular file, or one that may not be read, if so.
+    """Return why an entry is skipped if it is not a readable regular file.
 
-    `mode` is that of the entry, not of a target.
+    `mode` is that of the entry, not of a symlink's target.
     """
     if stat.S_ISREG(mode):
-        if mode & _READ_BY_ALL == _READ_BY_ALL or os.access(join(root, path), os.R_OK):
+        if mode & _READABLE_BY_ALL == _READABLE_BY_ALL or os.access(join(root, path), os.R_OK):
             return None
         return error_reason(PermissionError(errno.EACCES, os.strerror(errno.EACCES)))
     if stat.S_ISLNK(mode):
@@ -70,7 +70,7 @@ def _state_reason(root: bytes, path: bytes, mode: int) -> str | None:
 
 
 def _target(root: bytes, path: bytes) -> str:
-    """Say where a link leads, without naming anything outside of the source."""
+    """Describe the target of a symlink without naming anything outside the source."""
     link = join(os.path.realpath(root), path)
     inside = join(os.path.realpath(root), b"")
     try:
@@ -78,18 +78,17 @@ def _target(root: bytes, path: bytes) -> str:
     except OSError as error:
         return "cycle" if error.errno == errno.ELOOP else "broken"
     if link.startswith(join(target, b"")):
-        return "cycle, leads to a folder that holds it"
+        return "cycle (points to a parent folder)"
     if not target.startswith(inside):
-        return "leads outside of the source"
+        return "points outside the source"
     return f"to {path_to_name(target.removeprefix(inside))}"
 
 
 def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
-    """Yield the files below the root in no order, and one entry for each folder that is not entered.
+    """Yield the files below the root in no particular order, and one entry for each folder that is not entered.
 
-    Below `top` alone, a folder whose name ends in a slash, where it is given.
-
-    Names are bytes, so that any name survives. Links are reported and never followed, so that a cycle ends.
+    With `top`, a folder whose path ends in a slash, yield only entries below it. Names are bytes, so that every name is
+    preserved. Symlinks are reported but not followed, so cycles cannot occur.
 
     Raises:
         SourceError: The root cannot be listed.
@@ -116,12 +115,12 @@ def walk(rules: PathRules, top: bytes = b"") -> Iterator[Entry]:
                         yield entry
         except OSError as error:
             if not folder:
-                raise SourceError(_unusable(rules.root, error)) from error
+                raise SourceError(_unlistable_message(rules.root, error)) from error
             yield folder_entry(folder, error_reason(error))
 
 
 def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.DirEntry[bytes]]) -> str | None:
-    """Why a folder is skipped because it is a further work tree of a repository of which the source has another one."""
+    """Return why a folder is skipped as an additional work tree of a repository that the source already contains."""
     if not any(child.name == b".git" and child.is_file(follow_symlinks=False) for child in children):
         return None
     if rules.is_named(folder):
@@ -130,15 +129,15 @@ def _work_tree_reason(rules: PathRules, folder: bytes, children: Iterable[os.Dir
     other = git_folders.earlier_work_tree(
         source / os.fsdecode(folder),
         source,
-        lambda place: isinstance(rules.scope(b"" if place == Path() else os.fsencode(place) + b"/"), Scope),
+        lambda folder: isinstance(rules.scope(b"" if folder == Path() else os.fsencode(folder) + b"/"), Scope),
     )
     if other is None:
         return None
-    return f"work-tree: a further one of the repository at {path_to_name(os.fsencode(other))}, which is indexed"
+    return f"work-tree: another work tree of the repository at {path_to_name(os.fsencode(other))}, which is indexed"
 
 
 def file_entry(rules: PathRules, scope: Scope, path: bytes) -> Entry | None:
-    """Return what the file system and the rules say of a file; None where no file is there (any more)."""
+    """Return the entry of a file according to the file system and the rules; None if the file does not exist."""
     try:
         found = os.lstat(join(rules.root, path))
     except (FileNotFoundError, NotADirectoryError):
@@ -151,5 +150,5 @@ def file_entry(rules: PathRules, scope: Scope, path: bytes) -> Entry | None:
     return Entry(path, found.st_size, found.st_mtime_ns, reason)
 
 
-def _unusable(root: bytes, error: OSError) -> str:
-    return f"{os.fsdecode(root)} cannot be listed ({error.strerror}); mend its path in docindex.toml or bring it back"
+def _unlistable_message(root: bytes, error: OSError) -> str:
+    return f"{os.fsdecode(root)} cannot be listed ({error.strerror}); fix its path in docindex.toml or restore it"

@@ -1,9 +1,9 @@
-"""The files of a git work tree: tracked ones with their blob ids, and untracked ones that git does not ignore.
+"""The files of a git work tree: tracked files with their blob ids, and untracked files that git does not ignore.
 
-A work tree differs from its index, and both from the last commit.
+A work tree can differ from its index, and both can differ from the last commit.
 
-The files of a submodule lie in a repository of their own. To the repository around it a submodule is one entry, which
-names the commit that it is at; the commit that changed this entry last stands for all its files.
+A submodule keeps its files in its own repository. The superproject records it as a single entry: the commit that is
+checked out. The commit that last changed this entry counts as the last commit of all its files.
 """
 
 import os
@@ -23,9 +23,9 @@ from docindex_dagster.sources.rules import PathRules, Pruned, path_rules
 from docindex_dagster.sources.transfer import submodule_failures
 from docindex_dagster.sources.walk import Entry, file_entry, folder_entry
 
-_OWN_REPOSITORY = "submodule: a repository of its own; add it as a source"
-_NOT_CHECKED_OUT = "submodule: it is not checked out"
-_LINKED = "submodule: there are links in its .git, which may lead elsewhere"
+_OWN_REPOSITORY = "submodule: a separate repository; add it as a source"
+_NOT_CHECKED_OUT = "submodule: not checked out"
+_LINKED = "submodule: its .git contains symlinks, which may point outside the source"
 _GITLINK = b"160000"
 _ATTEMPTS = 5
 _INDEX = ("ls-files", "-z", "-v", "--stage")
@@ -33,19 +33,22 @@ _INDEX = ("ls-files", "-z", "-v", "--stage")
 
 @dataclass(frozen=True)
 class TreeStatus:
-    """Which files a work tree's index names, and how the work tree differs from its last commit."""
+    """The files in a work tree's index, and how the work tree differs from its last commit."""
 
-    files: dict[bytes, bytes]  # ids of blobs by path
-    links: dict[bytes, bytes]  # ids of the commits that submodules are at, by path
-    hidden: frozenset[bytes]  # files that git is configured not to compare, so that it reports no change of theirs
-    head: str | None = None  # id of the last commit; None before the first
-    changed: frozenset[bytes] = frozenset()  # tracked, and not as in the last commit
-    modified: frozenset[bytes] = frozenset()  # of these, not as in the index either
-    added: frozenset[bytes] = frozenset()  # of these, absent from the last commit
-    untracked: tuple[bytes, ...] = ()  # and not ignored; a repository of its own ends in a slash
+    files: dict[bytes, bytes]  # blob ids by path
+    links: dict[bytes, bytes]  # commit ids of submodules by path
+    hidden: frozenset[bytes]  # files that git is configured not to compare; git never reports them as changed
+    head: str | None = None  # id of the last commit; None before the first commit
+    changed: frozenset[bytes] = frozenset()  # tracked files that differ from the last commit
+    modified: frozenset[bytes] = frozenset()  # the subset of `changed` that also differs from the index
+    added: frozenset[bytes] = frozenset()  # the subset of `changed` that the last commit does not contain
+    untracked: tuple[bytes, ...] = ()  # untracked, not ignored; the path of a nested repository ends in a slash
 
     def has_files_in(self, folder: bytes) -> bool:
-        """Whether the index names something in a folder, whose path ends in a slash, or the folder as a submodule."""
+        """Return whether the index contains a file in a folder, or the folder as a submodule.
+
+        The path of the folder ends in a slash.
+        """
         at = bisect_left(self._sorted, folder)
         return at < len(self._sorted) and self._sorted[at].startswith(folder)
 
@@ -54,8 +57,8 @@ class TreeStatus:
         return sorted([*self.files, *(link + b"/" for link in self.links)])
 
 
-def _arguments(*, untracked: bool) -> tuple[str, ...]:
-    """Return the command whose output `_with_status` reads."""
+def _status_arguments(*, untracked: bool) -> tuple[str, ...]:
+    """Return the git arguments whose output `_with_status` parses."""
     return (
         "status",
         "--porcelain=v2",
@@ -69,7 +72,7 @@ def _arguments(*, untracked: bool) -> tuple[str, ...]:
 
 
 def _with_status(index: TreeStatus, output: bytes) -> TreeStatus:
-    """Add what `git status` prints to what the index names."""
+    """Add the output of `git status` to the contents of the index."""
     head = None
     changed, modified, added, untracked = set(), set(), set(), []
     for line in output.split(b"\0"):
@@ -96,13 +99,13 @@ def _with_status(index: TreeStatus, output: bytes) -> TreeStatus:
 
 
 def _parse_index(output: bytes) -> TreeStatus:
-    """Read the output of `git ls-files -v --stage`."""
+    """Parse the output of `git ls-files -v --stage`."""
     files: dict[bytes, bytes] = {}
     links: dict[bytes, bytes] = {}
     hidden = set()
     for line in output.split(b"\0")[:-1]:
-        about, _, path = line.partition(b"\t")
-        tag, mode, identity, _stage = about.split(b" ")
+        fields, _, path = line.partition(b"\t")
+        tag, mode, identity, _stage = fields.split(b" ")
         (links if mode == _GITLINK else files)[path] = identity
         if tag == b"S" or tag.islower():  # skip-worktree; assume-unchanged
             hidden.add(path)
@@ -110,7 +113,7 @@ def _parse_index(output: bytes) -> TreeStatus:
 
 
 def read_index(root: bytes) -> TreeStatus:
-    """Return what the index of a work tree names.
+    """Return the contents of a work tree's index.
 
     Raises:
         SourceError: The folder is not the root of a work tree, or git cannot read it.
@@ -119,22 +122,22 @@ def read_index(root: bytes) -> TreeStatus:
 
 
 def read_tree_status(root: bytes, *, untracked: bool) -> TreeStatus:
-    """Return how a work tree stands; untracked files only with `untracked`.
+    """Return the status of a work tree, with untracked files if `untracked` is set.
 
     Raises:
-        SourceError: As `read_index` does, or another process writes the index all the time.
+        SourceError: As `read_index` does, or another process keeps rewriting the index.
     """
     file = git_folder(Path(os.fsdecode(root))) / "index"
     for _ in range(_ATTEMPTS):
         before = stamp(file)
-        # The repository's own settings make it run nothing.
+        # Stops the repository's own settings from running programs.
         options = git.safe_options(root)
         with git.started(
-            root, *options, *_arguments(untracked=untracked)
-        ) as blocks:  # git compares the work tree while its index is read here
+            root, *options, *_status_arguments(untracked=untracked)
+        ) as blocks:  # git compares the work tree while the index is read here
             index = read_index(root)
             tree_status = _with_status(index, b"".join(blocks))
-        # A file that was added or committed between the two is in neither, or has a blob that it had before.
+        # A file added or committed between the two calls may be missing, or have its previous blob id.
         if stamp(file) == before:
             return tree_status
     raise SourceError(f"the index of {os.fsdecode(root)} changed {_ATTEMPTS} times while git read it; try again")
@@ -142,21 +145,21 @@ def read_tree_status(root: bytes, *, untracked: bool) -> TreeStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkTree:
-    """The work tree of a source, or of a submodule in it, and how it stands."""
+    """The work tree of a source or one of its submodules, with its status."""
 
     root: bytes
     tree_status: TreeStatus
-    prefix: bytes = b""  # its place in the source; empty, or ending in a slash
-    outermost: bytes | None = None  # the path of the submodule of the source that it is, or lies in
-    commit: bytes | None = None  # which commit the repository around it says that it is at
+    prefix: bytes = b""  # its path in the source; empty, or with a trailing slash
+    outermost: bytes | None = None  # of a submodule: the path of the outermost submodule that contains it, or its own
+    commit: bytes | None = None  # of a submodule: the commit that the superproject records
 
     def has_files_in(self, folder: bytes) -> bool:
-        """Whether git tracks files in a folder of the source, whose path ends in a slash."""
+        """Return whether git tracks files in a folder of the source, whose path ends in a slash."""
         return folder.startswith(self.prefix) and self.tree_status.has_files_in(folder[len(self.prefix) :])
 
 
 def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
-    """Return the path rules and the work tree of a source, and after it those of its submodules that can be entered.
+    """Return the path rules of a source and its work trees: its own first, then its readable submodules.
 
     Raises:
         SourceError: git cannot read one of them.
@@ -164,7 +167,7 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
     root = os.fsencode(source.path)
     trees = [WorkTree(root, read_tree_status(root, untracked=source.untracked))]
     rules = path_rules(source, lambda folder: any(tree.has_files_in(folder) for tree in trees))
-    for outer in trees if source.submodules else ():  # the list grows meanwhile
+    for outer in trees if source.submodules else ():  # the loop body appends to the list
         for own, commit in outer.tree_status.links.items():
             path = outer.prefix + own
             root = join(rules.root, path)
@@ -176,9 +179,9 @@ def read_work_trees(source: Source) -> tuple[PathRules, list[WorkTree]]:
 
 
 def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool) -> list[Entry]:
-    """List the files of work trees, the outermost of which is at the root of `rules`: their entries, in no order.
+    """Return the entries of the files of work trees, in no particular order; the first tree is at the root of `rules`.
 
-    A tracked file that was deleted is no entry. One entry stands for each folder that is not entered.
+    Deleted tracked files have no entry. A folder that is not entered has a single entry.
     """
     entries: dict[bytes, Entry] = {}
     for tree in trees:
@@ -188,7 +191,7 @@ def list_files(rules: PathRules, trees: Sequence[WorkTree], *, submodules: bool)
         for own in tree.tree_status.links:
             path = tree.prefix + own
             if path + b"/" not in listed:
-                reason = _reason_left_out(rules, tree, own) if submodules else _OWN_REPOSITORY
+                reason = _skip_reason(rules, tree, own) if submodules else _OWN_REPOSITORY
                 entry = _folder(rules, path, reason)
                 entries.setdefault(entry.path, entry)
     return list(entries.values())
@@ -217,8 +220,8 @@ def _list(rules: PathRules, tree: WorkTree) -> dict[bytes, Entry]:
     return entries
 
 
-def _reason_left_out(rules: PathRules, tree: WorkTree, own: bytes) -> str:
-    """Why the files of a submodule are not listed."""
+def _skip_reason(rules: PathRules, tree: WorkTree, own: bytes) -> str:
+    """Return why the files of a submodule are not listed."""
     scope = rules.scope(tree.prefix + own + b"/")
     if isinstance(scope, Pruned):
         return scope.reason
@@ -229,18 +232,18 @@ def _reason_left_out(rules: PathRules, tree: WorkTree, own: bytes) -> str:
 
 
 def _folder(rules: PathRules, path: bytes, reason: str) -> Entry:
-    """The entry of a submodule that is not entered, or of the pruned folder that it lies in."""
+    """Return the entry of a skipped submodule, or of the pruned folder that contains it."""
     scope = rules.scope_around(path)
     return folder_entry(scope.path, scope.reason) if isinstance(scope, Pruned) else folder_entry(path + b"/", reason)
 
 
 def _is_checked_out(root: bytes, path: bytes) -> bool:
-    """Whether a submodule is a work tree of its own, which lies behind no symbolic link."""
+    """Return whether a submodule has its own work tree that is not reached through a symlink."""
     folder = join(root, path)
     is_tree = os.path.lexists(join(folder, b".git"))
     return is_tree and os.path.realpath(folder) == join(os.path.realpath(root), path)
 
 
 def _has_links(root: bytes) -> bool:
-    """Whether there are links in the git folders of a submodule, which trust in the source does not cover."""
-    return any(place.is_symlink() for place in borrowed(Path(os.fsdecode(root))))
+    """Return whether the git folders of a submodule contain symlinks, which trust in the source does not cover."""
+    return any(path.is_symlink() for path in borrowed(Path(os.fsdecode(root))))

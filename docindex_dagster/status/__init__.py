@@ -1,1 +1,1 @@
-"""What is searchable, how each source does, whether the index is up to date, and the page that says so."""
+"""State of the index: what is searchable, the state of each source, and whether the index is up to date."""

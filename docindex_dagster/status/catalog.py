@@ -1,4 +1,4 @@
-"""The catalogue: what is searchable now, rebuilt from the published generation."""
+"""The catalog: what is searchable now, derived from the published generation."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from docindex_dagster.stores.generation import read_generation
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """One searchable source. Sizes are those of the chunks' text in bytes; `changed_at` is UTC in ISO 8601."""
+    """A searchable source. `text_bytes` is the size of the chunks' text; `changed_at` is UTC in ISO 8601."""
 
     source: str
     files: int
@@ -30,46 +30,46 @@ class CatalogEntry:
     nodes: int
     edges: int
     languages: dict[str, int]
-    version: str  # of its content: equal content has an equal version
+    version: str  # a hash of the content
     revision: str | None
     changed_at: str
-    commits: int  # that can be searched
-    repository: RepositoryFigures | None = None  # of a git source
-    fallbacks: int = 0  # files that were cut as text, since they could not be parsed
-    lacks_of_graph: bool = False  # an extractor failed, or ran out of time
-    graph_failures: int = 0  # files of which the graph has definitions alone
-    unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
-    unlinked: int | None = None  # files whose edges its graph lacks in part as yet; None: it is complete
+    commits: int  # searchable commits
+    repository: RepositoryFigures | None = None  # for git sources
+    fallbacks: int = 0  # files chunked as plain text because they could not be parsed
+    lacks_of_graph: bool = False  # an extractor failed or ran out of time
+    graph_failures: int = 0  # files of which the graph only has definitions
+    unreadable_configurations: int = 0  # files that configure import paths and cannot be read
+    unlinked: int | None = None  # files whose edges are still incomplete; None if the graph is complete
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """An entry as the file has it, with the stamp of the table that the figures of its repository are from."""
+    """An entry as stored, with the stamp of the table from which the repository's figures were read."""
 
     entry: CatalogEntry
     commits_table: tuple[int, ...] | None
 
 
 _COPIED = [field.name for field in fields(CatalogEntry) if field.name not in {"source", "repository"}]
-# The stamp of a source's table, and the figures that stand there.
+# The stamp of a source's table, and the figures in it.
 _Figures = tuple[tuple[int, ...] | None, RepositoryFigures | None]
 
 
 def entries(layout: Layout) -> list[CatalogEntry]:
-    """The catalogue of the published generation; empty where nothing is published."""
+    """Return the catalog of the published generation; empty if nothing is published."""
     return [line.entry for line in _lines(layout)]
 
 
 def entries_of(settings: Settings) -> list[CatalogEntry]:
-    """The catalogue of what searches on this machine answer from."""
+    """Return the catalog of the generation that searches on this machine use."""
     return entries(Layout(settings.home))
 
 
 def rebuild(layout: Layout, owner: str) -> list[CatalogEntry]:
-    """Write the catalogue anew if it differs from the one on disk, and return it.
+    """Write the catalog if it differs from the one on disk, and return it.
 
-    No publication waits for it. `CURRENT` is read under the lock of the catalogue, so that of two processes the one
-    that writes last has read what was published last.
+    Publications do not wait for this. `CURRENT` is read under the catalog's lock, so the last of several processes to
+    write has read the last publication.
     """
     with exclusive(layout.catalog_lock, owner, on_wait=lambda _: None):
         lines = _lines(layout)
@@ -92,9 +92,9 @@ def _lines(layout: Layout) -> list[_Line]:
 
 
 def _figures(layout: Layout, key: str, known: Mapping[str, _Figures]) -> _Figures:
-    """The figures of a source; its table is opened only if it is another than that of the catalogue on disk."""
+    """Return the figures of a source. Its table is read only if it has changed since the catalog on disk."""
     table = layout.table("commits", key)
-    written = stamp(table)  # before it is read: one that is replaced meanwhile is read again the next time
+    written = stamp(table)  # before reading, so that a table replaced in between is read again next time
     found = known.get(key, (None, None))
     if written in {None, found[0]}:
         return found
@@ -102,7 +102,7 @@ def _figures(layout: Layout, key: str, known: Mapping[str, _Figures]) -> _Figure
 
 
 def _figures_on_disk(layout: Layout) -> dict[str, _Figures]:
-    """What the catalogue on disk says of repositories; nothing where it is damaged or another version's."""
+    """Return the repository figures in the catalog on disk; empty if it is damaged or from another version."""
     try:
         lines = orjson.loads(layout.catalog.read_bytes())
         return {line["entry"]["source"]: _parsed(line) for line in lines}
@@ -116,34 +116,34 @@ def _parsed(line: dict[str, Any]) -> _Figures:
 
 
 def version(found: list[CatalogEntry]) -> str:
-    """A hash of what is searchable and of the repositories' figures; the clock plays no part."""
+    """Return a hash of what is searchable and of the repositories' figures. It does not depend on the time."""
     described = [(entry.source, entry.version, entry.repository and asdict(entry.repository)) for entry in found]
     return digest(json.dumps(described).encode())
 
 
 def lacks(entry: CatalogEntry) -> list[str]:
-    """What is worse in the index of a source than it could be, a phrase each; nothing of it is wrong."""
+    """Return a phrase for each limitation of a source's index. None of them is an error."""
     return [
         *([phrase(entry.fallbacks, entry.files)] if entry.fallbacks else ()),
         *([failures.phrase(entry.graph_failures, entry.files)] if entry.graph_failures else ()),
         *([failures.phrase_unreadable(entry.unreadable_configurations)] if entry.unreadable_configurations else ()),
         *([failures.phrase_unlinked(entry.unlinked, entry.files)] if entry.unlinked else ()),
-        *(["its graph is not complete"] if _is_incomplete(entry) and not entry.graph_failures else ()),
+        *(["its graph is incomplete"] if _is_incomplete(entry) and not entry.graph_failures else ()),
     ]
 
 
 def is_degraded(entry: CatalogEntry) -> bool:
-    """Whether so much is worse that a user should look."""
+    """Return whether the limitations are so large that a user should act."""
     return _is_incomplete(entry) or any(
         are_many(files, entry.files) for files in (entry.fallbacks, entry.graph_failures)
     )
 
 
 def _is_incomplete(entry: CatalogEntry) -> bool:
-    """Whether the graph stays incomplete unless another run completes it: not while its own run is still at it."""
+    """Return whether the graph stays incomplete without another run: not while its own run is still linking."""
     return entry.lacks_of_graph and entry.unlinked is None
 
 
 def top_languages(entry: CatalogEntry, most: int) -> str:
-    """The languages of the most chunks, the most frequent one first."""
+    """Return the languages with the most chunks, most frequent first."""
     return ", ".join(sorted(entry.languages, key=lambda name: (-entry.languages[name], name))[:most])

@@ -1,4 +1,4 @@
-"""What is wrong with the file of Dagster's instance, `dagster.yaml`, before anything fails by it."""
+"""Checks of `dagster.yaml`, the Dagster instance's file, before its problems cause failures."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -13,71 +13,71 @@ _SECTIONS = (
     *(("run_coordinator",), ("storage",), ("storage", "postgres"), ("storage", "postgres", "postgres_db")),
     *((storage, *below) for storage in _STORAGES for below in ((), ("config",), ("config", "postgres_db"))),
 )
-"""Where settings stand that are read here."""
+"""Paths of the settings that are read here."""
 _DRIVER = "postgresql+psycopg2"
 _AMBIGUOUS = ("postgresql", "postgres")
-_FIRST_WITH_ANOTHER = (2, 1)  # SQLAlchemy, which since then takes such a URL for psycopg 3
+_FIRST_WITH_PSYCOPG_3 = (2, 1)  # the first SQLAlchemy version that uses psycopg 3 for such URLs
 
 
 def problems(config: Mapping[str, Any], *, is_shared: bool) -> list[str]:
-    """What is wrong, a line each, and what to do.
+    """Return the problems and how to fix them, one per line.
 
     Args:
-        config: what the file says.
-        is_shared: the settings have a `storage.url`, so that machines share the stores.
+        config: the contents of the file.
+        is_shared: whether the settings have a `storage.url`, so that machines share the stores.
     """
-    if shapes := list(_of_shapes(config)):
+    if shapes := list(_shape_problems(config)):
         return shapes
-    found = list(_of_drivers(config))
+    found = list(_driver_problems(config))
     if not is_shared:
         return found
     if not any(_postgres(config)):
         found.append(
-            "storage.url is set, and Dagster's runs are in no Postgres, so each machine has a record and locks of its "
-            "own: write `storage: {postgres: …}`, see docs/scale.md"
+            "storage.url is set, but Dagster does not store its runs in Postgres, so each machine has its own record "
+            "and locks: set `storage: {postgres: …}`, see docs/scale.md"
         )
     coordinator = str(config.get("run_coordinator", {}).get("class", "QueuedRunCoordinator"))
     if "Queued" not in coordinator:
-        found.append(f"run_coordinator is {coordinator}, which starts runs without a queue: leave it out")
+        found.append(f"run_coordinator is {coordinator}, which starts runs without a queue: remove it")
     lacking = [module for module in ("obstore", "dagster_postgres", "psycopg2") if find_spec(module) is None]
     if lacking:
         found.append(needs_extra(f"storage.url ({', '.join(lacking)})", "scale"))
     return found
 
 
-def _of_shapes(config: Mapping[str, Any]) -> Iterator[str]:
-    """Sections that hold nothing, or one value in place of settings: Dagster reads no such file."""
+def _shape_problems(config: Mapping[str, Any]) -> Iterator[str]:
+    """Yield sections that are empty or have a scalar in place of settings, since Dagster cannot read such a file."""
     for path in _SECTIONS:
         values: Any = config
         for name in path:
             values = values[name] if isinstance(values, Mapping) and name in values else {}
         if not isinstance(values, Mapping):
-            yield f"{'.'.join(path)} holds no settings: write them below it, or take it out"
+            yield f"expected settings below {'.'.join(path)}: add them, or remove it"
 
 
-def _of_drivers(config: Mapping[str, Any]) -> Iterator[str]:
-    if not _takes_another_driver():
+def _driver_problems(config: Mapping[str, Any]) -> Iterator[str]:
+    if not _needs_explicit_driver():
         return
     for where, values in _postgres(config):
         scheme = _scheme(values)
         if scheme in _AMBIGUOUS:
             remedy = f"`{_DRIVER}://…`" if "postgres_url" in values else f"`scheme: {_DRIVER}` in `postgres_db`"
             yield (
-                f"{where}: SQLAlchemy {version('sqlalchemy')} takes {scheme}:// for a driver that is not installed "
-                f"(No module named 'psycopg'): write {remedy}"
+                f"{where}: SQLAlchemy {version('sqlalchemy')} uses a driver for {scheme}:// that is not installed "
+                f"(No module named 'psycopg'): set {remedy}"
             )
 
 
-def _takes_another_driver() -> bool:
+def _needs_explicit_driver() -> bool:
     try:
         major, minor, *_ = version("sqlalchemy").split(".")
     except PackageNotFoundError:
         return False
-    return (int(major), int(minor)) >= _FIRST_WITH_ANOTHER and find_spec("psycopg") is None
+    return (int(major), int(minor)) >= _FIRST_WITH_PSYCOPG_3 and find_spec("psycopg") is None
 
 
 def _postgres(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The settings of each storage that is in Postgres, and where they stand."""
+    """Yield the settings of each storage that uses Postgres, and their path."""
     storage = config.get("storage", {})
     if "postgres" in storage:
         yield "storage.postgres", storage["postgres"]
@@ -88,12 +88,12 @@ def _postgres(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any
 
 
 def _scheme(values: Mapping[str, Any]) -> str:
-    """The scheme of the URL that the settings give; empty where that cannot be seen from here."""
+    """Return the scheme of the configured URL; empty if it cannot be determined here."""
     if "postgres_url" in values:
         return _text(values["postgres_url"]).partition("://")[0]
     return _text(values.get("postgres_db", {}).get("scheme", _AMBIGUOUS[0]))
 
 
 def _text(value: Any) -> str:
-    """A text, which may stand in a variable of the environment."""
+    """Return a string, which may come from an environment variable."""
     return os.environ.get(str(value.get("env")), "") if isinstance(value, Mapping) else str(value)

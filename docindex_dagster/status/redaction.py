@@ -1,9 +1,9 @@
-"""What of a text can be repeated where strangers read it: the words that docindex's own pages have, and nothing else.
+"""Redaction of texts for strangers: only words from docindex's own documentation pass.
 
-A detector finds secrets that look like some. A message of an error may hold any: a password that is a word, the path of
-a customer, a line of a file. So what is known to be harmless is let through, and nothing else. A secret may be a word
-that is known, all the same: what stands behind "password", "user" and the like is hidden, whatever it is. Settings are
-shown by their numbers and choices, and of their texts no word.
+A detector only finds secrets that look like secrets. An error message may contain any: a password that is a word, a
+customer's path, a line of a file. So only what is known to be harmless passes. Because a secret may also be a known
+word, everything after "password", "user" and the like is hidden. Of the settings, numbers and choices are shown, but no
+words of their texts.
 """
 
 import builtins
@@ -25,31 +25,31 @@ from docindex_dagster.sources.secrets import find_secrets, mask
 
 HIDDEN = "…"
 _LETTERS = re.compile(r"[A-Za-z]+")
-# A word or a small number between marks; what has other characters inside may be a path, a name or a key.
+# A word or a small number in punctuation. Anything with other characters inside may be a path, a name or a key.
 _PLAIN = re.compile(r"([(\[\"'`]*)([A-Za-z]+|[0-9]{1,4})([)\]\"'`,.:;!?]*)")
 _IN_QUOTES = re.compile(r"[\"`]([\w.:/-]{2,60})[\"`]")
-_LONGEST = 400  # characters of a message
-# Behind it stands a secret or a name, which may be a word of the pages or a small number.
-_TELLING = re.compile(
+_MAX_LENGTH = 400  # characters of a message
+# After such a word comes a secret or a name, which may be a known word or a small number.
+_SECRET_LABEL = re.compile(
     r"(?<![a-z])(?:pin|[a-z]*(?:pass(?:word|wd|phrase|code)|pwd|secret|token|credential|key|user(?:name)?|customer"
     r"|client|tenant|login|account))s?(?![a-z])",
     re.IGNORECASE,
 )
-_VALUE = re.compile(r"[=:/@-][^\W_]")  # in the same word, as in password=… or user/…
+_VALUE = re.compile(r"[=:/@-][^\W_]")  # a value in the same word, as in password=… or user/…
 _ENDS_CLAUSE = re.compile(r"[,;:.!?][)\]\"'`]*$")
-_FEWEST_HIDDEN = 3  # words behind a telling one, so that "password: well, secret" shows none
+_MIN_HIDDEN = 3  # words after a telling one, so that "password: well, secret" shows none
 _SECRET_NAME = re.compile(
     r"key|token|secret|pass|pwd|credential|auth|webhook|cookie|dsn|(?:^|_)pin(?:_|$)|conn(?:ection)?_?str"
     r"|(?:database|db|postgres\w*|pg|mysql|mariadb|mongo\w*|redis|amqp|broker|connection)_?ur[il]",
     re.IGNORECASE,
 )
-_FOLDERS = ("PWD", "OLDPWD")  # of a shell
+_FOLDERS = ("PWD", "OLDPWD")  # variables of a shell that hold folders, not passwords
 _PASSWORDS = (re.compile(r"://[^\s/:@]*:(\S+)@"), re.compile(r"(?:password|passwd|pwd)=([^\s;&]+)", re.IGNORECASE))
-_HOME_NAME = re.compile(r"(?<=/)[0-9a-f]{32}(?![^/\s])")  # of a home in a project, which is a secret
-_LONG = 8  # characters: what is shorter occurs within words by chance
+_HOME_NAME = re.compile(r"(?<=/)[0-9a-f]{32}(?![^/\s])")  # the name of a project's home, which is secret
+_LONG = 8  # characters; shorter values occur within words by chance
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_VALIDATED = frozenset({"schedule.timezone"})  # whose text can only be one of a public list
-_ELSEWHERE = frozenset({"root", "home", "source"})
+_VALIDATED = frozenset({"schedule.timezone"})  # settings whose values come from a public list
+_ELSEWHERE = frozenset({"root", "home", "source"})  # settings that other parts of the report cover
 _OTHER_VARIABLES = (
     *("DOCINDEX_HOME", "DOCINDEX_ROOT", "DOCINDEX_PROJECT", "DOCINDEX_CEILING_DIRECTORIES", "DAGSTER_HOME"),
     *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OLLAMA_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"),
@@ -59,14 +59,14 @@ _OTHER_VARIABLES = (
 
 
 def harmless(message: str) -> str:
-    """A message with an ellipsis for each row of words that docindex's pages do not have, or that may be a secret."""
+    """Replace each run of words that are not in docindex's documentation, or may be secret, with an ellipsis."""
     shown: list[str] = []
     tokens = message.split()
-    for token, is_behind in zip(tokens, _behind(tokens), strict=True):
+    for token, is_behind in zip(tokens, _follows_label(tokens), strict=True):
         is_known = not is_behind and _is_known(token)
         if is_known or shown[-1:] != [HIDDEN]:
             shown.append(token if is_known else HIDDEN)
-    return " ".join(shown)[:_LONGEST]
+    return " ".join(shown)[:_MAX_LENGTH]
 
 
 def _is_known(token: str) -> bool:
@@ -74,39 +74,39 @@ def _is_known(token: str) -> bool:
     return found is not None and (found[2].isdigit() or found[2].lower() in _words())
 
 
-def _behind(tokens: Iterable[str]) -> Iterator[bool]:
-    """For each word, whether one such as "password" is before it: in its clause, or three words before or less."""
+def _follows_label(tokens: Iterable[str]) -> Iterator[bool]:
+    """Yield for each word whether a word such as "password" precedes it in its clause or within three words."""
     fewest, is_in_clause = 0, False
     for token in tokens:
         yield fewest > 0 or is_in_clause
         fewest -= 1
-        telling = list(_TELLING.finditer(token))
+        telling = list(_SECRET_LABEL.finditer(token))
         if telling and not _VALUE.search(token, telling[-1].end()):
-            fewest, is_in_clause = _FEWEST_HIDDEN, True
+            fewest, is_in_clause = _MIN_HIDDEN, True
         else:
             is_in_clause = (is_in_clause or bool(telling)) and not _ENDS_CLAUSE.search(token)
 
 
 def is_public(name: str) -> bool:
-    """Whether a name, as that of a model, is one that docindex's pages have as an example."""
+    """Return whether a name, such as a model's, is an example in docindex's documentation."""
     return name in _names()
 
 
 def masked(text: str, environment: Mapping[str, str] | None = None) -> str:
-    """A path, a URL or a name that the user wants shown, without the secrets that are found in it.
+    """Remove the secrets from a path, URL or name that the user wants to include.
 
     Args:
-        text: what is shown.
-        environment: whose secrets are hidden as well; by default that of this process.
+        text: the text.
+        environment: variables whose secrets are also removed; by default those of this process.
     """
     for value in _values(os.environ if environment is None else environment):
-        text = _place_of(value).sub(HIDDEN, text)
+        text = _pattern_of(value).sub(HIDDEN, text)
     cleaned = scrub(_HOME_NAME.sub(HIDDEN, text))
     return mask(cleaned, find_secrets(cleaned))
 
 
 def _values(environment: Mapping[str, str]) -> list[str]:
-    """The values of variables that are called like secrets, and passwords within values, the longest first."""
+    """Return the values of variables with names like secrets, and passwords within values, the longest first."""
     found: set[str] = set()
     for name, value in environment.items():
         if _SECRET_NAME.search(name) and name not in _FOLDERS:
@@ -116,8 +116,8 @@ def _values(environment: Mapping[str, str]) -> list[str]:
     return sorted(found - {""}, key=len, reverse=True)
 
 
-def _place_of(value: str) -> re.Pattern[str]:
-    """Finds a secret: a short one only where no letter or digit goes on before or behind it."""
+def _pattern_of(value: str) -> re.Pattern[str]:
+    """Return a pattern that finds a secret; a short one matches only if it is not part of a longer word."""
     if len(value) >= _LONG:
         return re.compile(re.escape(value))
     before = r"(?<![^\W_])" if value[0].isalnum() else ""
@@ -143,12 +143,12 @@ def _texts() -> str:
 
 
 def changed_settings(settings: Settings) -> dict[str, Any]:
-    """What differs from the defaults, by section and name."""
+    """Return the settings that differ from the defaults, by section and name."""
     return dict(_changed(settings, ""))
 
 
 def declared_sources(settings: Settings) -> dict[str, int]:
-    """How many sources of each kind are declared, and how many have which option."""
+    """Return the number of declared sources of each kind, and of those with each option."""
     found: dict[str, int] = {}
     for source in settings.source:
         for what in (_kind(source), *_options(source)):
@@ -157,9 +157,9 @@ def declared_sources(settings: Settings) -> dict[str, int]:
 
 
 def set_variables(environment: Mapping[str, str]) -> list[str]:
-    """The variables that decide something for docindex and are set: their names alone.
+    """Return the names of the variables that are set and affect docindex.
 
-    Only names are compared that docindex knows, so that none is repeated that a user made up.
+    Only known names are returned, so that no name that a user made up is repeated.
     """
     known = {*_OTHER_VARIABLES, *(f"DOCINDEX_{section}__{name}".upper() for section, name in _setting_names())}
     return sorted(name for name in environment if name in known)
@@ -179,11 +179,11 @@ def _changed(section: BaseModel, path: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, BaseModel):
             yield from _changed(value, f"{at}.")
         elif value != field.default:
-            yield at, _shown(value, field.annotation, at)
+            yield at, _redacted_value(value, field.annotation, at)
 
 
-def _shown(value: Any, annotation: Any, at: str) -> Any:
-    """A value if it can be no secret, else what kind of value it is."""
+def _redacted_value(value: Any, annotation: Any, at: str) -> Any:
+    """Return a value if it cannot be a secret, otherwise its type."""
     match value:
         case None | bool() | int() | float():
             return value
@@ -192,23 +192,23 @@ def _shown(value: Any, annotation: Any, at: str) -> Any:
         case str() if at in _VALIDATED or value in _choices(annotation) or is_public(value):
             return value
         case str() if "://" in value:
-            return _shown_url(value)
+            return _redacted_url(value)
         case str() | Path():
-            return "(a text)"
+            return "(text)"
         case _:
             return f"({len(value)} entries)"
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:
-    """The values that an annotation allows, where it names them."""
+    """Return the values that an annotation allows, if it lists them."""
     if get_origin(annotation) is Literal:
         return get_args(annotation)
     return tuple(choice for part in get_args(annotation) for choice in _choices(part))
 
 
-def _shown_url(url: str) -> str:
+def _redacted_url(url: str) -> str:
     parts = urlsplit(url)
-    scheme = parts.scheme if parts.scheme in {"http", "https", "ssh", "file", "s3", "gs", "az"} else "another scheme"
+    scheme = parts.scheme if parts.scheme in {"http", "https", "ssh", "file", "s3", "gs", "az"} else "other scheme"
     return f"({scheme}, {'this machine' if parts.hostname in _LOOPBACK else 'elsewhere'})"
 
 

@@ -1,6 +1,6 @@
-"""How each source stands: whether it is declared, there and indexed, how its runs ended, and what needs attention.
+"""State of each source: whether it is declared, present and indexed, how its runs ended, and what needs attention.
 
-And how the index as a whole does, while it goes over from one model to another.
+Also the progress of the index while it changes to another model.
 """
 
 import time
@@ -23,7 +23,7 @@ Outcome = Literal["succeeded", "failed", "canceled", "running", "queued"]
 
 
 class State(StrEnum):
-    """How a source does, as `docindex status`, the catalogue, agents and sensors say; the most urgent first."""
+    """The state of a source, as `docindex status`, the catalog, agents and sensors report it; the most urgent first."""
 
     FAILED = "failed"
     MISSING = "missing"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a user should do something about it."""
+        """Whether a user should act."""
         return self in _URGENT
 
 
@@ -55,48 +55,48 @@ _HOUR_S = 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """How the runs of a source ended, by the record of them. Times are seconds since 1970."""
+    """The recorded outcomes of a source's runs. Times are seconds since 1970."""
 
-    outcome: Outcome | None = None  # of the newest run; None: there was none
+    outcome: Outcome | None = None  # of the newest run; None if there was none
     run_id: str | None = None  # of the newest run
-    checked_at: float | None = None  # when the last run ended well that looked at all files
-    failed_id: str | None = None  # of the newest run that ended, where that one failed
-    failure: str | None = None  # and its reason, in one line
+    checked_at: float | None = None  # when the last successful run that checked all files ended
+    failed_id: str | None = None  # of the newest ended run, if it failed
+    failure: str | None = None  # its reason, in one line
 
 
 NO_RUNS = Runs()
-# Gives what is known of the runs of all sources; None where there is no record of them.
+# Returns the recorded runs of all sources; None if there is no record.
 RunsOf = Callable[[Settings], Mapping[str, Runs] | None]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """One source, with all that is known of it."""
+    """A source with its state."""
 
     source: str
-    entry: CatalogEntry | None  # None: nothing of it can be found
+    entry: CatalogEntry | None  # None if it is not searchable
     runs: Runs
     state: State
-    problem: str | None = None  # why it needs attention, and what to do
-    is_overdue: bool = False  # its last check is too long ago, whatever else there is to say
+    problem: str | None = None  # why it needs attention, and how to fix it
+    is_overdue: bool = False  # its last check is too long ago, whatever its state
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a user should do something about it."""
+        """Whether a user should act."""
         return self.state.needs_attention
 
 
 def change_of_model(settings: Settings) -> Takeover | None:
-    """How far the index is on its way to the model that the settings name; None where it is there.
+    """Return the progress of the index's change to the configured model; None if it is complete.
 
     Raises:
-        StoreError: what is published cannot be read.
+        StoreError: The published index cannot be read.
     """
     return takeover.under_way(Layout(settings.home), load_embedder(settings.embedding).name)
 
 
 def waiting_for_takeover(layout: Layout) -> set[str]:
-    """The sources that cannot be searched before the index has gone over to another model."""
+    """Return the sources that cannot be searched until the index has changed to another model."""
     candidate = takeover.pending(layout)
     return set(candidate.sources) if candidate else set()
 
@@ -109,18 +109,18 @@ def of_all(
     *,
     declared: Mapping[str, Source] | None = None,
 ) -> list[SourceState]:
-    """How all sources stand that are declared, indexed or were run; those that need attention first.
+    """Return the states of all sources that are declared, indexed or have runs; those that need attention first.
 
     Args:
-        settings: what is declared, and how old the last look at a source may be.
-        entries: the catalogue.
-        runs: what is known of the runs of each source; none of one that is missing here. None where there is no
-            record of runs, or it cannot be read: then nothing is reported of them.
-        now: seconds since 1970; the time of the call by default.
-        declared: the declared sources, where the caller has read them.
+        settings: the declared sources, and the maximum age of a check.
+        entries: the catalog.
+        runs: the recorded runs by source; a missing source has none. None if there is no record, or it cannot be
+            read; then no state depends on runs.
+        now: seconds since 1970. Default: the current time.
+        declared: the declared sources, if the caller has read them.
 
     Raises:
-        SettingsError: two sources have one key.
+        SettingsError: Two sources have the same key.
     """
     oldest = (time.time() if now is None else now) - settings.schedule.max_age_hours * _HOUR_S
     declared = registry.sources(settings) if declared is None else declared
@@ -159,40 +159,40 @@ def _urgency(state: State) -> int:
 def _state(
     key: str, source: Source | None, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool
 ) -> tuple[State, str | None]:
-    """The most urgent state of a source, and what to do about it."""
+    """Return the most urgent state of a source, and how to fix it."""
     if source is None:
         return (
             State.NO_LONGER_DECLARED,
-            f"docindex.toml declares it no more; {command('docindex', 'source', 'remove', key)} takes it out",
+            f"no longer in docindex.toml; {command('docindex', 'source', 'remove', key)} removes it from the index",
         )
     if source.remote is None and not source.path.is_dir():
-        kept = "; what is indexed of it stays" if entry else ""
-        return State.MISSING, f"there is no folder {source.path}: bring it back, or mend docindex.toml{kept}"
+        kept = "; its index is kept" if entry else ""
+        return State.MISSING, f"folder {source.path} not found: restore it, or fix docindex.toml{kept}"
     if runs.failed_id is not None:
         return State.FAILED, runs.failure
     return _state_of_checks(key, entry, runs, is_overdue=is_overdue)
 
 
 def _state_of_checks(key: str, entry: CatalogEntry | None, runs: Runs, *, is_overdue: bool) -> tuple[State, str | None]:
-    """Whether a source that is there, and did not fail, was looked at."""
+    """Return the state of a source that is present and has not failed: whether it is indexed and was checked."""
     index = command("docindex", "index", key)
-    again = f"are the schedule and the sensors running? {index} looks at it now"
+    again = f"check that the schedule and the sensors are running, or run {index}"
     if entry is None and _is_coming(runs):
         return State.WAITING_FOR_RUN, None
     if entry is None and runs.outcome is None:
-        return State.NOT_INDEXED, f"no run indexed it yet: {index} does, or `docindex ui`"
+        return State.NOT_INDEXED, f"it is not indexed yet: run {index}, or start `docindex ui`"
     if entry is None:
-        return State.NOT_INDEXED, f"no run indexed it: {again}"
+        return State.NOT_INDEXED, f"no run has indexed it: {again}"
     if is_overdue:
-        known = "no run is known that" if runs.checked_at is None else "it is too long ago that a run"
-        return State.NOT_CHECKED, f"{known} looked at all its files: {again}"
+        known = "no recorded run has" if runs.checked_at is None else "no recent run has"
+        return State.NOT_CHECKED, f"{known} checked all its files: {again}"
     if is_degraded(entry):
-        return State.DEGRADED, f"{'; '.join(lacks(entry))}: {index} tries again, and says what and why"
+        return State.DEGRADED, f"{'; '.join(lacks(entry))}: {index} tries again and reports the details"
     return State.OK, None
 
 
 def oldest_check_hours(statuses: list[SourceState], now: float) -> float:
-    """How long ago the last check of that declared source was whose last check is the oldest; 0 where none is known."""
+    """Return the age in hours of the oldest last check among the declared sources; 0 if none is known."""
     times = [
         status.runs.checked_at
         for status in statuses

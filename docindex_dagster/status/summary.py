@@ -1,4 +1,4 @@
-"""What a run made of a source, in the numbers that `docindex index` shows."""
+"""Summary of a source's run, with the numbers that `docindex index` prints."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def end_of(key: str, outcome: Any) -> dict[str, Any]:
-    """How a run of a source ended, be it indexed or removed."""
+    """Return the outcome of a run that indexed or removed a source."""
     return {
         "source": key,
         "run_id": outcome.run_id,
@@ -18,7 +18,7 @@ def end_of(key: str, outcome: Any) -> dict[str, Any]:
 
 
 def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
-    """What is shown of a run."""
+    """Return the summary of a run."""
     return {
         **end_of(key, outcome),
         "files": outcome.number("discovered_files", "files"),
@@ -34,7 +34,7 @@ def summary_of(key: str, outcome: Any, seconds: float) -> dict[str, Any]:
 
 
 def summary_of_settled(key: str, settled: "Settled", seconds: float) -> dict[str, Any]:
-    """The same of a source of which a run would have found nothing to do."""
+    """Return the summary for a source that was up to date, so that no run was needed."""
     published = settled.publication.source
     nothing = dict.fromkeys(("added", "changed", "removed", "embedded"), 0)
     return {

@@ -1,4 +1,4 @@
-"""The report of `docindex support`, and the versions in it. A part that cannot be read says why; the others follow."""
+"""The report of `docindex support`, and the versions in it. If a part fails, the report has the reason in its place."""
 
 import os
 import platform
@@ -29,9 +29,9 @@ from docindex_dagster.status.redaction import (
 from docindex_dagster.status.source_status import RunsOf, SourceState
 
 _Part = TypeVar("_Part")
-_MOST = 10  # failures, findings
+_MAX_LISTED = 10  # failures and findings
 _MB = 1e6
-# What lies below the home folder, by the names that docindex gives; anything else counts together.
+# The subfolders of the home that docindex creates; everything else is counted together.
 _PARTS = (
     *(
         "tables",
@@ -62,57 +62,57 @@ _PACKAGES = (
     *("dagster", "dagster-webserver", "lancedb", "tantivy", "pyarrow", "numpy", "pydantic", "mcp", "typer"),
     *("rich", "sqlalchemy", "tree-sitter", "tree-sitter-language-pack", "kingfisher-secret-scanner"),
 )
-# Of extras; listed if installed.
-_FURTHER = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
+# Packages of extras; listed if installed.
+_OPTIONAL_PACKAGES = ("dagster-postgres", "obstore", "opentelemetry-sdk", "sentence-transformers", "spacy", "torch")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a report is to hold beside what it always does, and whose it is."""
+    """Options of a report."""
 
     version: str  # of docindex
-    has_paths: bool  # the names and paths of sources
-    is_verified: bool  # the stores: what `docindex doctor` finds, which reads all that is stored
+    has_paths: bool  # include the names and paths of sources
+    is_verified: bool  # include the findings of `docindex doctor`, which reads all stores
 
 
 def report(load: Callable[[], Settings], runs_of: RunsOf, wanted: Wanted) -> dict[str, Any]:
-    """All parts of a report.
+    """Return all parts of a report.
 
     Args:
-        load: gives the settings of the project.
-        runs_of: gives how runs ended.
-        wanted: what else is looked at.
+        load: loads the settings of the project.
+        runs_of: returns the outcomes of runs.
+        wanted: the options.
     """
     parts: dict[str, Any] = {
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": _tried(lambda: versions(wanted.version)),
-        "system": _tried(_system),
+        "versions": _attempt(lambda: versions(wanted.version)),
+        "system": _attempt(_system),
         "variables": set_variables(os.environ),
     }
-    settings = _tried(load)
+    settings = _attempt(load)
     if not isinstance(settings, Settings):
         return {**parts, "project": settings}
     layout = Layout(settings.home)
-    states = _tried(lambda: _states(settings, runs_of))
+    states = _attempt(lambda: _states(settings, runs_of))
     parts |= {
-        "project": _tried(lambda: _project(settings)),
-        "index": _tried(lambda: _index(layout)),
-        "sizes": _tried(lambda: _sizes(settings.home)),
-        "disk": _tried(lambda: _disk(settings.home)),
+        "project": _attempt(lambda: _project(settings)),
+        "index": _attempt(lambda: _index(layout)),
+        "sizes": _attempt(lambda: _sizes(settings.home)),
+        "disk": _attempt(lambda: _disk(settings.home)),
         "sources": _summary(states) if isinstance(states, list) else states,
     }
     if wanted.is_verified:
-        parts["doctor"] = _tried(lambda: _doctor(layout))
+        parts["doctor"] = _attempt(lambda: _doctor(layout))
     if wanted.has_paths:
-        parts["paths"] = _tried(lambda: _paths(settings, states if isinstance(states, list) else []))
+        parts["paths"] = _attempt(lambda: _paths(settings, states if isinstance(states, list) else []))
     return parts
 
 
-def _tried(make: Callable[[], _Part]) -> _Part | dict[str, str]:
-    """A part, or why there is none: a report is made where something is broken."""
+def _attempt(make: Callable[[], _Part]) -> _Part | dict[str, str]:
+    """Return a part, or why it failed, since reports are made when something is broken."""
     try:
         return make()
-    except Exception as error:  # noqa: BLE001 whatever it is, it belongs into the report
+    except Exception as error:  # noqa: BLE001 any error belongs in the report
         return {"problem": f"{type(error).__name__}: {harmless(str(error))}"}
 
 
@@ -142,7 +142,7 @@ def _project(settings: Settings) -> dict[str, Any]:
     default_home = settings.root / ".docindex"
     return {
         "has_file": settings.config_file.is_file(),
-        "home": "beside docindex.toml" if default_home in {settings.home, settings.home.parent} else "elsewhere",
+        "home": "next to docindex.toml" if default_home in {settings.home, settings.home.parent} else "elsewhere",
         "declared": declared_sources(settings),
         "settings": changed_settings(settings),
     }
@@ -166,17 +166,17 @@ def _index(layout: Layout) -> dict[str, Any]:
         "goes_over_to_another": candidate is not None,
         "sources": len(generation.sources),
         **{name: sum(getattr(entry, name) for entry in entries) for name in _FIGURES},
-        "chunks_by_language": dict(languages.most_common(_MOST)),
+        "chunks_by_language": dict(languages.most_common(_MAX_LISTED)),
     }
 
 
 def _name(name: str) -> str:
-    """A name of a model or language that is not of the user's making."""
-    return name if is_public(name) or harmless(name) == name else "another"
+    """Return the name of a model or language, unless a user may have made it up."""
+    return name if is_public(name) or harmless(name) == name else "other"
 
 
 def _sizes(home: Path) -> dict[str, Any]:
-    """Megabytes and files of each part of the home folder."""
+    """Return the size and number of files of each part of the home."""
     found: dict[str, list[int]] = {}
     for entry in os.scandir(home) if home.is_dir() else ():
         part = entry.name if entry.name in _PARTS else "other"
@@ -208,13 +208,13 @@ def _states(settings: Settings, runs_of: RunsOf) -> list[SourceState]:
 
 
 def _summary(states: Iterable[SourceState]) -> dict[str, Any]:
-    """How many sources are in which state, how their last runs ended, and the words of failures that are no secret."""
+    """Return the number of sources by state and by outcome of the last run, and the redacted failures."""
     found = list(states)
     failures = [one.runs.failure for one in found if one.runs.failure is not None]
     return {
         "states": dict(Counter(str(one.state) for one in found)),
         "last_runs": dict(Counter(one.runs.outcome or "none" for one in found)),
-        "failures": [harmless(failure) for failure in failures[:_MOST]],
+        "failures": [harmless(failure) for failure in failures[:_MAX_LISTED]],
     }
 
 
@@ -226,12 +226,12 @@ def _doctor(layout: Layout) -> dict[str, Any]:
     findings = list(examine(layout))
     return {
         "findings": len(findings),
-        "first": [f"{finding.store}: {harmless(finding.problem)}" for finding in islice(findings, _MOST)],
+        "first": [f"{finding.store}: {harmless(finding.problem)}" for finding in islice(findings, _MAX_LISTED)],
     }
 
 
 def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
-    """What is left out otherwise, for who may see it: without what is found to be secret."""
+    """Return names and paths, without the secrets found in them."""
     return {
         "root": masked(str(settings.root)),
         "home": masked(str(settings.home)),
@@ -242,21 +242,23 @@ def _paths(settings: Settings, states: Iterable[SourceState]) -> dict[str, Any]:
 
 
 def versions(docindex: str) -> dict[str, Any]:
-    """The version of docindex, which is given, and of all that decides how it behaves."""
+    """Return the version of docindex, which is given, and of everything that affects its behavior."""
     return {
         "docindex": docindex,
         "installed": _installed(),
         "python": platform.python_version(),
         "implementation": platform.python_implementation(),
         "platform": platform.platform(),
-        "packages": {name: found for name in (*_PACKAGES, *_FURTHER) if (found := _version(name)) or name in _PACKAGES},
+        "packages": {
+            name: found for name in (*_PACKAGES, *_OPTIONAL_PACKAGES) if (found := _version(name)) or name in _PACKAGES
+        },
         "schemas": _schemas(),
         "model": _model(),
     }
 
 
 def _schemas() -> dict[str, str]:
-    """The versions of what is stored: where one differs, an index is made anew, or the part of it that it decides."""
+    """Return the versions of the stored formats. If one differs, the affected part of an index is rebuilt."""
     from docindex_dagster.callgraph.table import REFERENCES_VERSION
     from docindex_dagster.chunking.inputs import EXTRACTOR_VERSION
     from docindex_dagster.core.tokenizer import TOKENS_VERSION
@@ -273,7 +275,7 @@ def _schemas() -> dict[str, str]:
 
 
 def _model() -> dict[str, str]:
-    """The static model, which lies in the package."""
+    """Return the static model, which is part of the package."""
     from docindex_dagster.embedding.static import NAME, SHA256
 
     return {"name": NAME, "sha256": SHA256}
@@ -287,7 +289,7 @@ def _version(name: str) -> str | None:
 
 
 def _installed() -> str:
-    """How it was installed, and by what."""
+    """Return how docindex was installed, and with which installer."""
     if is_clone():
         return "from a clone"
-    return f"from a wheel by {(distribution(DISTRIBUTION).read_text('INSTALLER') or 'an unknown installer').strip()}"
+    return f"from a wheel with {(distribution(DISTRIBUTION).read_text('INSTALLER') or 'an unknown installer').strip()}"

@@ -1,1 +1,1 @@
-"""The three places that chunks are served from, and their publication as one."""
+"""The three stores that serve chunks, and their atomic publication."""

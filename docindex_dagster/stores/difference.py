@@ -1,6 +1,6 @@
-"""What separates the rows that a store holds from the rows that it should hold.
+"""Differences between the rows that a store holds and the rows that it should hold.
 
-Rows are compared by two columns: chunk_id, and row_hash or whatever else stands for all that the store keeps of a row.
+Rows are compared by two columns: chunk_id, and a row_hash that covers everything the store keeps of a row.
 """
 
 from dataclasses import dataclass
@@ -11,34 +11,34 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Which target rows to write and which ids to delete, with counts for the metadata."""
+    """The rows to write and the ids to delete, with counts for the metadata."""
 
-    is_new: pa.ChunkedArray  # one boolean a target row: it is missing or differs
-    writes: pa.Array  # ids of these rows
-    deletes: pa.Array  # ids of rows that go away
-    replaced: pa.Array  # ids of rows that are held in another form
+    is_new: pa.ChunkedArray  # one boolean per target row: it is missing or differs
+    writes: pa.Array  # ids of the new rows
+    deletes: pa.Array  # ids of rows to delete
+    replaced: pa.Array  # ids of rows whose stored contents differ
     added: int
     changed: int
     reused: int
 
     @property
     def removed(self) -> int:
-        """Rows that go away."""
+        """Number of rows to delete."""
         return len(self.deletes)
 
     @property
     def written(self) -> int:
-        """Rows that are written or deleted."""
+        """Number of rows to write or delete."""
         return self.added + self.changed + self.removed
 
     @property
     def is_empty(self) -> bool:
-        """The store already holds what it should."""
+        """Whether the store already holds the target rows."""
         return not self.written
 
 
 def difference(held: pa.Table, target: pa.Table) -> Difference:
-    """Compare what a store holds of a source with what it should hold."""
+    """Compare the rows that a store holds with the rows that it should hold."""
     is_held = pc.is_in(target["chunk_id"], held["chunk_id"])
     is_same = pc.is_in(_keys(target), _keys(held))
     is_changed = pc.and_not(is_held, is_same)
@@ -56,10 +56,10 @@ def difference(held: pa.Table, target: pa.Table) -> Difference:
 
 
 def disagreement(held: pa.Table, target: pa.Table) -> str:
-    """An empty string when both hold the same rows, else a sentence with the first row that they do not share."""
+    """Return an empty string if both hold the same rows, or else a message with the first row that differs."""
     repeated = held.num_rows - len(pc.unique(held["chunk_id"]))
     if repeated:
-        return f"{repeated} chunks are held twice"
+        return f"{repeated} duplicate rows"
     for name, left, right in (("missing", target, held), ("left over", held, target)):
         alone = left["chunk_id"].filter(pc.invert(pc.is_in(_keys(left), _keys(right))))
         if len(alone):

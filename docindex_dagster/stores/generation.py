@@ -1,4 +1,4 @@
-"""The files that name generations, and what a generation is made of. Readers use the one that `CURRENT` names."""
+"""Generations and the files that name them. Readers use the generation that `CURRENT` names."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -20,18 +20,18 @@ SCHEMA_VERSION = digest_parts(
     *(str(schema) for schema in (CHUNKS, NODES, TRIPLES, embeddings_schema(2))),
     repr(tantivy_index.FIELDS),
     analysis.TERMS_VERSION,
-    "rows 1",  # the form of the files of rows
+    "rows 1",  # the format of the row files
 )
-"""A hash of the schemas, so that no change of a column or field is forgotten; also the version of LanceDB's table.
+"""A hash of the schemas, so that no schema change is missed; also the version of the LanceDB table.
 
-Stores of another version are built anew beside those that are published; see `takeover`.
+Stores of another version are rebuilt alongside the published ones; see `takeover`.
 """
-_MOST_PARSED = 4  # `CURRENT`, the one before it, `NEXT`, and what takes the place of one of them
+_CACHE_SIZE = 4  # `CURRENT`, the previous generation, `NEXT`, and a replacement for one of them
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFiles:
-    """The Parquet files of one source's graph: names within the graph folder."""
+    """The Parquet files of a source's graph: names within the graph folder."""
 
     nodes: str
     triples: str
@@ -39,10 +39,10 @@ class GraphFiles:
 
 @dataclass(frozen=True, slots=True)
 class PublishedSource:
-    """What a generation holds of one source."""
+    """The entry of a source in a generation."""
 
-    version: str  # of its chunks and vectors: equal content has an equal version
-    revision: str | None  # the version that the settings give, or for git the last commit
+    version: str  # of its chunks and vectors: equal content has equal versions
+    revision: str | None  # the version from the settings, or the last commit for git
     graph: GraphFiles | None
     files: int
     chunks: int
@@ -51,21 +51,21 @@ class PublishedSource:
     edges: int
     languages: dict[str, int]  # chunks of files by language
     changed_at: str  # UTC, ISO 8601: when this version was published
-    commits: int = 0  # each is one of the chunks
+    commits: int = 0  # number of chunks that are commits
     graph_made_by: str = ""  # identifies the extractors of its graph and their settings
-    lacks_of_graph: bool = False  # an extractor failed, or ran out of time: the next run is to ask for the rest
-    fallbacks: int = 0  # files that were cut as text, since they could not be parsed
-    graph_failures: int = 0  # files of which the graph has no edges but those to their definitions
-    unreadable_configurations: int = 0  # files that say where imports lead and cannot be read
-    inputs: str | None = None  # identifies what it was made from; None where making it again may give something else
-    pack: str | None = None  # that has its graph and rows; None where it has files of its own
+    lacks_of_graph: bool = False  # an extractor failed or timed out, so the next run extracts the missing part
+    fallbacks: int = 0  # files chunked as plain text because parsing failed
+    graph_failures: int = 0  # files whose only graph edges are those to their definitions
+    unreadable_configurations: int = 0  # unreadable files that configure imports
+    inputs: str | None = None  # identifies its inputs; None if the same inputs may produce another result
+    pack: str | None = None  # the pack with its graph and rows; None if it has its own files
     rows: tuple[str, ...] = ()  # the files of its rows, oldest first: names within their folder
-    unlinked: int | None = None  # files whose edges a provisional graph lacks in part; None: it is complete
+    unlinked: int | None = None  # files with missing edges in a provisional graph; None if the graph is complete
 
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One published state of the three stores. Readers share it, so nothing in it may be changed."""
+    """A published state of the three stores. Readers share it, so nothing in it may be modified."""
 
     number: int
     model: str
@@ -73,36 +73,36 @@ class Generation:
     table_version: int
     tantivy: str  # name of its folder
     sources: dict[str, PublishedSource] = field(default_factory=dict)
-    optimized_version: int = 0  # the table's version at its last maintenance
-    changed_rows: int = 0  # that publications wrote or deleted since
+    optimized_version: int = 0  # the table's version after its last maintenance
+    changed_rows: int = 0  # written or deleted by publications since then
     schema_version: str = SCHEMA_VERSION
-    endpoint: str | None = None  # of the API that has the model; a query goes nowhere else
-    previous: str = ""  # the name of the file of the generation to roll back to
+    endpoint: str | None = None  # of the model's API; queries are sent nowhere else
+    previous: str = ""  # the file name of the generation to roll back to
 
     def is_of(self, model: str) -> bool:
-        """Whether publications of a model by this version of docindex can go on from it."""
+        """Return whether this version of docindex can publish vectors of the model into it."""
         return self.model == model and self.schema_version == SCHEMA_VERSION
 
     def is_like(self, other: "Generation") -> bool:
-        """Whether both have the same model and schemas."""
+        """Return whether both have the same model and schemas."""
         return (self.model, self.schema_version) == (other.model, other.schema_version)
 
     def with_source(self, key: str, source: PublishedSource | None) -> "Generation":
-        """The same generation with one source put in, or taken out."""
+        """Return a copy with a source added or replaced, or removed if `source` is None."""
         others = {name: value for name, value in self.sources.items() if name != key}
         return replace(self, sources=dict(sorted({**others, **({key: source} if source else {})}.items())))
 
     def count_unlinked(self, keys: Iterable[str]) -> tuple[int, int]:
-        """How many files of some sources are not linked yet, and how many there are."""
+        """Return the number of unlinked files of sources, and their total number of files."""
         sources = [source for key in keys if (source := self.sources.get(key))]
         return sum(source.unlinked or 0 for source in sources), sum(source.files for source in sources)
 
     def graph_files(self) -> set[str]:
-        """The names of all graph files that it uses, also of those in packs."""
+        """Return the names of all its graph files, including those in packs."""
         return _files_of(self.sources.values())
 
     def loose_graph_files(self) -> set[str]:
-        """The names of the graph files that are in no pack."""
+        """Return the names of its graph files outside packs."""
         return _files_of(source for source in self.sources.values() if source.pack is None)
 
 
@@ -112,7 +112,7 @@ def _files_of(sources: Iterable[PublishedSource]) -> set[str]:
 
 
 def read_generation(layout: Layout, *, previous: bool = False) -> Generation | None:
-    """The published generation (or the one before it), or None where nothing is published.
+    """Return the published or the previous generation, or None if there is none.
 
     Raises:
         StoreError: the file is damaged.
@@ -124,10 +124,10 @@ def read_generation(layout: Layout, *, previous: bool = False) -> Generation | N
 
 
 def read_next(layout: Layout) -> Generation | None:
-    """The generation that `NEXT` names, or None where there is none.
+    """Return the pending generation, which `NEXT` names, or None if there is none.
 
     Raises:
-        StoreError: as `read_generation`.
+        StoreError: see `read_generation`.
     """
     return _read(layout.next)
 
@@ -140,31 +140,31 @@ def _read(file: Path) -> Generation | None:
     except PermissionError as error:
         raise denied(error) from error
     try:
-        return parsed(data)
+        return parse_generation(data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StoreError(f"{file} is damaged ({error}); run `docindex index` to build the index anew") from error
+        raise StoreError(f"{file} is damaged ({error}). Run `docindex index` to rebuild the index") from error
 
 
-@lru_cache(_MOST_PARSED)
-def parsed(data: bytes) -> Generation:
-    """The generation that the bytes of a file describe.
+@lru_cache(_CACHE_SIZE)
+def parse_generation(data: bytes) -> Generation:
+    """Parse the contents of a generation file.
 
-    A run reads the same bytes a dozen times, and with thousands of sources they take tens of milliseconds to parse.
+    A run reads the same bytes a dozen times, and with thousands of sources parsing takes tens of milliseconds.
 
-    Raises a ValueError, TypeError, KeyError or AttributeError where they describe none.
+    Raises ValueError, TypeError, KeyError or AttributeError for invalid contents.
     """
     values: dict[str, Any] = orjson.loads(data)
-    values["schema_version"]  # who wrote it is known
+    values["schema_version"]  # required
     sources = {key: _source(value) for key, value in values.pop("sources").items()}
     generation = Generation(**_known(values, Generation), sources=sources)
     for name in _names_in(generation):
-        if name == ".." or Path(name).name != name:  # it leads out of its folder
+        if name == ".." or Path(name).name != name:  # it points outside its folder
             raise ValueError(f"{name!r} is not a file name")
     return generation
 
 
 def _names_in(generation: Generation) -> set[str]:
-    """The names of files and folders of all stores."""
+    """Return the names of all files and folders of its stores."""
     sources = generation.sources.values()
     rows = {name for source in sources for name in source.rows}
     packs = {source.pack for source in sources if source.pack}
@@ -172,15 +172,15 @@ def _names_in(generation: Generation) -> set[str]:
 
 
 def write_generation(layout: Layout, generation: Generation) -> None:
-    """Publish: from here on readers follow `generation`; the one before, if it can be read, stays for a rollback.
+    """Publish a generation; the previous one is kept for a rollback if it can be read.
 
-    `CURRENT` names the file of the one before, so that one replacement does both, wherever a writer is killed.
+    `CURRENT` names the file of the previous generation, so that a single replacement publishes both atomically.
     """
-    replace_generation(layout, replace(generation, previous=_kept(layout)))
+    replace_generation(layout, replace(generation, previous=_save_previous(layout)))
 
 
-def _kept(layout: Layout) -> str:
-    """The name of the file that keeps what is published; where that cannot be read, of what was kept last."""
+def _save_previous(layout: Layout) -> str:
+    """Save the published generation and return the name of its file, or of the last saved one if it is unreadable."""
     try:
         current = read_generation(layout)
     except StoreError:
@@ -194,12 +194,12 @@ def _kept(layout: Layout) -> str:
 
 
 def replace_generation(layout: Layout, generation: Generation) -> None:
-    """Publish the same generation in another form; the one before it stays the one to roll back to."""
+    """Publish a modified form of the current generation; its previous generation stays the same."""
     _write(layout.current, generation)
 
 
 def replace_next(layout: Layout, generation: Generation) -> None:
-    """Name the generation that is to take over; readers do not follow it."""
+    """Set the pending generation; readers do not use it."""
     _write(layout.next, generation)
 
 
@@ -215,7 +215,7 @@ def _source(values: dict[str, Any]) -> PublishedSource:
 
 
 def _known(values: dict[str, Any], of: type) -> dict[str, Any]:
-    """The values without what another version of docindex says besides."""
+    """Return the values without fields that only other versions of docindex have."""
     names = _names(of)
     return {name: value for name, value in values.items() if name in names}
 

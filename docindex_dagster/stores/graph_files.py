@@ -1,7 +1,7 @@
-"""The graph: one Parquet file of nodes and one of triples a source, opened together; those of small sources in packs.
+"""Graph files: a Parquet file of nodes and one of triples per source, opened together; small sources are in packs.
 
-A reader maps the files of its generation when it opens it, and reads them when the graph is first asked. So a search
-that never asks it pays at most some 0.1 ms a file, and one that does finds them, though they may be removed by then.
+A reader maps the files of its generation when it opens it, and reads them when the graph is first used. A search that
+does not use the graph thus pays at most about 0.1 ms per file, and others find the files even after their removal.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,19 +27,19 @@ _VERSION_DIGITS = 16
 
 
 def write(layout: Layout, source: str, graph: Graph, version: str, *, made: str = "") -> GraphFiles:
-    """Write the graph of a source, and leave files of the same version alone.
+    """Write the graph of a source; existing files of the same version are left alone.
 
     Args:
-        layout: where the index lives.
+        layout: of the home with the index.
         source: its key.
         graph: of the source.
-        version: equal graphs have an equal one, and no others.
-        made: that of its tables, whose files are copied where they hold it, since they hold the same rows; "" to write
-            all rows anew.
+        version: equal for equal graphs, and only for them.
+        made: the version of its tables, whose files are copied if they match, since they hold the same rows; "" to
+            write all rows.
     """
     names = {kind: f"{file_name(source)}.{version[:_VERSION_DIGITS]}.{kind}.parquet" for kind in ("nodes", "triples")}
-    of_source = (layout.table(table, source) for table in (NODES_TABLE, TRIPLES_TABLE))
-    for name, table, rows in zip(names.values(), of_source, (graph.nodes, graph.triples), strict=True):
+    source_tables = (layout.table(table, source) for table in (NODES_TABLE, TRIPLES_TABLE))
+    for name, table, rows in zip(names.values(), source_tables, (graph.nodes, graph.triples), strict=True):
         path = layout.graph / name
         if not (made and tables.copy(table, path, made)):
             tables.write(path, tables.stamp(rows, version))
@@ -47,7 +47,7 @@ def write(layout: Layout, source: str, graph: Graph, version: str, *, made: str 
 
 
 def read(files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph | None:
-    """The graph of one source out of mapped files, or None where one is missing or damaged."""
+    """Return the graph of a source from mapped files, or None if one is missing or damaged."""
     nodes, triples = (
         tables.read(pa.BufferReader(files[name])) if name in files else None for name in (graph.nodes, graph.triples)
     )
@@ -55,13 +55,13 @@ def read(files: Mapping[str, pa.Buffer], graph: GraphFiles) -> Graph | None:
 
 
 def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
-    """The graph files of a generation by their names, as they lie on the disk; without those that are not there."""
-    wanted = generation.graph_files()
+    """Return the memory-mapped graph files of a generation by name, without missing files."""
+    graph_names = generation.graph_files()
     found = {
         name: data
-        for pack in packs.of_packs(generation)
+        for pack in packs.sources_by_pack(generation)
         for name, data in packs.graphs(layout, pack).items()
-        if name in wanted
+        if name in graph_names
     }
     for name in generation.loose_graph_files():
         with suppress(FileNotFoundError), pa.memory_map(str(layout.graph / name)) as file:
@@ -70,7 +70,7 @@ def mapped(layout: Layout, generation: Generation) -> dict[str, pa.Buffer]:
 
 
 def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Iterable[str]) -> "OpenGraph":
-    """The graph of some sources of a generation, whose mapped files are given, as one.
+    """Open the graphs of sources of a generation as a single graph, from mapped files.
 
     Raises:
         DamagedStoreError: a file is missing or damaged.
@@ -78,23 +78,23 @@ def open_graph(generation: Generation, files: Mapping[str, pa.Buffer], keys: Ite
     from docindex_dagster.graph.open_graph import open_graphs
 
     keys = list(keys)
-    wanted = {key: graph for key in keys if (graph := generation.sources[key].graph)}
-    found = {key: read(files, graph) for key, graph in wanted.items()}
-    if lost := [key for key, graph in found.items() if graph is None]:
-        raise damaged(f"the graph of {lost[0]} is missing or cannot be read")
+    graphs_by_key = {key: graph for key in keys if (graph := generation.sources[key].graph)}
+    found = {key: read(files, graph) for key, graph in graphs_by_key.items()}
+    if missing := [key for key, graph in found.items() if graph is None]:
+        raise damaged(f"the graph of {missing[0]} is missing or cannot be read")
     opened = open_graphs({key: graph for key, graph in found.items() if graph is not None})
     return replace(opened, unlinked_files=sentence_unlinked(*generation.count_unlinked(keys)))
 
 
 def batches(files: Mapping[str, pa.Buffer], name: str, columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
-    """Some columns of one of the mapped files, so many rows at once.
+    """Yield columns of a mapped file, up to `rows` rows at a time.
 
     Raises:
-        DamagedStoreError: it is missing or damaged.
+        DamagedStoreError: the file is missing or damaged.
     """
     try:
         with pq.ParquetFile(pa.BufferReader(files[name])) as file:
             for batch in file.iter_batches(rows, columns=list(columns)):
                 yield pa.Table.from_batches([batch])
     except (KeyError, OSError, pa.ArrowException) as error:
-        raise damaged(f"{name} of the graph is missing or cannot be read") from error
+        raise damaged(f"graph file {name} is missing or cannot be read") from error

@@ -1,8 +1,8 @@
-"""The links between the chunks of a generation as a file, so that a new process need not open the graph for a context.
+"""Link files: the links between the chunks of a generation, so that a context need not open the graph.
 
-That takes half a second for 20,000 chunks. A file is a copy of what the graph files of a generation give, under a name
-that says so; where it is missing or cannot be read, they are read instead. It is written after a publication, by who
-has time, and by nobody who only reads.
+Opening the graph takes half a second for 20,000 chunks. A link file is derived from the graph files of a generation and
+named after them; if it is missing or unreadable, the graph is read instead. It is written after a publication by
+processes that can spare the time, never by mere readers.
 """
 
 import os
@@ -22,14 +22,14 @@ from docindex_dagster.stores import graph_files
 from docindex_dagster.stores.generation import Generation, read_generation
 
 _LINK = pa.struct([pa.field("target", pa.int32(), nullable=False), pa.field("weight", pa.float64(), nullable=False)])
-_SCHEMA = pa.schema({"chunk_id": pa.string(), "links": pa.list_(_LINK)})  # a list array is a matrix in CSR form
+_SCHEMA = pa.schema({"chunk_id": pa.string(), "links": pa.list_(_LINK)})  # a list array is a CSR matrix
 
 
 def bring_up_to_date(layout: Layout) -> bool:
-    """Write the file of the published generation if it is missing or damaged; whether this was done.
+    """Write the link file of the published generation if it is missing or damaged; return whether it was written.
 
-    The links are found without any lock, and written under that of the publications: not where one is under way, or
-    ended meanwhile, for who makes that one calls this as well. What fails here fails nothing else.
+    Links are computed without a lock, and written under the publication lock. If a publication is running or has
+    completed in the meantime, nothing is written, since the publisher calls this too. Errors are ignored.
     """
     with suppress(DocindexError, OSError, pa.ArrowException):
         generation = read_generation(layout)
@@ -47,7 +47,7 @@ def bring_up_to_date(layout: Layout) -> bool:
 
 
 def read(layout: Layout, generation: Generation) -> Links | None:
-    """The links of a generation; None where their file is missing or damaged."""
+    """Return the links of a generation; None if their file is missing or damaged."""
     path = _path(layout, generation)
     if path is None:
         return None
@@ -60,13 +60,13 @@ def read(layout: Layout, generation: Generation) -> Links | None:
 
 
 def problem(layout: Layout, generation: Generation, expected: Links) -> str:
-    """What is wrong with the links that contexts follow; a file that is missing is not: the graph is read instead."""
+    """Return the problem with the link file, or an empty string; a missing file is no problem: the graph is read."""
     found = read(layout, generation)
-    return "" if found is None or _table(found).equals(_table(expected)) else "other links than those of the graph"
+    return "" if found is None or _table(found).equals(_table(expected)) else "it differs from the links of the graph"
 
 
 def names(generation: Generation) -> set[str]:
-    """The name of the file of a generation; none where it has no graph."""
+    """Return the name of a generation's link file; empty if it has no graph."""
     graphs = sorted(generation.graph_files())
     return {f"{digest_parts(LINKS_VERSION, *graphs)}.arrow"} if graphs else set()
 
@@ -80,14 +80,14 @@ def _write(path: Path, table: pa.Table) -> None:
         tables.write_arrow(temporary, table.to_batches(), table.schema)
 
 
-def _table(linked: Links) -> pa.Table:
-    of_all = pa.StructArray.from_arrays([pa.array(linked.targets), pa.array(linked.weights)], fields=list(_LINK))
-    lists = pa.ListArray.from_arrays(pa.array(linked.begins), of_all, type=pa.list_(_LINK))
-    return pa.table([linked.chunk_ids, lists], schema=_SCHEMA)
+def _table(matrix: Links) -> pa.Table:
+    entries = pa.StructArray.from_arrays([pa.array(matrix.targets), pa.array(matrix.weights)], fields=list(_LINK))
+    lists = pa.ListArray.from_arrays(pa.array(matrix.begins), entries, type=pa.list_(_LINK))
+    return pa.table([matrix.chunk_ids, lists], schema=_SCHEMA)
 
 
 def _links(table: pa.Table) -> Links | None:
-    """The links that a table holds; None where one leads to no chunk."""
+    """Return the links in a table; None if a target is out of range."""
     ids, lists = (column.combine_chunks() for column in table.columns)
     targets, weights = (lists.values.field(name).to_numpy() for name in ("target", "weight"))
     if len(targets) and not 0 <= targets.min() <= targets.max() < len(ids):

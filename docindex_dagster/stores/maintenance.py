@@ -1,9 +1,9 @@
-"""Maintenance: what keeps searches fast and the disk free, and takes too long for a publication.
+"""Maintenance: work that keeps searches fast and reclaims disk space, but takes too long for a publication.
 
-A copy of the published table, made of links, is compacted and indexed in a folder aside, which may take minutes, while
-publications go on; the files of small sources are packed there. Then, under their lock and for a moment, the rows that
-they published meanwhile are brought over, and the same generation names what was made. Killed anywhere before that, it
-leaves rubbish that the next one removes.
+A copy of the published table, made of hard links, is compacted and indexed in a separate folder. This may take minutes,
+while publications continue; the files of small sources are packed there as well. Then, briefly under the publication
+lock, rows published in the meantime are copied over, and the same generation is pointed to the result. If maintenance
+is killed before that, the next one removes its leftovers.
 """
 
 import os
@@ -38,40 +38,40 @@ from docindex_dagster.stores.reader import open_generation
 if TYPE_CHECKING:
     from lancedb.table import LanceTable
 
-# A search looks into each part of the table that no index covers, and a manifest lists all parts. Publications of one
-# file leave such a part each; to take up 20 or 300 of them costs the same 0.2 s.
-_MOST_VERSIONS = 20
+# A search scans each fragment of the table that no index covers, and the manifest lists all fragments. Each publication
+# of a file adds one. Compacting 20 or 300 of them costs the same 0.2 s.
+_MAX_VERSIONS = 20
 # Deleted rows are skipped one by one. Below these limits the cost is negligible; larger tables tolerate more.
-_FEWEST_ROWS, _MOST_CHANGED = 10_000, 0.1
-# So many rows are brought over under the lock, in less than a second; more are before it is taken.
+_MIN_CHANGED_ROWS, _MAX_CHANGED_SHARE = 10_000, 0.1
+# Up to this many rows are copied under the lock, in less than a second; more are copied before taking it.
 _FEW_ROWS = 5_000
-_ROWS_A_BATCH = 20_000
-# To open the files of so many sources takes some 20 ms; and a pack of fewer would soon be written anew.
-_MOST_LOOSE = 50
+_ROWS_PER_BATCH = 20_000
+# Opening the files of this many sources takes about 20 ms, and a smaller pack would soon be rewritten.
+_MAX_LOOSE = 50
 _ROUNDS = 5
-_MARK = "wanted"  # a file in the folder aside: what is done there is of use as long as it is there
-_PACKS = "packs"  # a folder there
+_MARKER = "wanted"  # marker file in the maintenance folder: its removal cancels the maintenance
+_PACKS = "packs"  # subfolder of it
 
 
 def why_compaction(generation: Generation) -> str | None:
-    """Why the table of a generation should be compacted; None where it need not be."""
+    """Return why the table of a generation should be compacted; None if it need not be."""
     versions = generation.table_version - generation.optimized_version
-    if versions >= _MOST_VERSIONS:
-        return f"{versions} versions of the table since the last"
+    if versions >= _MAX_VERSIONS:
+        return f"{versions} versions of the table since the last compaction"
     rows = sum(source.chunks for source in generation.sources.values())
-    if generation.changed_rows >= max(_FEWEST_ROWS, rows * _MOST_CHANGED):
-        return f"{generation.changed_rows:,} rows of {rows:,} changed since the last"
+    if generation.changed_rows >= max(_MIN_CHANGED_ROWS, rows * _MAX_CHANGED_SHARE):
+        return f"{generation.changed_rows:,} of {rows:,} rows changed since the last compaction"
     return None
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A compacted copy of the table of a generation, in the folder of the maintenance, which nobody else looks at.
+    """A compacted copy of a generation's table in the maintenance folder, which nothing else uses.
 
     Attributes:
         holds: the generation whose rows it has.
-        optimized: its version when it was compacted.
-        changed: how many rows were written or deleted since.
+        optimized: its version after compaction.
+        changed: number of rows written or deleted since.
     """
 
     layout: Layout
@@ -81,31 +81,31 @@ class Copy:
     changed: int = 0
 
     @classmethod
-    def made(cls, layout: Layout, base: Generation) -> "Copy":
-        """Link the files of a generation's table, and compact them, which may take minutes."""
+    def create(cls, layout: Layout, base: Generation) -> "Copy":
+        """Link the files of a generation's table and compact them, which may take minutes."""
         name = f"{lance_table.table_name(base.model)}-{uuid4().hex[:8]}"
-        table = lance_table.linked(layout, base.table, base.table_version, layout.maintenance, name)
+        table = lance_table.link_version(layout, base.table, base.table_version, layout.maintenance, name)
         lance_table.drop_other_versions(table)
         return cls(layout, table, base, table.version)
 
     def is_far_behind(self, current: Generation) -> bool:
-        """Whether it takes long to bring over what it lacks of a generation."""
-        return _rows(differing(self.holds, current), current) > _FEW_ROWS
+        """Return whether copying the differences to a generation takes long."""
+        return _rows(changed_sources(self.holds, current), current) > _FEW_ROWS
 
-    def brought_to(self, current: Generation) -> "Copy":
-        """The copy with the rows of another generation.
+    def updated_to(self, current: Generation) -> "Copy":
+        """Return the copy updated to the rows of another generation.
 
         Raises:
-            DamagedStoreError: it does not hold them.
+            DamagedStoreError: its rows differ after the update.
         """
-        return replace(self, holds=current, changed=self.changed + self._bring_over(current))
+        return replace(self, holds=current, changed=self.changed + self._apply_changes(current))
 
-    def put_in_place(self, current: Generation) -> Generation:
-        """Let it be the table of the generation that it holds; who calls it names what is returned.
+    def install(self, current: Generation) -> Generation:
+        """Make it the table of the generation it holds; the caller publishes the returned generation.
 
-        The caller holds the publication lock, and has synced the copy.
+        The caller must hold the publication lock and have synced the copy.
         """
-        lance_table.put_in_place(self.layout, self.table, self.layout.maintenance, current.table)
+        lance_table.move_into_place(self.layout, self.table, self.layout.maintenance, current.table)
         return replace(
             current,
             table=self.table.name,
@@ -115,7 +115,7 @@ class Copy:
         )
 
     def verify(self) -> None:
-        """Compare how many rows it holds of each source with what is published.
+        """Compare its number of rows per source with the published numbers.
 
         Raises:
             DamagedStoreError: they differ.
@@ -124,20 +124,20 @@ class Copy:
         expected = {key: source.chunks for key, source in self.holds.sources.items() if source.chunks}
         if held != expected:
             key = min(key for key in held.keys() | expected.keys() if held.get(key, 0) != expected.get(key, 0))
-            numbers = f"{held.get(key, 0)} rows of {key}, {expected.get(key, 0)} published"
-            raise damaged(f"maintenance: LanceDB holds {numbers}")
+            numbers = f"expected {expected.get(key, 0)} rows of {key}, got {held.get(key, 0)}"
+            raise damaged(f"maintenance of the LanceDB table: {numbers}")
 
-    def _bring_over(self, current: Generation) -> int:
-        """Write and delete the rows in which a generation differs; returns how many there are."""
-        others = differing(self.holds, current)
-        if not others:
+    def _apply_changes(self, current: Generation) -> int:
+        """Apply the row changes from the held generation to another; return the number of rows."""
+        changed_keys = changed_sources(self.holds, current)
+        if not changed_keys:
             return 0
         published = lance_table.open_for_reading(self.layout, current.table, current.table_version)
         changed = 0
-        for key in sorted(others - current.sources.keys()):
+        for key in sorted(changed_keys - current.sources.keys()):
             lance_table.remove(self.table, key)
             changed += self.holds.sources[key].chunks
-        for keys in _batches({key: current.sources[key] for key in sorted(others & current.sources.keys())}):
+        for keys in _batches({key: current.sources[key] for key in sorted(changed_keys & current.sources.keys())}):
             chunks, vectors = lance_table.rows_of(published, keys)
             expected = lance_table.expected(chunks, vectors)
             changed += lance_table.reconcile(self.table, keys, chunks, vectors, expected).written
@@ -146,8 +146,8 @@ class Copy:
         return changed
 
 
-def differing(left: Generation, right: Generation) -> set[str]:
-    """The sources of which two generations hold other rows."""
+def changed_sources(left: Generation, right: Generation) -> set[str]:
+    """Return the sources whose rows differ between two generations."""
     return {
         key
         for key in left.sources.keys() | right.sources.keys()
@@ -160,18 +160,18 @@ def _version(source: PublishedSource | None) -> str | None:
 
 
 def _rows(keys: Iterable[str], generation: Generation) -> int:
-    """How many rows a generation holds of some sources."""
+    """Return the number of rows of sources in a generation."""
     return sum(generation.sources[key].chunks for key in keys if key in generation.sources)
 
 
 def _batches(sources: Mapping[str, PublishedSource]) -> Iterator[list[str]]:
-    """Keys of sources by some thousand rows."""
+    """Group keys of sources into batches of about 20,000 rows."""
     batch: list[str] = []
     rows = 0
     for key, source in sources.items():
         batch.append(key)
         rows += source.chunks
-        if rows >= _ROWS_A_BATCH:
+        if rows >= _ROWS_PER_BATCH:
             yield batch
             batch, rows = [], 0
     if batch:
@@ -179,13 +179,13 @@ def _batches(sources: Mapping[str, PublishedSource]) -> Iterator[list[str]]:
 
 
 def why_packing(generation: Generation) -> str | None:
-    """Why small sources should be packed; None where few have files of their own."""
-    loose = len(packs.loose(generation))
-    return f"{loose} small sources have files of their own" if loose >= _MOST_LOOSE else None
+    """Return why small sources should be packed; None if few have their own files."""
+    loose = len(packs.unpacked_sources(generation))
+    return f"{loose} small sources have files of their own" if loose >= _MAX_LOOSE else None
 
 
 def pack(layout: Layout, generation: Generation, keys: Sequence[str], folder: Path) -> dict[str, str]:
-    """Write packs of some sources into a folder; returns the pack of each whose graph could be read."""
+    """Write packs of sources into a folder; return the pack of each source whose graph is readable."""
     reader = open_generation(layout, generation)
     folder.mkdir(parents=True, exist_ok=True)
     found: dict[str, str] = {}
@@ -207,13 +207,13 @@ def _graph_files(source: PublishedSource) -> set[str]:
 
 
 def _rows_of_sources(parts: Parts, keys: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of some sources, those of each by path and chunk_index, as many in a table as in a batch of a file."""
-    of_sources = ([*row_files.tables_of(parts.of_source(key))] for key in keys)
+    """Yield the rows of sources in batches for a row file; each source is sorted by path and chunk_index."""
+    tables_by_source = ([*row_files.tables_of(parts.of_source(key))] for key in keys)
     rows = pa.concat_tables(
         pa.concat_tables(tables).sort_by([("path", "ascending"), ("chunk_index", "ascending")])
         if len(tables) > 1
         else tables[0]
-        for tables in of_sources
+        for tables in tables_by_source
         if tables
     )
     for start in range(0, rows.num_rows, row_files.ROWS_A_BATCH):
@@ -221,7 +221,7 @@ def _rows_of_sources(parts: Parts, keys: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def with_packs(current: Generation, base: Generation, packed: Mapping[str, str]) -> Generation:
-    """The current generation with the packs of those sources that have not changed since `base`."""
+    """Return the current generation with the packs of all sources that have not changed since `base`."""
     same = {key: name for key, name in packed.items() if current.sources.get(key) == base.sources[key]}
     named = {key: replace(current.sources[key], pack=name, rows=()) for key, name in same.items()}
     return replace(current, sources={**current.sources, **named})
@@ -229,19 +229,19 @@ def with_packs(current: Generation, base: Generation, packed: Mapping[str, str])
 
 @dataclass(frozen=True, slots=True)
 class Maintained:
-    """What was done to the stores of a generation."""
+    """The result of maintaining a generation."""
 
     generation: int
-    rows: int  # of the table that was compacted; 0 where none was
-    packed: int  # sources
-    brought_over: int  # sources that were published or withdrawn meanwhile
+    rows: int  # in the compacted table; 0 if none was compacted
+    packed: int  # number of sources
+    brought_over: int  # sources published or withdrawn in the meantime
     seconds: float
-    locked_s: float  # for which no publication could go on
+    locked_s: float  # how long publications were blocked
 
 
 @dataclass(frozen=True, slots=True)
 class _Pointer:
-    """A file that names a generation, and how it comes to name the same one in another form."""
+    """A file that names a generation, with functions to read it and to replace it by a modified form."""
 
     read: Callable[[Layout], Generation | None]
     replace: Callable[[Layout, Generation], None]
@@ -251,24 +251,24 @@ _POINTERS = (_Pointer(read_generation, replace_generation), _Pointer(takeover.pe
 
 
 def why_due(layout: Layout) -> str | None:
-    """Why maintenance is due; None where it is not, or what is published cannot be read. No library is loaded."""
+    """Return why maintenance is due; None if it is not, or the generations are unreadable. Loads no library."""
     return next((reason for _, _, reason in _due(layout)), None)
 
 
 def _due(layout: Layout) -> Iterator[tuple[_Pointer, Generation, str]]:
-    """The generations whose tables need maintenance, and why."""
+    """Yield the generations whose stores need maintenance, and why."""
     for pointer in _POINTERS:
         with suppress(StoreError):
             generation = pointer.read(layout)
             reason = (why_compaction(generation) or why_packing(generation)) if generation else None
-            if generation and reason and generation.schema_version == SCHEMA_VERSION:  # others are on their way out
+            if generation and reason and generation.schema_version == SCHEMA_VERSION:  # others will be replaced
                 yield pointer, generation, reason
 
 
 def bring_up_to_date(layout: Layout) -> bool:
-    """Maintain the stores if it is due, for those who do it in passing; whether it was done.
+    """Maintain the stores if it is due, ignoring errors; return whether it was done.
 
-    What fails here fails nothing else: publications and searches do without.
+    Publications and searches also work without maintenance.
     """
     try:
         return bool(maintain(layout))
@@ -282,19 +282,19 @@ def maintain(
     on_wait: Callable[[str], None] = lambda _owner: None,
     publishing: AbstractContextManager[object] | None = None,
 ) -> list[Maintained]:
-    """Compact and index the tables for which it is due, and publish them; nothing where another process is at it.
+    """Compact and index one table for which it is due, and publish it; do nothing if another process is maintaining.
 
-    The caller does not hold the publication lock. What was published meanwhile stays published, and a copy that cannot
-    be brought up to it is given up.
+    The caller must not hold the publication lock. Publications in the meantime are kept. If the copy cannot be updated
+    to them, it is discarded.
 
     Args:
-        layout: where the index lives.
-        on_wait: is called with who holds the publication lock, if this has to wait for it.
-        publishing: what is held while a generation is named, in place of the publication lock alone.
+        layout: of the home with the index.
+        on_wait: called with the owner of the publication lock if it has to be waited for.
+        publishing: held while publishing the result, instead of the publication lock.
 
     Raises:
         DamagedStoreError: a table cannot be read.
-        FullDiskError: there is no space for the copy; what was searchable still is.
+        FullDiskError: the disk is too full for the copy; the published index is unchanged.
     """
     owner = f"maintenance of the stores, process {os.getpid()}"
     held = publishing or exclusive(layout.publication_lock, owner, on_wait)
@@ -303,35 +303,35 @@ def maintain(
         if due is None:
             return []
         pointer, base, _ = due
-        done = _Work(layout, pointer, base).done(held)
+        done = _Work(layout, pointer, base).run(held)
         return [done] if done else []
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What is done for a generation, in a folder aside, until it can be named."""
+    """Maintenance of one generation, in a separate folder until it is published."""
 
     layout: Layout
     pointer: _Pointer
     base: Generation
 
-    def done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
-        """Do it, and put it in place; None where it is of no use any more."""
+    def run(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+        """Do the work and publish it; return None if it became obsolete."""
         folder = self.layout.maintenance
-        remove_tree(folder)  # what a process that was killed left
+        remove_tree(folder)  # leftovers of a killed process
         try:
             folder.mkdir(parents=True)
-            (folder / _MARK).touch()
+            (folder / _MARKER).touch()
             with reading_stores(), reporting_full_disk(folder):
-                return self._done(publishing)
+                return self._run(publishing)
         finally:
             remove_tree(folder)
 
-    def _done(self, publishing: AbstractContextManager[object]) -> Maintained | None:
-        began = time.monotonic()
-        copy = self._follow(Copy.made(self.layout, self.base)) if why_compaction(self.base) else None
-        packed = self._packed()
-        synced = self._made()
+    def _run(self, publishing: AbstractContextManager[object]) -> Maintained | None:
+        started = time.monotonic()
+        copy = self._follow(Copy.create(self.layout, self.base)) if why_compaction(self.base) else None
+        packed = self._pack_sources()
+        synced = self._stamps()
         sync(synced)
         with publishing:
             locked = time.monotonic()
@@ -340,10 +340,10 @@ class _Work:
                 return None
             maintained = with_packs(current, self.base, packed)
             if copy is not None:
-                copy = copy.brought_to(current)
+                copy = copy.updated_to(current)
                 copy.verify()
-                sync([path for path, now in self._made().items() if synced.get(path) != now])
-                maintained = copy.put_in_place(maintained)
+                sync([path for path, now in self._stamps().items() if synced.get(path) != now])
+                maintained = copy.install(maintained)
             if packed:
                 sync(packs.move(self.layout, self.layout.maintenance / _PACKS))
             self.pointer.replace(self.layout, maintained)
@@ -353,32 +353,32 @@ class _Work:
             current.number,
             sum(source.chunks for source in current.sources.values()) if copy else 0,
             len(packed),
-            len(differing(self.base, current)),
-            time.monotonic() - began,
+            len(changed_sources(self.base, current)),
+            time.monotonic() - started,
             locked_s,
         )
 
-    def _packed(self) -> dict[str, str]:
-        """Pack what is due; returns the pack of each source."""
+    def _pack_sources(self) -> dict[str, str]:
+        """Write packs if due; return the pack of each packed source."""
         if why_packing(self.base) is None:
             return {}
         return pack(self.layout, self.base, packs.to_pack(self.base), self.layout.maintenance / _PACKS)
 
     def _current(self) -> Generation | None:
-        """What is published now; None where it is of another model than the base, or nobody wants that any more."""
+        """Return the current generation; None if the maintenance was cancelled, or the model or schema changed."""
         current = self.pointer.read(self.layout)
-        is_wanted = (self.layout.maintenance / _MARK).exists()
+        is_wanted = (self.layout.maintenance / _MARKER).exists()
         return current if is_wanted and current is not None and current.is_like(self.base) else None
 
     def _follow(self, copy: Copy) -> Copy:
-        """Bring over what is published until it is not much any more."""
+        """Copy over newly published rows until few are left."""
         for _ in range(_ROUNDS):
             current = self._current()
             if current is None or not copy.is_far_behind(current):
                 break
-            copy = copy.brought_to(current)
+            copy = copy.updated_to(current)
         return copy
 
-    def _made(self) -> dict[Path, tuple[int, ...] | None]:
-        """The files and folders aside, with what changes when they do."""
+    def _stamps(self) -> dict[Path, tuple[int, ...] | None]:
+        """Return the files and folders in the maintenance folder with their stamps, to detect changes."""
         return {path: stamp(path) for path in self.layout.maintenance.rglob("*")}

@@ -1,8 +1,8 @@
-"""Packs: the graphs and rows of many small sources in two files, so that they are opened as fast as a few.
+"""Packs: the graphs and rows of many small sources in two files, so that they open quickly.
 
-A publication writes files of its own for its source. Maintenance puts those of many small sources into a pack, which
-never changes; a source that is published again has files of its own until the next one. A pack is written anew,
-together with others, when half of its sources are published elsewhere.
+A publication writes separate files for its source. Maintenance moves those of many small sources into a pack, which
+never changes. A source that is published again has its own files until the next maintenance. A pack is rewritten,
+together with others, once half of its sources have left it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from docindex_dagster.stores.generation import Generation
 
 _GRAPHS, _ROWS = ".graphs.arrow", ".rows.arrow"
-_MOST_SOURCES = 500  # of a pack, which is put together in memory
-_SMALL = 2_000  # rows: a larger source takes longer to read than to open
-_FULL = _MOST_SOURCES // 2
+_MAX_SOURCES = 500  # per pack, which is assembled in memory
+_SMALL = 2_000  # rows: larger sources take longer to read than to open
+_HALF_FULL = _MAX_SOURCES // 2
 _PART = pa.schema({"name": pa.string(), "data": pa.large_binary()})
 _DAMAGE = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
 def to_pack(generation: "Generation") -> list[str]:
-    """The sources that are to be packed together: small ones with files of their own, and those of half-empty packs."""
-    half_empty = [key for keys in of_packs(generation).values() if len(keys) < _FULL for key in keys]
-    return sorted([*loose(generation), *half_empty])
+    """Return the sources to pack: small ones with their own files, and those of half-empty packs."""
+    half_empty = [key for keys in sources_by_pack(generation).values() if len(keys) < _HALF_FULL for key in keys]
+    return sorted([*unpacked_sources(generation), *half_empty])
 
 
-def loose(generation: "Generation") -> list[str]:
-    """The small sources that have files of their own."""
+def unpacked_sources(generation: "Generation") -> list[str]:
+    """Return the small sources with their own files."""
     return [key for key, source in generation.sources.items() if source.pack is None and source.chunks <= _SMALL]
 
 
-def of_packs(generation: "Generation") -> dict[str, list[str]]:
-    """The sources of each pack that a generation names."""
+def sources_by_pack(generation: "Generation") -> dict[str, list[str]]:
+    """Return the sources of each pack in a generation."""
     found: dict[str, list[str]] = {}
     for key, source in generation.sources.items():
         if source.pack is not None:
@@ -46,24 +46,24 @@ def of_packs(generation: "Generation") -> dict[str, list[str]]:
 
 
 def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    """The keys of the sources of one pack each."""
-    return (keys[start : start + _MOST_SOURCES] for start in range(0, len(keys), _MOST_SOURCES))
+    """Group keys of sources into packs."""
+    return (keys[start : start + _MAX_SOURCES] for start in range(0, len(keys), _MAX_SOURCES))
 
 
 def rows_file(folder: Path, pack: str) -> Path:
-    """The file in a folder that has the rows of a pack, as `row_files` reads it: by source, path and chunk_index."""
+    """Return the row file of a pack, in the format of `row_files`: sorted by source, path and chunk_index."""
     return folder / f"{pack}{_ROWS}"
 
 
 def write_graphs(folder: Path, pack: str, files: Mapping[str, pa.Buffer]) -> None:
-    """Write the graph files of a pack by their names; the caller syncs it, and puts it where readers look."""
+    """Write the graph files of a pack by name; the caller syncs the pack and moves it to its final location."""
     data = pa.array([data.to_pybytes() for data in files.values()], pa.large_binary())
     batches = pa.table([list(files), data], schema=_PART).combine_chunks().to_batches()
     tables.write_arrow(folder / f"{pack}{_GRAPHS}", batches, _PART)
 
 
 def graphs(layout: Layout, pack: str) -> dict[str, pa.Buffer]:
-    """The files of the graphs of a pack by their names, as they lie on the disk; none if it is missing or damaged."""
+    """Return the memory-mapped graph files of a pack by name; empty if the pack is missing or damaged."""
     try:
         table = tables.read_arrow(layout.packs / f"{pack}{_GRAPHS}")
         if not table.schema.equals(_PART):
@@ -75,7 +75,7 @@ def graphs(layout: Layout, pack: str) -> dict[str, pa.Buffer]:
 
 
 def move(layout: Layout, folder: Path) -> list[Path]:
-    """Put what was packed in a folder where readers look; returns what is to be synced."""
+    """Move packs from a folder to where readers look; return the paths to sync."""
     layout.packs.mkdir(parents=True, exist_ok=True)
     moved = []
     for file in folder.iterdir():
@@ -85,5 +85,5 @@ def move(layout: Layout, folder: Path) -> list[Path]:
 
 
 def names(generation: "Generation") -> set[str]:
-    """The names of the files of the packs of a generation."""
-    return {f"{pack}{kind}" for pack in of_packs(generation) for kind in (_GRAPHS, _ROWS)}
+    """Return the names of the files of all packs in a generation."""
+    return {f"{pack}{kind}" for pack in sources_by_pack(generation) for kind in (_GRAPHS, _ROWS)}

@@ -1,9 +1,9 @@
-"""Giving back disk space: what nothing needs any more, and what the stores keep only until it is cleaned up.
+"""Disk cleanup: removal of orphans, old versions, and erased text.
 
-Erasing leaves nothing in the stores of a text that is not published any more. A store that takes a row out only marks
-it as deleted, and what was published before stays for a rollback. So the published generation is written anew from its
-rows, and all else goes: older versions, the generation before it, and one that is to take over, which the next runs
-make again from the tables. At the end, `verify` searches the files for what was erased, byte by byte.
+Erasing leaves no text in the stores that is not published. A store only marks deleted rows, and the previous state is
+kept for a rollback. So the published generation is rewritten from its rows, and everything else is removed: older
+versions, and the previous and the pending generation, which the next runs rebuild from the tables. Finally, `verify`
+searches the files byte by byte for erased text.
 """
 
 import os
@@ -34,7 +34,7 @@ _TEXTS = ("text", "summary")
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A file or folder that nothing needs, why, its size in bytes, and whether a run that uses it now keeps it."""
+    """An unneeded file or folder, the reason, its size in bytes, and whether a run is currently using it."""
 
     path: Path
     reason: str
@@ -44,7 +44,7 @@ class Orphan:
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """What seems to be needed by nothing, and the locks without which it may be in use."""
+    """A file or folder that seems unneeded, and the locks that protect it while it is in use."""
 
     path: Path
     reason: str
@@ -52,29 +52,28 @@ class _Candidate:
 
 
 def orphans(layout: Layout, keys: Collection[str], *, erase: bool = False) -> list[Orphan]:
-    """What lies below the home and belongs to no source of `keys`, which are those that are declared or published.
+    """Return what the home contains for no source in `keys`, which are the declared or published sources.
 
-    With `erase`, also what is kept for texts that may come back.
+    With `erase`, include caches of texts that may reappear.
     """
     return [orphan for found in _candidates(layout, keys, erase=erase) for orphan in _examine(found, remove=False)]
 
 
 def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, erase: bool = False) -> list[Orphan]:
-    """Remove orphans and compact the stores; returns the orphans. The caller holds the publication lock.
+    """Remove orphans and compact the stores; return the orphans. The caller must hold the publication lock.
 
-    `keys` were read under it, too: nothing of a source that is declared later is indexed before it is free. What a run
-    works with now, such as a clone that is being made, stays, and is returned as busy.
+    `keys` must be read under this lock as well: a source declared later is not indexed before the lock is released.
+    Orphans that a run is using, such as an unfinished clone, are kept and returned as busy.
 
-    Old rows go from the stores but for those of the published generation and, with `keep_previous`, of the one before
-    it, so that a rollback stays possible. A reader that is open on an older generation has to open anew. With `erase`
-    nothing stays of a text that is not published any more, neither in the stores nor in what is kept for texts that may
-    come back; what is busy then has to be pruned again.
+    Old rows are removed from the stores, except those of the published generation and, with `keep_previous`, of the
+    previous one, for a rollback. Readers of older generations must reopen the index. With `erase`, no unpublished text
+    is left in the stores and caches; busy orphans then require another call.
 
     Raises:
-        StoreError: what is published cannot be read, or is damaged while the generation before it, which may not be, is
-            to go; nothing was removed.
-        ErasureError: with `erase`, a file still holds text that is not published any more.
-        FullDiskError: there is no space for a second copy of the stores; nothing was removed.
+        StoreError: the published generation is unreadable, or it is damaged and the previous one would be removed;
+            nothing was removed.
+        ErasureError: with `erase`, a file still contains unpublished text.
+        FullDiskError: the disk is too full for a second copy of the stores; nothing was removed.
     """
     generation = read_generation(layout)
     if generation is not None and not keep_previous and not erase:
@@ -92,30 +91,30 @@ def prune(layout: Layout, keys: Collection[str], *, keep_previous: bool = True, 
 
 def _candidates(layout: Layout, keys: Collection[str], *, erase: bool) -> list[_Candidate]:
     found = [
-        *(_of_texts_that_are_gone(layout) if erase else ()),
-        *_of_no_source(layout, keys),
+        *(_caches(layout) if erase else ()),
+        *_orphaned_files(layout, keys),
         *_unfinished_clones(layout),
-        *_of_no_generation(layout),
-        *_of_stopped_maintenance(layout),
-        *_of_dead_processes(layout),
+        *_unused_tables(layout),
+        *_stopped_maintenance(layout),
+        *_temporary_files(layout),
     ]
     return list({candidate.path: candidate for candidate in found}.values())
 
 
-def _examine(found: _Candidate, *, remove: bool) -> Iterator[Orphan]:
-    """Take the locks without waiting; what was deleted meanwhile was no orphan."""
+def _examine(candidate: _Candidate, *, remove: bool) -> Iterator[Orphan]:
+    """Take the locks without waiting; skip paths deleted in the meantime."""
     with ExitStack() as held:
-        is_free = all(held.enter_context(exclusive_if_free(lock, "docindex prune")) for lock in found.locks)
-        if not os.path.lexists(found.path):
+        is_free = all(held.enter_context(exclusive_if_free(lock, "docindex prune")) for lock in candidate.locks)
+        if not os.path.lexists(candidate.path):
             return
-        orphan = Orphan(found.path, found.reason, _size(found.path), is_busy=not is_free)
+        orphan = Orphan(candidate.path, candidate.reason, _size(candidate.path), is_busy=not is_free)
         if remove and is_free:
-            dispose(found.path)
+            dispose(candidate.path)
     yield orphan
 
 
-def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]:
-    """Tables, vectors, clones and checkouts of sources that are gone."""
+def _orphaned_files(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]:
+    """Yield tables, vectors, clones and checkouts of removed sources."""
     needed = {
         *(layout.table(asset, key) for key in keys for asset in layout.assets()),
         *(layout.checkout(key) for key in keys),
@@ -132,24 +131,24 @@ def _of_no_source(layout: Layout, keys: Collection[str]) -> Iterator[_Candidate]
                 yield _Candidate(path, "its source is neither declared nor indexed", locks)
 
 
-def _of_texts_that_are_gone(layout: Layout) -> Iterator[_Candidate]:
-    """Summaries, and vectors, that save asking for them again should their texts come back."""
+def _caches(layout: Layout) -> Iterator[_Candidate]:
+    """Yield caches of summaries and vectors for texts that may reappear."""
     for folder in layout.caches():
         for path in layout.entries(folder):
             if writer(path) is None:
-                yield _Candidate(path, "it is kept for texts that may come back", tuple(layout.locks_of(path)))
+                yield _Candidate(path, "it caches results for texts that may reappear", tuple(layout.locks_of(path)))
 
 
 def _unfinished_clones(layout: Layout) -> Iterator[_Candidate]:
-    """Clones that are being made, under a lock, or that were when their run was killed."""
+    """Yield unfinished clones, of running or killed runs."""
     for path in layout.entries(layout.repositories):
         repository = mirror.unfinished(path)
         if repository is not None:
-            yield _Candidate(path, "this clone was never finished", (layout.clone_lock(repository),))
+            yield _Candidate(path, "this clone is unfinished", (layout.clone_lock(repository),))
 
 
-def _of_no_generation(layout: Layout) -> Iterator[_Candidate]:
-    """LanceDB tables of models that no generation uses."""
+def _unused_tables(layout: Layout) -> Iterator[_Candidate]:
+    """Yield LanceDB tables that no generation uses."""
     generations = [read_generation(layout), read_generation(layout, previous=True), takeover.pending(layout)]
     tables = {f"{generation.table}.lance" for generation in generations if generation}
     if tables:
@@ -158,14 +157,14 @@ def _of_no_generation(layout: Layout) -> Iterator[_Candidate]:
                 yield _Candidate(path, "no generation uses it")
 
 
-def _of_stopped_maintenance(layout: Layout) -> Iterator[_Candidate]:
-    """The copy of a table that was not put in its place."""
+def _stopped_maintenance(layout: Layout) -> Iterator[_Candidate]:
+    """Yield the table copy of a stopped maintenance."""
     if layout.maintenance.exists():
         yield _Candidate(layout.maintenance, "the maintenance of the stores was stopped", (layout.maintenance_lock,))
 
 
-def _of_dead_processes(layout: Layout) -> Iterator[_Candidate]:
-    """Temporary files of writers that were killed."""
+def _temporary_files(layout: Layout) -> Iterator[_Candidate]:
+    """Yield temporary files of killed writers."""
     for folder in (layout.home, layout.stores, layout.graph, *layout.folders_by_source()):
         for path in layout.entries(folder):
             process = writer(path)
@@ -182,14 +181,15 @@ def _size(path: Path) -> int:
 
 
 def erase_stores(layout: Layout) -> None:
-    """Leave nothing in the stores but the rows of the published generation. The caller holds the publication lock.
+    """Remove everything from the stores except the rows of the published generation.
 
-    Stopped anywhere, it leaves the generation published, in its old form or its new one; a second call does the rest. A
-    reader that is open has to open anew. What is erased is saved for `verify`.
+    The caller must hold the publication lock. If interrupted, the generation stays published in its old or its new
+    form; a second call completes the erasure. Open readers must reopen the index. The erased strings are saved for
+    `verify`.
 
     Raises:
-        StoreError: what is published cannot be read, or is damaged; nothing was removed.
-        FullDiskError: there is no space for a second copy of the stores; nothing was removed.
+        StoreError: the published generation is unreadable or damaged; nothing was removed.
+        FullDiskError: the disk is too full for a second copy of the stores; nothing was removed.
     """
     current = read_generation(layout)
     if current is None:
@@ -201,36 +201,36 @@ def erase_stores(layout: Layout) -> None:
     model = Model(current.model, 0, current.endpoint)
     with reading_stores():
         with Staged.opened(layout, model, current, rewritten=True) as staged:
-            staged.go_live(_written_anew(layout, current), _publish_alone, changed_rows=0)
+            staged.go_live(_rewrite_row_files(layout, current), _publish_verified, changed_rows=0)
         with reporting_full_disk(layout.stores):
             lance_table.drop_other_versions(staged.table)
         lance_table.remove_unused(layout, {staged.table.name}, spare_last=False)
         lance_table.remove_unnamed(layout)
-    left = [folder for folder in layout.entries(layout.tantivy) if folder != staged.folder]
-    if left:
-        raise ErasureError(f"{left[0]} cannot be removed; it may hold what was to be erased")
+    leftovers = [folder for folder in layout.entries(layout.tantivy) if folder != staged.folder]
+    if leftovers:
+        raise ErasureError(f"cannot remove {leftovers[0]}, which may contain erased text")
 
 
 def verify(layout: Layout, erased: Erased, *, spared: Collection[Path] = ()) -> tuple[int, int]:
-    """Search all files below the home for what was erased; return how many there are, and their bytes.
+    """Search all files in the home for erased strings; return the number of files searched and of their bytes.
 
-    Clones, checkouts, Dagster's record, domains, feedback and questions are not searched. Of what readers of the stores
-    and tables show, ids alone are: a text may occur in one that stays.
+    Clones, checkouts, Dagster's records, domains, feedback and questions are not searched. Erased text that readers of
+    the stores and tables still see is not searched for, since it may be part of a published text; its ids are.
 
     Args:
-        layout: where the index lives.
-        erased: what `Erased.load` found after the erasure.
-        spared: files and folders that a run uses, and that another erasure will remove.
+        layout: of the home with the index.
+        erased: the result of `Erased.load` after the erasure.
+        spared: files and folders that a run is using, to be removed by a later erasure.
 
     Raises:
-        ErasureError: a file still holds some of it, or cannot be read.
+        ErasureError: a file still contains an erased string, or cannot be read.
         StoreError: the stores or tables cannot be read.
     """
     if not erased.is_empty:
         with reading_stores():
-            for data in _shown(layout):
+            for data in _visible_strings(layout):
                 erased.texts.discard(data)
-                erased.texts.discard(data.lower())  # as the full-text index has it
+                erased.texts.discard(data.lower())  # the full-text index stores lower case
             erased.ids.discard(BREAK.join(_ids_in_use(layout)))
     unsearched = {
         *(layout.repositories, layout.checkouts, layout.dagster, layout.memory),
@@ -243,7 +243,7 @@ def verify(layout: Layout, erased: Erased, *, spared: Collection[Path] = ()) -> 
 
 
 def _files(home: Path, unsearched: Collection[Path]) -> Iterator[Path]:
-    """Yield the files below a folder, but for some files and folders."""
+    """Yield the files in a folder, except some files and folders."""
     for folder, folders, names in os.walk(home):
         folders[:] = [name for name in folders if Path(folder, name) not in unsearched]
         files = (Path(folder, name) for name in names)
@@ -251,7 +251,7 @@ def _files(home: Path, unsearched: Collection[Path]) -> Iterator[Path]:
 
 
 def _save_erased(layout: Layout, current: Generation) -> None:
-    """Add what is not published any more to what an unfinished erasure saved."""
+    """Add the strings that are no longer published to those saved by an unfinished erasure."""
     erased = Erased.load(layout.erased)
     published = lance_table.open_for_reading(layout, current.table, current.table_version)
     known = {
@@ -268,30 +268,30 @@ def _save_erased(layout: Layout, current: Generation) -> None:
 
 
 def _strings_of(rows: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Iterator[bytes]:
-    """Yield the strings of those of some columns that rows have."""
+    """Yield the strings in those of the columns that exist."""
     return strings(rows.select([name for name in names if name in rows.schema.names]))
 
 
-def _shown(layout: Layout) -> Iterator[bytes]:
-    """Yield the strings that readers of the stores and tables see, in the order in which files hold them."""
+def _visible_strings(layout: Layout) -> Iterator[bytes]:
+    """Yield the strings that readers of the stores and tables see, in file order."""
     current = read_generation(layout)
     if current is None:
         return
     table = lance_table.open_for_reading(layout, current.table, current.table_version)
     for rows in lance_table.chunks(table):
         yield b"".join(strings(rows))
-        yield b"".join(map(orjson.dumps, rows.to_pylist()))  # as the full-text index stores them
+        yield b"".join(map(orjson.dumps, rows.to_pylist()))  # the format of the full-text index
     for batch in row_files.batches_on_disk(layout, row_files.names(current) | packs.names(current)):
         yield b"".join(strings(batch))
     for file in (layout.home / "tables").rglob("*.parquet"):
         yield from (b"".join(strings(batch)) for batch in batches_of(file))
-    of_libraries = (layout.tantivy.glob("*/*.json"), layout.lance.glob("*/_versions/*"))
-    for file in (layout.current, *chain.from_iterable(of_libraries)):  # these hold names and settings alone
+    library_files = (layout.tantivy.glob("*/*.json"), layout.lance.glob("*/_versions/*"))
+    for file in (layout.current, *chain.from_iterable(library_files)):  # these contain only names and settings
         yield file.read_bytes()
 
 
 def _ids_in_use(layout: Layout) -> Iterator[bytes]:
-    """Yield the ids of the chunks that are published, or will be by the next runs."""
+    """Yield the ids of chunks that are published, or will be by the next runs."""
     current = read_generation(layout)
     if current is not None:
         table = lance_table.open_for_reading(layout, current.table, current.table_version)
@@ -302,25 +302,25 @@ def _ids_in_use(layout: Layout) -> Iterator[bytes]:
             yield from _strings_of(batch, _IDS)
 
 
-def _written_anew(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
-    """The sources, with files and packs that hold nothing else."""
+def _rewrite_row_files(layout: Layout, current: Generation) -> dict[str, PublishedSource]:
+    """Return the source entries, with new row files and packs that contain nothing else."""
     keys = [key for key, source in current.sources.items() if source.pack is not None]
     packed = maintenance.pack(layout, current, keys, layout.packs)
     if packed:
         sync_new(layout.entries(layout.packs), layout.home.parent)
     return {
-        key: replace(source, pack=packed.get(key), rows=row_files.alone(layout, key, source))
+        key: replace(source, pack=packed.get(key), rows=row_files.merge_row_files(layout, key, source))
         for key, source in current.sources.items()
     }
 
 
-def _publish_alone(layout: Layout, generation: Generation) -> None:
-    """Publish a generation, once it is known to be whole, and give up all others."""
+def _publish_verified(layout: Layout, generation: Generation) -> None:
+    """Publish a generation once its consistency is verified, and discard all others."""
     doctor.check(layout, generation)
     expected = sum(source.chunks for source in generation.sources.values())
     table = lance_table.open_for_reading(layout, generation.table, generation.table_version)
     if table.count_rows() != expected:
-        raise damaged(f"LanceDB holds {table.count_rows()} rows of {expected} that are published")
+        raise damaged(f"LanceDB holds {table.count_rows()} rows, but {expected} are published")
     written = replace(generation, previous="", optimized_version=generation.table_version, changed_rows=0)
     replace_generation(layout, written)
     takeover.drop(layout)

@@ -1,4 +1,4 @@
-"""The tables of one published generation as Arrow: for programs that look at all of it, not for the best of it."""
+"""Tables of a published generation as Arrow, for programs that process all rows rather than the best."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VectorType = Literal["float16", "float32"]
-_ROWS = 4096  # of a batch
-# The rows of a source that columns of a table are wanted of; they may have more columns, in any order.
+_ROWS = 4096  # per batch
+# Yields the rows of a source with the given columns; the tables may have more columns, in any order.
 _Read = Callable[[str, Sequence[str]], Iterator[pa.Table]]
 
 
 @dataclass(frozen=True, eq=False)
 class PublishedTable:
-    """One table, which is read when it is asked for. Its rows stand by source, and within it as `Tables` says.
+    """A lazily read table. Its rows are grouped by source; for the order within a source, see `Tables`.
 
     Attributes:
         schema: the `pyarrow.Schema` of all columns.
-        sources: the keys of the sources whose rows it has.
+        sources: the keys of the sources in the table.
     """
 
     schema: pa.Schema
@@ -45,17 +45,17 @@ class PublishedTable:
     _read: _Read = field(repr=False)
 
     def to_batches(self, columns: str | Sequence[str] | None = None) -> pa.RecordBatchReader:
-        """The rows in batches, for what does not fit into memory: a batch is read when it is taken.
+        """Return the rows in batches, for tables that do not fit into memory; each batch is read when needed.
 
         Args:
-            columns: their names, in the order that is wanted; None for all.
+            columns: names in the desired order; None for all.
 
         Returns:
             A `pyarrow.RecordBatchReader`; each batch has at most 4,096 rows.
 
         Raises:
-            QueryError: there is no such column.
-            StoreError: the generation was cleared away (also while batches are taken), or a store is damaged.
+            QueryError: a column does not exist.
+            StoreError: the generation was removed (also while reading batches), or a store is damaged.
 
         Example:
             >>> for batch in index.tables().chunks.to_batches(["path", "text"]):
@@ -72,33 +72,33 @@ class PublishedTable:
         return pa.RecordBatchReader.from_batches(schema, found)
 
     def to_arrow(self, columns: str | Sequence[str] | None = None) -> pa.Table:
-        """All rows, in memory: a chunk takes some 3 KiB with all columns, so name those that are needed.
+        """Return all rows in memory: with all columns, a chunk takes about 3 KiB, so select the columns you need.
 
         Args:
-            columns: as `to_batches`.
+            columns: see `to_batches`.
 
         Returns:
-            A `pyarrow.Table` with a row each, whose schema is that of the columns.
+            A `pyarrow.Table` with the schema of the columns.
 
         Raises:
-            QueryError: as `to_batches`.
-            StoreError: as `to_batches`.
+            QueryError: see `to_batches`.
+            StoreError: see `to_batches`.
         """
         return self.to_batches(columns).read_all()
 
     def to_pandas(self, columns: str | Sequence[str] | None = None) -> "pd.DataFrame":
-        """All rows, in memory, for pandas, which docindex does not install by itself.
+        """Return all rows in memory as a pandas DataFrame; requires pandas, which docindex does not install by default.
 
         Args:
-            columns: as `to_batches`.
+            columns: see `to_batches`.
 
         Returns:
-            A `pandas.DataFrame` of a row each, numbered from 0.
+            A `pandas.DataFrame`, indexed from 0.
 
         Raises:
-            ModuleNotFoundError: pandas is not installed; it says how to install it.
-            QueryError: as `to_batches`.
-            StoreError: as `to_batches`.
+            ModuleNotFoundError: pandas is not installed; the message says how to install it.
+            QueryError: see `to_batches`.
+            StoreError: see `to_batches`.
         """
         try:
             import pandas as pd  # noqa: F401 pyarrow uses it
@@ -110,19 +110,19 @@ class PublishedTable:
         names = list(self.schema.names if columns is None else [columns] if isinstance(columns, str) else columns)
         unknown = [name for name in names if name not in self.schema.names]
         if unknown:
-            raise QueryError(f"there is no column {unknown[0]!r}; columns: {', '.join(self.schema.names)}")
+            raise QueryError(f"column {unknown[0]!r} not found. Columns: {', '.join(self.schema.names)}")
         if not names or len(set(names)) < len(names):
-            raise QueryError("name at least one column, and each once")
+            raise QueryError("expected at least one column, without duplicates")
         return names
 
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The tables of one published generation, of some sources.
+    """The tables of a published generation, for some sources.
 
-    All are of one generation, whatever is published while they are read: row `i` of `chunks`, of `embeddings` and of
-    `vectors()` is the same chunk. A generation is cleared away some time after later ones were published, and by
-    `docindex prune` at once; then reading raises `StoreError`, and tables are to be asked for again.
+    All belong to the same generation, even if others are published while you read: row `i` of `chunks`, of `embeddings`
+    and of `vectors()` is the same chunk. A generation is removed some time after later ones are published, and
+    immediately by `docindex prune`. Reading then raises `StoreError`; call `tables()` again.
 
     Attributes:
         sources: the keys of the sources, sorted.
@@ -138,20 +138,20 @@ class Tables:
 
     @property
     def model(self) -> str:
-        """The name of the model that made the vectors."""
+        """The name of the model of the vectors."""
         return self._reader.generation.model
 
     @cached_property
     def chunks(self) -> PublishedTable:
-        """A row a chunk, by path and position in its file; a commit is a chunk, too. Its vector is in `embeddings`."""
+        """One row per chunk, sorted by path and position in the file; commits are chunks too. See `embeddings`."""
         return self._table(CHUNKS, self._chunks)
 
     @cached_property
     def embeddings(self) -> PublishedTable:
-        """A row a chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values.
+        """One row per chunk, in the order of `chunks`: its id, and its vector, a list of `d` float16 values.
 
         Raises:
-            StoreError: the generation was cleared away, or a store is damaged.
+            StoreError: the generation was removed, or a store is damaged.
         """
         with self._reading():
             dimension = lance_table.dimension(self._reader.table)
@@ -159,44 +159,44 @@ class Tables:
 
     @cached_property
     def nodes(self) -> PublishedTable:
-        """A row a node of the graph of each source.
+        """One row per node of the graph of each source.
 
-        What one source says of another is settled when the graph is asked: `Graph.to_networkx` gives all as one.
+        References between sources are resolved when the graph is opened: `Graph.to_networkx` returns it as one graph.
         """
         return self._table(NODES, partial(self._graph, "nodes"))
 
     @cached_property
     def edges(self) -> PublishedTable:
-        """A row an edge of the graph of each source, from `subject` to `object`, which are in the column `node`."""
+        """One row per edge of the graph of each source, from `subject` to `object`, as named in the column `node`."""
         return self._table(TRIPLES, partial(self._graph, "triples"))
 
     @cached_property
     def commits(self) -> PublishedTable:
-        """A row a commit of each git source that can be searched, from the newest to the oldest."""
+        """One row per searchable commit of each git source, from newest to oldest."""
         return self._table(COMMITS, self._commits)
 
     def vectors(self, dtype: VectorType = "float16") -> "NDArray[np.float16 | np.float32]":
-        """The vectors of all chunks as one array, in the order of `chunks`.
+        """Return the vectors of all chunks as one array, in the order of `chunks`.
 
         Args:
-            dtype: float16, as they are stored, or float32, which computes faster and takes twice the memory.
+            dtype: float16, as stored, or float32, which is faster to compute with and takes twice the memory.
 
         Returns:
-            Array of shape (n, d) and this dtype: n chunks, d values of the model. Rows are of unit length, as exactly
-            as float16 has it, so that a dot product is a cosine. It takes 2 or 4 bytes a value.
+            Array of shape (n, d) and this dtype: n chunks, d values per vector. Rows have unit length to float16
+            precision, so that a dot product is a cosine. A value takes 2 or 4 bytes.
 
         Raises:
-            QueryError: it is no such dtype.
-            StoreError: as `PublishedTable.to_batches`.
+            QueryError: the dtype is invalid.
+            StoreError: see `PublishedTable.to_batches`.
 
         Example:
             >>> vectors = index.tables(sources="docs").vectors("float32")
             >>> cosines = vectors @ vectors[0]  # of all chunks with the first: shape (n,)
         """
         if dtype not in get_args(VectorType):
-            raise QueryError(f"{dtype!r} is no type of vectors; types: {', '.join(get_args(VectorType))}")
+            raise QueryError(f"invalid dtype {dtype!r}: expected {' or '.join(get_args(VectorType))}")
         with self._reading():
-            rows = self._reader.table.count_rows(lance_table.among("source", self.sources)) if self.sources else 0
+            rows = self._reader.table.count_rows(lance_table.sql_in("source", self.sources)) if self.sources else 0
         found = np.empty((rows, self.embeddings.schema.field(VECTOR).type.list_size), dtype)
         start = 0
         for batch in self.embeddings.to_batches(VECTOR):
@@ -224,15 +224,15 @@ class Tables:
         files = self._reader.generation.sources[key].graph
         return graph_files.batches(self._reader.graphs, getattr(files, half), columns, _ROWS) if files else iter(())
 
-    def _commits(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:  # noqa: ARG002 all are read
-        """The rows that were published: the table may be that of a run that is about to publish."""
+    def _commits(self, key: str, columns: Sequence[str]) -> Iterator[pa.Table]:  # noqa: ARG002 reads all columns
+        """Yield the published rows: the table may be from a run that has not published yet."""
         published = lance_table.values(self._reader.table, key, "commit", COMMIT)
         rows = read_commits(self._reader.layout, key)
         yield rows.filter(pc.is_in(rows["commit"], published))
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Distinguish a generation that was pruned from one that is damaged."""
+        """Distinguish a generation that was removed from one that is damaged."""
         try:
             with reading_stores():
                 yield
@@ -240,26 +240,26 @@ class Tables:
             if read_generation(self._reader.layout) == self._reader.generation:
                 raise
             raise StoreError(
-                f"generation {self.generation} was cleared away after another was published; call tables() again"
+                f"generation {self.generation} was removed after another was published. Call tables() again"
             ) from error
 
 
 def open_tables(reader: Reader, sources: Sequence[str]) -> Tables:
-    """The tables of some sources of a generation.
+    """Return the tables of sources of a generation.
 
     Raises:
-        StoreError: another version of docindex wrote them.
+        StoreError: another docindex version wrote the generation.
     """
     if reader.generation.schema_version != SCHEMA_VERSION:
         raise StoreError(
-            "another version of docindex made the index: it can be searched, and its tables can be read after "
-            "`docindex index`"
+            "another docindex version built the index. You can search it; to read its tables, run `docindex index` "
+            "first"
         )
     return Tables(reader, tuple(sorted(sources)))
 
 
 def read_commits(layout: Layout, key: str) -> pa.Table:
-    """The commits that the last run of a source found; none where it has no table, or one of another version."""
+    """Return the commits that the last run of a source found; empty if its table is missing or from another version."""
     found = tables.read(layout.table("commits", key))
     if found is None or found.schema != COMMITS:
         return COMMITS.empty_table()

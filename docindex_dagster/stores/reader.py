@@ -1,4 +1,4 @@
-"""Reading the published generation: a reader follows `CURRENT` alone, is never blocked, never sees half a change."""
+"""Readers of the published generation: they only follow `CURRENT`, never block, and never see partial changes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
     from docindex_dagster.graph.open_graph import OpenGraph
 
-# A generation can be replaced twice while it is being opened; more often than this, something else is wrong.
+# A generation can be replaced twice while it is being opened; if it happens more often, something else is wrong.
 _ATTEMPTS = 5
 _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
 class Reader:
-    """The stores of one generation, each opened when it is first used."""
+    """The stores of a generation, each opened when first used."""
 
     layout: Layout
     generation: Generation
     index: "Index" = field(repr=False)
     searcher: "Searcher" = field(repr=False)
-    graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # the files of the graph
-    known: Mapping[str, tuple[Part, ...]] = field(default_factory=dict, repr=False)  # files that were read before
+    graphs: "Mapping[str, pa.Buffer]" = field(repr=False)  # mapped graph files by name
+    known: Mapping[str, tuple[Part, ...]] = field(default_factory=dict, repr=False)  # parts read by an earlier reader
 
     @cached_property
     def table(self) -> "LanceTable":
@@ -46,7 +46,7 @@ class Reader:
 
     @cached_property
     def parts(self) -> Parts:
-        """The rows of all chunks, with their texts and vectors; the table's where files lack."""
+        """The rows of all chunks with their texts and vectors, from the table if row files are missing."""
         return row_files.open_parts(self.layout, self.generation, self.known, self._in_table)
 
     def _in_table(self, key: str) -> Iterator[pa.Table]:
@@ -58,21 +58,21 @@ class Reader:
         """The knowledge graph of all sources.
 
         Raises:
-            DamagedStoreError: as `graph_of`.
+            DamagedStoreError: see `graph_of`.
         """
         return self.graph_of(self.generation.sources)
 
     @cached_property
     def links(self) -> Links:
-        """What the graph links with what, from chunk to chunk.
+        """The links of the graph between chunks.
 
         Raises:
-            DamagedStoreError: as `graph_of`, where there is no file of them.
+            DamagedStoreError: see `graph_of`; only if there is no link file.
         """
         return link_files.read(self.layout, self.generation) or links(self.graph)
 
     def graph_of(self, keys: Iterable[str]) -> "OpenGraph":
-        """The knowledge graph of some sources.
+        """Open the knowledge graph of some sources.
 
         Raises:
             DamagedStoreError: a file is missing or damaged.
@@ -81,84 +81,85 @@ class Reader:
 
 
 def open_reader(layout: Layout) -> Reader:
-    """Open what is published now.
+    """Open the published generation.
 
     Raises:
-        StoreError: nothing is published, it is of another version, or it is damaged.
+        StoreError: nothing is published, or it is damaged or from another docindex version.
     """
     return _open_named(layout, read_generation)
 
 
 def open_written(layout: Layout, model: str) -> Reader:
-    """Open what the last publication of a model wrote, which may be a generation that is yet to take over.
+    """Open the result of the last publication of a model, which may be the pending generation.
 
     Raises:
-        StoreError: as `open_reader`.
+        StoreError: see `open_reader`.
     """
     return _open_named(layout, lambda layout: takeover.written(layout, model))
 
 
 def _open_named(layout: Layout, read: Callable[[Layout], Generation | None]) -> Reader:
-    """Open the generation that a file names, or names by then if its graph was replaced while it was opened."""
+    """Open the generation that a file names; reopen it if its graph was replaced in the meantime."""
 
-    def opened(generation: Generation) -> Reader:
+    def open_checked(generation: Generation) -> Reader:
         reader = open_generation(layout, generation)
         if generation.graph_files() - reader.graphs.keys() and read(layout) != generation:
             raise damaged("its graph was replaced")
         return reader
 
-    return _of_named(layout, read, opened)
+    return _with_retries(layout, read, open_checked)
 
 
 @spanned("open generation")
 def open_generation(layout: Layout, generation: Generation) -> Reader:
-    """Open a generation, which must stay while it is opened.
+    """Open a generation, which must not be removed meanwhile.
 
     Raises:
-        DamagedStoreError: Tantivy's index is damaged, or the generation was cleared away.
-        StoreError: another version of docindex wrote it, in a form that this one cannot read.
-        LinkError: the home contains a symbolic link.
+        DamagedStoreError: the Tantivy index is damaged, or the generation was removed.
+        StoreError: another docindex version wrote it, in a format that this version cannot read.
+        LinkError: the home contains a symlink.
     """
+    check(layout.home)  # the `layout` of a server may be older than a symlink
     check(layout.home)  # a server's `layout` may be older than a link
     with reading_stores():
-        # First the graph's files: a clean-up removes Tantivy's folder before them. Where that can be opened afterwards,
-        # a file that was not there is lost, and only who asks the graph need know.
+        # Map the graph files first: a cleanup removes the Tantivy folder before them. If that can be opened afterwards,
+        # a missing graph file is lost, which only users of the graph need to know.
         graphs = graph_files.mapped(layout, generation)
         folder = layout.tantivy / generation.tantivy
         index = tantivy_index.open_published(folder)
-        if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.lacking(folder, index)):
-            raise StoreError(f"another version of docindex made the index, without {missing[0]}; run `docindex index`")
+        if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.missing_fields(folder, index)):
+            raise StoreError(f"another docindex version built the index, without {missing[0]}. Run `docindex index`")
         return Reader(layout, generation, index, index.searcher(), graphs)
 
 
 def check_published(layout: Layout) -> None:
-    """Find out within milliseconds whether what is published can be opened.
+    """Check within milliseconds that the published generation can be opened.
 
     Raises:
-        StoreError: as `open_reader`.
+        StoreError: see `open_reader`.
     """
-    _of_named(layout, read_generation, lambda generation: check_generation(layout, generation))
+    _with_retries(layout, read_generation, lambda generation: check_generation(layout, generation))
 
 
 def check_generation(layout: Layout, generation: Generation) -> None:
-    """Find out within milliseconds whether a generation, which must stay meanwhile, can be opened.
+    """Check within milliseconds that a generation, which must not be removed meanwhile, can be opened.
 
-    Tantivy opens every file; of LanceDB, which takes a second to load, and of the graph, the files must be there.
+    Tantivy opens every file. For LanceDB, which takes a second to load, and the graph, the files only have to exist.
 
     Raises:
-        DamagedStoreError: it cannot.
-        StoreError: as `open_generation`.
-        LinkError: as `open_generation`.
+        DamagedStoreError: it cannot be opened.
+        StoreError: see `open_generation`.
+        LinkError: see `open_generation`.
     """
     reader = open_generation(layout, generation)
     if not lance_table.has_version(layout, generation.table, generation.table_version):
-        raise damaged(f"LanceDB lost version {generation.table_version} of its table")
-    if lost := generation.graph_files() - reader.graphs.keys():
-        raise damaged(f"the graph lost its file {min(lost)}")
+        raise damaged(f"version {generation.table_version} of the LanceDB table is missing")
+    if missing := generation.graph_files() - reader.graphs.keys():
+        raise damaged(f"graph file {min(missing)} is missing")
 
 
 def can_be_opened(layout: Layout, generation: Generation) -> bool:
-    """Whether a generation passes `check_generation`."""
+    """Return whether a generation passes `check_generation`."""
     try:
         check_generation(layout, generation)
     except DamagedStoreError:
@@ -166,17 +167,17 @@ def can_be_opened(layout: Layout, generation: Generation) -> bool:
     return True
 
 
-def _of_named(
+def _with_retries(
     layout: Layout, read: Callable[[Layout], Generation | None], use: Callable[[Generation], _Found]
 ) -> _Found:
-    """What `use` makes of the generation that a file names."""
+    """Call `use` with the generation that a file names; retry if the generation is replaced in the meantime."""
     for attempt in range(1, _ATTEMPTS + 1):
         generation = read(layout)
         if generation is None:
-            raise StoreError(f"nothing is indexed in {layout.home} yet; run `docindex index`")
+            raise StoreError(f"nothing is indexed in {layout.home} yet. Run `docindex index`")
         try:
             return use(generation)
-        except DamagedStoreError:  # or its folder went away after the file was read
+        except DamagedStoreError:  # possibly because its folder was removed after reading the file
             if attempt == _ATTEMPTS:
                 raise
     raise AssertionError("unreachable")

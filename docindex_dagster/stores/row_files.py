@@ -1,9 +1,9 @@
-"""The rows of each source, with their texts and vectors, in files of its own, so that no search has to open LanceDB.
+"""Row files: the rows of each source with texts and vectors in separate files, so that searches need not open LanceDB.
 
-That library takes a second to load. The first file of a source has all of its rows; each later one has what a
-publication wrote, and the ids of what it took out. So an edit costs what it changed, until there are many: then the
-files are merged. A generation names them, the oldest first. If one is missing or unreadable, the rows come from the
-LanceDB table, until the next run of the source writes them anew.
+LanceDB takes a second to load. The first file of a source has all its rows; each later file has the rows that a
+publication wrote, and the ids that it deleted. An edit thus costs only what it changed, until there are many files,
+which are then merged. A generation names them, oldest first. If a file is missing or unreadable, the rows come from the
+LanceDB table until the next run of the source rewrites them.
 """
 
 from collections import Counter
@@ -25,90 +25,92 @@ from docindex_dagster.stores import packs
 from docindex_dagster.stores.difference import Difference
 from docindex_dagster.stores.generation import Generation, PublishedSource
 from docindex_dagster.stores.matrix import BYTES
-from docindex_dagster.stores.parts import COLUMNS, SIGNS, VECTOR, Chosen, Held, Part, Parts, living
+from docindex_dagster.stores.parts import COLUMNS, SIGNS, VECTOR, Chosen, Held, Part, Parts, live_rows
 
 _VERSION_DIGITS = 16
-_PLACES = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
-COLUMNS_OF_FILES = ("chunk_id", *COLUMNS, *_PLACES, "text")
-"""Those of chunks, besides the vectors and their signs."""
+_POSITION_COLUMNS = ("chunk_index", "content_hash", "start_line", "start_byte", "end_byte")
+COLUMNS_OF_FILES = ("chunk_id", *COLUMNS, *_POSITION_COLUMNS, "text")
+"""The columns of chunks, in addition to the vectors and their sign bits."""
 # A row without a text marks a deleted chunk, so every column but the id is nullable.
 _SCHEMA = pa.schema([CHUNKS.field(name).with_nullable(name != "chunk_id") for name in COLUMNS_OF_FILES])
 ROWS_A_BATCH = 32_768
-_SMALL = 1_000  # rows that are written anew each time, which takes some milliseconds
-_MOST_LATER = 8  # files
-_MOST_CHANGED = 4  # of so many rows one may be in later files
+_SMALL = 1_000  # rows: below this, all rows are rewritten each time, which takes a few milliseconds
+_MAX_LATER = 8  # files
+_MAX_CHANGED_RATIO = 4  # later files may have at most a quarter of the rows
 _DAMAGE = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What a publication goes on from: the names of the files of a source, and how its rows differ from theirs."""
+    """The state a publication continues: the names of a source's files, and how its new rows differ from theirs."""
 
     names: Sequence[str]
     change: Difference
 
 
 def write(
-    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, anew: bool = False
+    layout: Layout, source: str, version: str, rows: pa.Table, before: Before | None = None, *, rewrite: bool = False
 ) -> tuple[str, ...]:
-    """Write what a publication changes, or all rows where that is better; returns the names of the files.
+    """Write the rows that a publication changes, or all rows if that is better; return the names of the files.
 
     Args:
-        layout: where the index lives.
+        layout: of the home with the index.
         source: its key.
-        version: of the rows; equal ones have an equal one.
-        rows: all chunks by path and chunk_index, with their vectors.
-        before: what the generation has that this one goes on from; None where that is not known.
-        anew: whether no file is taken to be what its name says.
+        version: of the rows; equal rows have equal versions.
+        rows: all chunks sorted by path and chunk_index, with their vectors.
+        before: the files of the previous generation; None if unknown.
+        rewrite: whether to rewrite existing files regardless of their names.
     """
-    if before is not None and before.names and not anew and rows.num_rows > _SMALL:
-        later = _later(layout, source, version, rows, before)
+    if before is not None and before.names and not rewrite and rows.num_rows > _SMALL:
+        later = _write_later(layout, source, version, rows, before)
         if later:
             return later
     name = _name(source, version)
-    if anew or _read(layout.rows / name) is None:
-        write_tables(layout.rows / name, [_stored(rows)])
+    if rewrite or _read(layout.rows / name) is None:
+        write_tables(layout.rows / name, [_with_signs(rows)])
     return (name,)
 
 
-def _later(layout: Layout, source: str, version: str, rows: pa.Table, before: Before) -> tuple[str, ...]:
-    """The files with what changed put in one more; none where all are better put together."""
+def _write_later(layout: Layout, source: str, version: str, rows: pa.Table, before: Before) -> tuple[str, ...]:
+    """Write the changed rows to an additional file; return no names if rewriting all rows is better."""
     held = [_read(layout.rows / name) for name in before.names]
     if any(table is None for table in held):
         return ()
     first, *others = before.names
     if before.change.is_empty:
         return tuple(before.names)
-    changed = _stored(rows.filter(before.change.is_new))
+    changed = _with_signs(rows.filter(before.change.is_new))
     changed = pa.concat_tables([changed, _tombstones(before.change.deletes, changed.schema)])
     later = [table for table in held[1:] if table is not None]
-    if (changed.num_rows + sum(table.num_rows for table in later)) * _MOST_CHANGED > rows.num_rows:
+    if (changed.num_rows + sum(table.num_rows for table in later)) * _MAX_CHANGED_RATIO > rows.num_rows:
         return ()
     name = _name(source, version, *before.names)
-    if len(others) < _MOST_LATER:
+    if len(others) < _MAX_LATER:
         write_tables(layout.rows / name, [changed])
         return (*before.names, name)
     write_tables(layout.rows / name, [_newest([*later, changed])])
     return first, name
 
 
-def _plain(rows: pa.Table) -> pa.Table:
-    """The columns of the files but for signs, of chunks with their vectors; null where a table of before lacks one."""
+def _without_signs(rows: pa.Table) -> pa.Table:
+    """Return the columns of row files except sign bits; columns missing in tables of older versions are null."""
     for name in _SCHEMA.names:
         if name not in rows.column_names:
             rows = rows.append_column(name, pa.nulls(rows.num_rows, _SCHEMA.field(name).type))
     vectors = rows[VECTOR].combine_chunks()
     size = vectors.type.list_size
     values = vectors.values.slice(vectors.offset * size, len(vectors) * size)
-    found = rows.select(_SCHEMA.names).replace_schema_metadata(None).cast(_SCHEMA)
-    return found.append_column(VECTOR, pa.FixedSizeListArray.from_arrays(values, size))
+    plain = rows.select(_SCHEMA.names).replace_schema_metadata(None).cast(_SCHEMA)
+    return plain.append_column(VECTOR, pa.FixedSizeListArray.from_arrays(values, size))
 
 
-def _stored(rows: pa.Table) -> pa.Table:
-    """The columns of the files, of chunks with their vectors."""
-    found = _plain(rows).combine_chunks()
-    made = np.concatenate([np.empty((0, BYTES // 8), np.uint64), *(Part(one).signs for one in found.to_batches())])
-    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(BYTES), found.num_rows, [None, pa.py_buffer(made)])
+def _with_signs(rows: pa.Table) -> pa.Table:
+    """Return the columns of row files, from chunks with their vectors."""
+    found = _without_signs(rows).combine_chunks()
+    sign_bits = np.concatenate(
+        [np.empty((0, BYTES // 8), np.uint64), *(Part(part).signs for part in found.to_batches())]
+    )
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(BYTES), found.num_rows, [None, pa.py_buffer(sign_bits)])
     return found.append_column(SIGNS, column)
 
 
@@ -118,7 +120,7 @@ def _tombstones(chunk_ids: pa.Array, schema: pa.Schema) -> pa.Table:
 
 
 def _newest(parts: Sequence[pa.Table]) -> pa.Table:
-    """The last row of each chunk, also where it says that the chunk was taken out, by path and chunk_index."""
+    """Return the last row of each chunk, including deletions, sorted by path and chunk_index."""
     found: list[pa.Table] = []
     newer = pa.array([], pa.string())
     for table in reversed(parts):
@@ -133,37 +135,37 @@ def open_parts(
     known: Mapping[str, tuple[Part, ...]],
     from_table: Callable[[str], Iterable[pa.Table]],
 ) -> Parts:
-    """The rows of a generation, mapped, not read; they stay where the files are removed.
+    """Map the rows of a generation without reading them; they remain available if the files are removed.
 
     Args:
-        layout: where the index lives.
-        generation: whose rows.
-        known: the parts of files that were read before.
-        from_table: gives the rows of a source whose files do not have them all.
+        layout: of the home with the index.
+        generation: the generation.
+        known: parts of files that were mapped before.
+        from_table: returns the rows of a source with incomplete files.
     """
     by_file: dict[str, tuple[Part, ...]] = {}
 
     def parts_of(path: Path) -> tuple[Part, ...]:
-        name = f"{path.name} {stamp(path)}"  # a repair writes a file anew under its name
+        name = f"{path.name} {stamp(path)}"  # a repair rewrites a file under the same name
         if name not in by_file:
             by_file[name] = known.get(name) or _parts(path) or ()
         return by_file[name]
 
     held: list[Held] = []
-    left = dict(generation.sources)
-    for pack, keys in packs.of_packs(generation).items():
+    remaining = dict(generation.sources)
+    for pack, keys in packs.sources_by_pack(generation).items():
         parts = parts_of(packs.rows_file(layout.packs, pack))
         counts = Counter(key for part in parts for key in part.batch["source"].to_pylist())
-        whole = [key for key in keys if counts[key] == left[key].chunks]
-        masks = (np.asarray(pc.is_in(part.batch["source"], pa.array(whole, pa.string()))) for part in parts)
+        complete = [key for key in keys if counts[key] == remaining[key].chunks]
+        masks = (np.asarray(pc.is_in(part.batch["source"], pa.array(complete, pa.string()))) for part in parts)
         held += [(part, None if mask.all() else mask) for part, mask in zip(parts, masks, strict=True)]
-        left = {key: source for key, source in left.items() if key not in whole}
-    for key, source in left.items():
+        remaining = {key: source for key, source in remaining.items() if key not in complete}
+    for key, source in remaining.items():
         found = _newest_rows([parts_of(layout.rows / name) for name in source.rows], source.chunks)
         if found is None:
             name = f"{key}/{source.version}"
             by_file[name] = known.get(name) or tuple(
-                Part(batch) for rows in from_table(key) for batch in _plain(rows).combine_chunks().to_batches()
+                Part(batch) for rows in from_table(key) for batch in _without_signs(rows).combine_chunks().to_batches()
             )
             found = [(part, None) for part in by_file[name]]
         held += found
@@ -171,17 +173,17 @@ def open_parts(
 
 
 def _newest_rows(files: Sequence[tuple[Part, ...]], chunks: int) -> list[Held] | None:
-    """The parts of files, the oldest first, with the rows that no later file has; None unless there are so many."""
+    """Return the parts of files, newest first, with masks of current rows; None if their number is not `chunks`."""
     found: list[Held] = []
     newer = pa.array([], pa.string())
     for parts in reversed(files):
         found += [(part, np.asarray(pc.invert(pc.is_in(part.ids, newer))) if len(newer) else None) for part in parts]
         newer = pa.concat_arrays([newer, *(part.ids for part in parts)]) if len(files) > 1 else newer
-    return found if sum(len(living(part.rows, live)) for part, live in found) == chunks else None
+    return found if sum(len(live_rows(part.rows, live)) for part, live in found) == chunks else None
 
 
 def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:
-    """An empty string when both have the same texts by their ids, else the first chunk of which they have others."""
+    """Return an empty string if both have the same texts by id, or else a message with the first chunk that differs."""
     ids, texts = (
         pa.concat_arrays([pa.array([], kind), *(part.batch[name].take(pa.array(at)).cast(kind) for part, at in rows)])
         for name, kind in (("chunk_id", pa.string()), ("text", pa.large_string()))
@@ -190,40 +192,40 @@ def disagreement(rows: Chosen, batches: Iterable[pa.RecordBatch]) -> str:
         held = texts.take(pc.index_in(batch["chunk_id"], ids))
         is_same = pc.fill_null(pc.equal(held, batch["text"].cast(pa.large_string())), fill_value=False)
         if not pc.all(is_same).as_py():
-            return f"they have another text of chunk {batch['chunk_id'].filter(pc.invert(is_same))[0]}"
+            return f"the text of chunk {batch['chunk_id'].filter(pc.invert(is_same))[0]} differs"
     return ""
 
 
-def is_whole(layout: Layout, key: str, source: PublishedSource) -> bool:
-    """Whether the files of a source, or its pack, have all of its rows."""
+def is_complete(layout: Layout, key: str, source: PublishedSource) -> bool:
+    """Return whether the files of a source, or its pack, have all its rows."""
     if source.pack is None:
         return _newest_rows([_parts(layout.rows / name) or () for name in source.rows], source.chunks) is not None
     parts = _parts(packs.rows_file(layout.packs, source.pack)) or ()
     return sum(pc.sum(pc.equal(part.batch["source"], key)).as_py() or 0 for part in parts) == source.chunks
 
 
-def alone(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
-    """Put the rows of a source into one file that has nothing else; the names of its files then, none if they lack."""
+def merge_row_files(layout: Layout, key: str, source: PublishedSource) -> tuple[str, ...]:
+    """Merge the rows of a source into a single file; return the names of its files, empty if some are missing."""
     if len(source.rows) <= 1:
         return source.rows
     found = _newest_rows([_parts(layout.rows / name) or () for name in source.rows], source.chunks)
     if found is None:
         return ()
     name = _name(key, source.version)
-    write_tables(layout.rows / name, tables_of([(part, living(part.rows, live)) for part, live in found]))
+    write_tables(layout.rows / name, tables_of([(part, live_rows(part.rows, live)) for part, live in found]))
     return (name,)
 
 
 def tables_of(rows: Chosen) -> Iterator[pa.Table]:
-    """Rows as files have them, each table by path and chunk_index."""
+    """Yield rows in the format of row files, each table sorted by path and chunk_index."""
     for part, positions in rows:
         table = pa.Table.from_batches([part.batch])
-        taken = table if len(positions) == table.num_rows else table.take(pa.array(positions))
-        yield taken if SIGNS in taken.column_names else _stored(taken)
+        selected = table if len(positions) == table.num_rows else table.take(pa.array(positions))
+        yield selected if SIGNS in selected.column_names else _with_signs(selected)
 
 
 def batches_on_disk(layout: Layout, names: Collection[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of all files, or of some, also of chunks that were taken out."""
+    """Yield the rows of all files, or of the named files, including deleted chunks."""
     for file in (*layout.entries(layout.rows), *layout.entries(layout.packs)):
         table = _read(file) if names is None or file.name in names else None
         if table is not None:
@@ -231,12 +233,12 @@ def batches_on_disk(layout: Layout, names: Collection[str] | None = None) -> Ite
 
 
 def names(generation: Generation) -> set[str]:
-    """The names of the files of a generation that are in no pack."""
+    """Return the names of the row files of a generation outside packs."""
     return {name for source in generation.sources.values() for name in source.rows}
 
 
 def write_tables(path: Path, parts: Iterable[pa.Table]) -> None:
-    """Write tables, each by path and chunk_index, so that no batch has rows of two of them."""
+    """Write sorted tables so that no batch contains rows of two tables."""
     stored = iter(parts)
     first = next(stored)
     with replacing(path) as temporary:
@@ -265,5 +267,5 @@ def _read(path: Path) -> pa.Table | None:
 
 
 def _name(source: str, version: str, *before: str) -> str:
-    """By what the rows are, and for what is not all of them, by the files that it goes on from."""
+    """Return a file name from the version of the rows and, for partial files, from the files it continues."""
     return f"{file_name(source)}.{digest_parts(version, *before)[:_VERSION_DIGITS]}.arrow"

@@ -1,6 +1,6 @@
-"""What is published of a source: its chunks, vectors and graph, from a run, or from the tables that earlier runs wrote.
+"""Rows to publish for a source: its chunks, vectors and graph, from a run or from the tables of earlier runs.
 
-What a store holds of them is not here.
+This module does not depend on how the stores hold them.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,15 +23,14 @@ from docindex_dagster.stores.generation import Generation
 from docindex_dagster.stores.staging import Model
 
 AGREE = "stores_agree"
-# Stores that are built anew take so many bytes of rows at once: a commit of each costs more than its rows, where
-# sources are small.
+# Rebuilt stores are written in batches of this size: with small sources, a commit costs more than its rows.
 _BATCH_BYTES = 32 << 20
 _BATCH_SOURCES = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """All that is published of one source: its rows, and which revision of it they are."""
+    """Everything that is published of a source: its rows and their revision."""
 
     key: str
     chunks: pa.Table
@@ -40,10 +39,10 @@ class SourceRows:
     revision: str | None = None
 
     def verify(self, model: Model) -> None:
-        """Check that chunks and vectors are of one run, and the vectors of one model.
+        """Check that chunks and vectors belong together, and that the vectors are from one model.
 
         Raises:
-            VerificationError: they are not.
+            VerificationError: a check fails.
         """
         try:
             verify_embeddings(self.embeddings, self.chunks, model.dimension)
@@ -52,32 +51,32 @@ class SourceRows:
             raise VerificationError("publication", {AGREE: text}) from error
         other = pc.unique(self.embeddings["model"].filter(pc.not_equal(self.embeddings["model"], model.name)))
         if len(other):
-            raise VerificationError("publication", {AGREE: f"vectors are of {other[0].as_py()}, not of {model.name}"})
+            raise VerificationError("publication", {AGREE: f"expected vectors of {model.name}, got {other[0].as_py()}"})
 
     def verify_graph(self) -> None:
-        """Check that the graph is of these chunks.
+        """Check that the graph belongs to these chunks.
 
         Raises:
-            VerificationError: it is not.
+            VerificationError: it does not.
         """
         graph = self.extraction.graph
-        # One of these very chunks was verified when it was made.
+        # A graph of exactly these chunks was verified when it was extracted.
         is_of_these = self.extraction.chunks == tables.stamped_version(self.chunks.schema.metadata)
         if strays := stray_edges(graph, self.chunks) if graph and not is_of_these else "":
-            raise VerificationError("publication", {AGREE: f"the graph is not of these chunks: {strays}"})
+            raise VerificationError("publication", {AGREE: f"the graph does not match these chunks: {strays}"})
 
 
 def rows_of_others(
     layout: Layout, key: str, model: Model, known: Generation | None, warnings: list[str], *, plan: GraphPlan
 ) -> Iterator[SourceRows]:
-    """The rows of all other sources, from their tables; one that cannot be reused is named in `warnings`.
+    """Yield the rows of all other sources from their tables; add a warning for each source that cannot be reused.
 
-    A graph whose tables are missing, or of other chunks or another plan, is extracted from chunks and references.
+    If the tables of a graph are missing, or belong to other chunks or another plan, the graph is extracted again.
     """
     for path in layout.tables("chunks"):
         chunks = tables.read(path)
         if chunks is None or not chunks.schema.equals(CHUNKS):
-            warnings.append(f"{path.name} cannot be taken over: `docindex index` makes it anew")
+            warnings.append(f"cannot reuse {path.name}: `docindex index` rebuilds it")
             continue
         other = chunks["source"][0].as_py() if chunks.num_rows else key
         if other == key:
@@ -88,22 +87,22 @@ def rows_of_others(
         before = known.sources.get(other) if known else None
         head = tables.metadata_value(layout.table("discovered_files", other), HEAD)
         try:
-            made, own = extraction.read(layout, other), plan.of(layout, other)
-            if made is None or (made.plan, made.chunks) != (own.fingerprint, extraction.version_of(chunks)):
+            stored, own = extraction.read(layout, other), plan.of(layout, other)
+            if stored is None or (stored.plan, stored.chunks) != (own.fingerprint, extraction.version_of(chunks)):
                 references = tables.read(layout.table("references", other))
-                made = extraction.extract(layout, other, chunks, references, plan=own, previous=made)
-            rows = SourceRows(other, chunks, embeddings, made, before.revision if before else head)
+                stored = extraction.extract(layout, other, chunks, references, plan=own, previous=stored)
+            rows = SourceRows(other, chunks, embeddings, stored, before.revision if before else head)
             rows.verify(model)
             rows.verify_graph()
         except VerificationError as error:
-            again = command("docindex", "index", other)
-            warnings.append(f"{other} cannot be taken over ({first_line(error)}): run {again}")
+            rebuild = command("docindex", "index", other)
+            warnings.append(f"cannot reuse {other} ({first_line(error)}). Run {rebuild}")
             continue
         yield rows
 
 
 def in_batches(rows: Iterable[SourceRows]) -> Iterator[list[SourceRows]]:
-    """Rows of sources by some megabytes, in their order; a source is never cut."""
+    """Group rows of sources into batches of about 32 MiB, in order; a source is never split."""
     batch: list[SourceRows] = []
     size = 0
     for each in rows:

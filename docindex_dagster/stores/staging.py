@@ -1,4 +1,4 @@
-"""Stores that are being written and that no reader sees yet, until they go live by one file replacement."""
+"""Staged stores: written out of readers' sight, then published by replacing a single file."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model whose vectors are published: its name, the number of values of a vector, and the API that has it."""
+    """The model of the published vectors: its name, the dimension, and the endpoint of its API."""
 
     name: str
     dimension: int
@@ -36,13 +36,13 @@ class Model:
 
     @classmethod
     def of(cls, embedder: Embedder) -> "Model":
-        """What the stores need to know of an embedder."""
+        """Create the description of an embedder for the stores."""
         return cls(embedder.name, embedder.dimension, endpoint_of(embedder))
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A table and an index that start as the generation `base`, or empty where it is None."""
+    """A table and an index that start as copies of the generation `base`, or empty if it is None."""
 
     layout: Layout
     model: Model
@@ -57,12 +57,12 @@ class Staged:
     def opened(
         cls, layout: Layout, model: Model, base: Generation | None, *, rewritten: bool = False
     ) -> "Iterator[Staged]":
-        """The stores, open for writing; with `rewritten`, they hold the rows of `base`, and share no file with it.
+        """Open the stores for writing; with `rewritten`, they hold the rows of `base` but share no files with it.
 
-        What did not go live in the block is removed; the table is reverted by the next writer.
+        If the block does not publish the changes, their files are removed, and the next writer reverts the table.
 
         Raises:
-            FullDiskError: there is no space for them.
+            FullDiskError: the disk is too full.
         """
         try:
             with reporting_full_disk(layout.stores):
@@ -93,9 +93,9 @@ class Staged:
         *,
         changed_rows: int,
     ) -> Generation:
-        """Put what was written on the disk and let `write` name it; an entry of None takes its source out.
+        """Sync the written files and let `write` publish them; an entry of None removes its source.
 
-        `changed_rows` is the number of rows that were written or deleted, which no index of LanceDB has yet.
+        `changed_rows` is the number of rows written or deleted, which the indexes of LanceDB do not cover yet.
         """
         base = self.base or Generation(0, self.model.name, self.table.name, 0, "")
         generation = replace(
@@ -117,72 +117,71 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What a publication starts from: `base`, or empty stores, and why. `known` is what was published, if known.
+    """The starting point of a publication: `base`, or empty stores and why. `known` is the last published state.
 
-    `serving` is what searches use while it is of another model: the publication is of the one that is to take over.
+    `serving` is the generation that searches use during a migration; `base` is then the pending generation.
     """
 
     base: Generation | None
     known: Generation | None
     rebuild_because: str | None = None
-    is_damaged: bool = False  # so there is no rolling back to what was published
+    is_damaged: bool = False  # rules out a rollback to the published generation
     serving: Generation | None = None
     warnings: tuple[str, ...] = ()
 
     @property
     def is_due(self) -> bool:
-        """Whether `base` could have taken over, as after a rollback to fewer sources."""
-        return bool(self.base and self.serving and takeover.holds_all(self.base, self.serving))
+        """Whether `base` is ready to be published, for example after a rollback to fewer sources."""
+        return bool(self.base and self.serving and takeover.holds_all_sources(self.base, self.serving))
 
-    def anew(self, problem: str) -> "Start":
-        """The start from empty stores, since `base` is damaged."""
+    def from_empty(self, problem: str) -> "Start":
+        """Return a copy that starts from empty stores because `base` is damaged."""
         return replace(self, base=None, rebuild_because=problem, is_damaged=self.serving is None)
 
-    def name(self, layout: Layout, generation: Generation) -> None:
-        """Let readers use a new generation, or `NEXT` name it while it must wait."""
+    def publish(self, layout: Layout, generation: Generation) -> None:
+        """Publish a new generation, or let `NEXT` name it while the migration is incomplete."""
         if self.serving is not None:
-            takeover.hand_in(layout, generation, self.serving)
+            takeover.publish_or_stage(layout, generation, self.serving)
         else:
-            self._publish(layout, generation)
+            self._write_current(layout, generation)
 
-    def _publish(self, layout: Layout, generation: Generation) -> None:
+    def _write_current(self, layout: Layout, generation: Generation) -> None:
         if self.is_damaged:
             replace_generation(layout, replace(generation, previous=self.known.previous if self.known else ""))
         else:
             write_generation(layout, generation)
 
-    def name_in_place(self, layout: Layout, generation: Generation) -> None:
-        """Name `base` in another form."""
+    def replace_base(self, layout: Layout, generation: Generation) -> None:
+        """Replace `base` with a modified form of itself."""
         (replace_next if self.serving is not None else replace_generation)(layout, generation)
 
-    def left(self, generation: Generation) -> Takeover | None:
-        """What is left to do until `generation` takes over; None where readers use it."""
-        if self.serving is None or takeover.holds_all(generation, self.serving):
+    def remaining(self, generation: Generation) -> Takeover | None:
+        """Return the remaining migration until `generation` is published; None if readers use it."""
+        if self.serving is None or takeover.holds_all_sources(generation, self.serving):
             return None
-        return takeover.toward(self.serving, generation.model, generation)
+        return takeover.progress_to(self.serving, generation.model, generation)
 
-    def news(self, generation: Generation) -> str:
-        """What a new generation means for searches, where that is not what it always means."""
+    def describe_change(self, generation: Generation) -> str:
+        """Return a message if a new generation changes what searches use or is pending; otherwise empty."""
         if self.serving is None:
             return ""
-        left = self.left(generation)
-        if left is not None:
-            return f"{left}; searches use {left.old if left.old != left.new else 'the old one'} until all are"
+        remaining = self.remaining(generation)
+        if remaining is not None:
+            old = remaining.old if remaining.old != remaining.new else "the old index"
+            return f"{remaining}. Searches use {old} until then"
         if generation.model == self.serving.model:
-            return "the index was built anew for this version of docindex, and searches use it now"
-        return (
-            f"all sources have vectors of {generation.model}: searches use them now, not those of {self.serving.model}"
-        )
+            return "the index was rebuilt for this version of docindex, and searches now use it"
+        return f"all sources have vectors of {generation.model}: searches now use them instead of {self.serving.model}"
 
 
 def start_of(layout: Layout, model: str) -> Start:
-    """What a publication of a model starts from; a generation that was to take over and cannot any more is given up."""
+    """Return the starting point for publishing vectors of a model; discards a pending generation that is obsolete."""
     try:
         current = read_generation(layout)
     except StoreError as error:
         return Start(None, None, str(error))
-    given_up = takeover.drop_other(layout, current, model)
-    warnings = (given_up,) if given_up else ()
+    discarded = takeover.drop_other(layout, current, model)
+    warnings = (discarded,) if discarded else ()
     if current is None or current.is_of(model):
         return Start(current, current, warnings=warnings)
     candidate = takeover.pending(layout)

@@ -1,9 +1,9 @@
-"""A change of the model or of the schemas: the file `NEXT`, and when the generation that it names takes over.
+"""Migration to another model or schema version: the pending generation, which `NEXT` names, and its publication.
 
-Vectors of two models cannot be compared, and rows of two schemas cannot stand in one store. So publications of another
-model or schema than the published one go to a generation beside it, source by source, and searches use the old one
-until the new one holds all of its sources. That generation is a candidate and no more: what is of no use any more is
-dropped, and made again from the tables.
+Vectors of different models are not comparable, and rows of different schemas cannot share a store. So if the model or
+schema changes, publications go to a separate pending generation, source by source. Searches use the old generation
+until the pending one holds all of its sources. A pending generation that becomes useless is discarded and rebuilt from
+the tables.
 """
 
 from dataclasses import dataclass
@@ -15,40 +15,40 @@ from docindex_dagster.stores.generation import Generation, read_generation, read
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """How far the index is on its way from one model to another, or to other schemas."""
+    """Progress of the migration from one model to another, or to another schema version."""
 
     old: str  # the model that searches use
     new: str
-    sources: int  # that can be searched
-    missing: tuple[str, ...]  # those of them that have no vectors of the new model yet
+    sources: int  # number of searchable sources
+    missing: tuple[str, ...]  # keys of those without vectors of the new model
 
     def __str__(self) -> str:
         done = self.sources - len(self.missing)
-        models = f"from {self.old} to {self.new}" if self.old != self.new else "to the form of this version of docindex"
-        return f"the index goes over {models}: {done} of {self.sources} sources are done"
+        target = f"from {self.old} to {self.new}" if self.old != self.new else "to the format of this docindex version"
+        return f"the index is migrating {target}: {done} of {self.sources} sources are done"
 
 
-def toward(serving: Generation, model: str, candidate: Generation | None) -> Takeover:
-    """How far `serving` is on its way to a model, of which `following` may be the generation that is to take over."""
+def progress_to(serving: Generation, model: str, candidate: Generation | None) -> Takeover:
+    """Return the progress of migrating from `serving` to a model; `candidate` is the pending generation, if any."""
     done = candidate.sources if candidate is not None and candidate.is_of(model) else {}
     missing = tuple(key for key in serving.sources if key not in done)
     return Takeover(serving.model, model, len(serving.sources), missing)
 
 
 def under_way(layout: Layout, model: str) -> Takeover | None:
-    """How far the index is on its way to a model; None where it is there, or nothing is published.
+    """Return the progress of the migration to a model; None if it is complete, or nothing is published.
 
     Raises:
-        StoreError: what is published cannot be read.
+        StoreError: the published generation cannot be read.
     """
     current = read_generation(layout)
     if current is None or current.is_of(model):
         return None
-    return toward(current, model, pending(layout))
+    return progress_to(current, model, pending(layout))
 
 
 def pending(layout: Layout) -> Generation | None:
-    """The generation that is to take over; None where there is none that could, or it cannot be read."""
+    """Return the pending generation; None if there is none, it is obsolete, or it cannot be read."""
     try:
         current, candidate = read_generation(layout), read_next(layout)
     except StoreError:
@@ -59,10 +59,10 @@ def pending(layout: Layout) -> Generation | None:
 
 
 def written(layout: Layout, model: str) -> Generation | None:
-    """The generation that publications of a model go on from: the published one, or the one that is to take over.
+    """Return the generation that publications of a model continue: the published or the pending one.
 
     Raises:
-        StoreError: what is published cannot be read.
+        StoreError: the published generation cannot be read.
     """
     current = read_generation(layout)
     if current is None or current.is_of(model):
@@ -71,14 +71,14 @@ def written(layout: Layout, model: str) -> Generation | None:
     return candidate if candidate is not None and candidate.is_of(model) else None
 
 
-def holds_all(candidate: Generation, serving: Generation) -> bool:
-    """Whether a generation holds every source of another one."""
+def holds_all_sources(candidate: Generation, serving: Generation) -> bool:
+    """Return whether a generation holds every source of another."""
     return serving.sources.keys() <= candidate.sources.keys()
 
 
-def hand_in(layout: Layout, candidate: Generation, serving: Generation) -> None:
-    """Publish a generation of a new model if it holds every source of `serving`; until then, `NEXT` names it."""
-    if holds_all(candidate, serving):
+def publish_or_stage(layout: Layout, candidate: Generation, serving: Generation) -> None:
+    """Publish `candidate` if it holds every source of `serving`; until then, let `NEXT` name it."""
+    if holds_all_sources(candidate, serving):
         write_generation(layout, candidate)
         drop(layout)
     else:
@@ -86,22 +86,22 @@ def hand_in(layout: Layout, candidate: Generation, serving: Generation) -> None:
 
 
 def drop(layout: Layout) -> None:
-    """Give up the generation that was to take over; the next clean-up removes what it alone needs."""
+    """Discard the pending generation; the next cleanup removes its files."""
     layout.next.unlink(missing_ok=True)
 
 
 def drop_other(layout: Layout, current: Generation | None, model: str) -> str:
-    """Give up a generation that publications of a model cannot go on from; returns why, if the user should know."""
+    """Discard a pending generation that publications of a model cannot continue; return the reason, if any."""
     try:
         candidate = read_next(layout)
     except StoreError as error:
         drop(layout)
-        return f"the index that was to take over is given up: {error}"
+        return f"the pending index was discarded: {error}"
     if candidate is None or (current is not None and candidate.is_of(model) and not current.is_of(model)):
         return ""
     drop(layout)
-    if candidate.is_of(model):  # a writer died after it took over, or a user rolled back to it
+    if candidate.is_of(model):  # a writer died after publishing it, or a user rolled back to it
         return ""
     if candidate.model == model:
-        return "the index that was to take over is given up: another version of docindex made it"
-    return f"the index of {candidate.model}, which was to take over, is given up: the model is {model}"
+        return "the pending index was discarded: another version of docindex built it"
+    return f"the pending index of {candidate.model} was discarded: the model is now {model}"

@@ -1,6 +1,6 @@
-"""The Tantivy index: BM25 over text, symbols, headings and paths, and every chunk's row to show.
+"""The Tantivy index: BM25 over text, symbols, headings and paths, and the stored row of every chunk.
 
-Each generation has a folder of its own. A new one starts as a clone of hard links, since segments never change.
+Each generation has its own folder. A new generation starts as a clone made of hard links, since segments are immutable.
 """
 
 import json
@@ -27,14 +27,14 @@ from docindex_dagster.stores.difference import Difference, difference
 if TYPE_CHECKING:
     from tantivy import DocAddress, Index, IndexWriter, Query, Schema, Searcher
 
-# Fields that are matched as they are, for filters; each is also a column of the chunks.
+# Fields matched exactly, for filters; each is also a column of the chunks.
 EXACT_FIELDS = ("chunk_id", "source", "path", "language", "human_language", "source_type", "symbol_kind")
-# A field that earlier versions did not have; a search does without it unless it filters by it.
-_OF_FILTERS_ALONE = "human_language"
-# Fields of terms, for ranking; those of stems are words more than names.
+# A field that earlier versions lack; only searches that filter by it need it.
+_FILTER_ONLY = "human_language"
+# Fields of terms, for ranking; fields of stems contain prose rather than names.
 STEM_FIELDS = ("body", "headings")
 TERM_FIELDS = (*STEM_FIELDS, "symbols", "path_terms")
-# Numbers that make up (chunk_id, row_hash), since only numbers can be read as a column.
+# (chunk_id, row_hash) as numbers, since only numbers can be read as columns.
 _ID_FIELDS = ("id_high", "id_low")
 _HASH_FIELDS = ("hash_high", "hash_low")
 _KEY_FIELDS = (*_ID_FIELDS, *_HASH_FIELDS)
@@ -58,12 +58,12 @@ _READ_AND_WRITE = 0o666
 _NULLS: dict[str, Any] = dict.fromkeys(CHUNKS.names)
 _HEAP_BYTES = 64 << 20
 _HEX_DIGITS = 32
-# Values that are looked up one by one; a set of terms is matched with the whole dictionary of its field.
-_FEW = 512
+# Up to this many values are looked up separately; a term set query scans the full dictionary of the field.
+_MAX_SEPARATE = 512
 
 
 def schema() -> "Schema":
-    """The fields."""
+    """Return the schema."""
     import tantivy
 
     builder = tantivy.SchemaBuilder()
@@ -73,7 +73,7 @@ def schema() -> "Schema":
 
 
 def create(folder: Path) -> "Index":
-    """A new, empty index."""
+    """Create an empty index."""
     import tantivy
 
     folder.mkdir(parents=True)
@@ -81,7 +81,7 @@ def create(folder: Path) -> "Index":
 
 
 def clone(published: Path, folder: Path) -> "Index":
-    """A copy of a published index that shares its segments."""
+    """Create a copy of a published index that shares its segments."""
     folder.mkdir(parents=True)
     for file in published.iterdir():
         if file.suffix == _LOCK:
@@ -94,20 +94,20 @@ def clone(published: Path, folder: Path) -> "Index":
 
 
 def open_index(folder: Path) -> "Index":
-    """Open an index that exists to write it; raises ValueError where there is none, or it names files elsewhere."""
+    """Open an existing index for writing; raises ValueError if there is none, or it names files in other folders."""
     import tantivy
 
-    managed = folder / _MANAGED  # Tantivy deletes those that are not used, wherever they are
+    managed = folder / _MANAGED  # Tantivy deletes the unused ones of these files, wherever they are
     if managed.exists() and any(Path(str(name)).name != name for name in json.loads(managed.read_bytes())):
         raise ValueError(f"{managed} names files in other folders")
     return _with_stems(tantivy.Index.open(str(folder)))
 
 
 def open_published(folder: Path) -> "Index":
-    """Open an index that is written no more, without leaving a file in its folder or waiting for a lock.
+    """Open an index that is no longer written, without creating a file in its folder or waiting for a lock.
 
-    Tantivy takes a lock in the folder that it opens, which would have to be writable, and others could hold it. So it
-    is given a folder of links, which goes once the files are mapped.
+    Tantivy locks the folder that it opens, which requires write permission and may conflict with others. So it gets a
+    temporary folder of symlinks, which is removed once the files are mapped.
     """
     files = [file.absolute() for file in folder.iterdir() if file.suffix != _LOCK]
     with ExitStack() as stack:
@@ -115,7 +115,7 @@ def open_published(folder: Path) -> "Index":
             links = stack.enter_context(_temporary_folder())
             for file in files:
                 (links / file.name).symlink_to(file)
-        except OSError:  # where temporary files lie, there is no space, or no permission
+        except OSError:  # no space or no permission for temporary files
             return open_index(folder)
         try:
             return open_index(links)
@@ -129,21 +129,21 @@ def _temporary_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        remove_tree(folder)  # a thread of Tantivy's takes the lock once more, which may come in between
+        remove_tree(folder)  # a Tantivy thread may create the lock again in the meantime
 
 
 def _with_stems(index: "Index") -> "Index":
-    """The index with the tokenizer that its fields name."""
+    """Register the tokenizer that the fields use."""
     index.register_tokenizer(_STEMS, stemmer())
     return index
 
 
-def lacking(folder: Path, index: "Index") -> list[str]:
-    """The fields, and the columns that are never null, that a search needs and an index of other schemas lacks."""
+def missing_fields(folder: Path, index: "Index") -> list[str]:
+    """Return the fields, and the non-nullable columns, that a search needs but an index of another schema lacks."""
     import tantivy
 
     held = {field["name"] for field in json.loads((folder / _META).read_bytes())["schema"]}
-    fields = [name for name, _, _ in FIELDS if name not in held and name != _OF_FILTERS_ALONE]
+    fields = [name for name, _, _ in FIELDS if name not in held and name != _FILTER_ONLY]
     if fields:
         return fields
     searcher = index.searcher()
@@ -153,7 +153,7 @@ def lacking(folder: Path, index: "Index") -> list[str]:
 
 
 def held(searcher: "Searcher", index_schema: "Schema", sources: Iterable[str]) -> pa.Table:
-    """The (chunk_id, row_hash) that the index holds for some sources."""
+    """Return the (chunk_id, row_hash) of the rows of sources."""
     import tantivy
 
     query = tantivy.Query.term_set_query(index_schema, "source", list(sources))
@@ -161,16 +161,16 @@ def held(searcher: "Searcher", index_schema: "Schema", sources: Iterable[str]) -
 
 
 def held_of(searcher: "Searcher", index_schema: "Schema", chunk_ids: Sequence[str]) -> pa.Table:
-    """The same of some chunks, wherever they are from."""
+    """Return the (chunk_id, row_hash) of chunks from any source."""
     return _held(searcher, any_of(index_schema, "chunk_id", chunk_ids))
 
 
 def number(searcher: "Searcher", index_schema: "Schema", source: str) -> int:
-    """How many rows the index holds of a source."""
+    """Return the number of rows of a source."""
     import tantivy
 
     found: Any = searcher.search(tantivy.Query.term_query(index_schema, "source", source), limit=1)
-    return int(found.count)  # of which its types do not know
+    return int(found.count)  # missing in its type stubs
 
 
 def _held(searcher: "Searcher", query: "Query") -> pa.Table:
@@ -181,12 +181,12 @@ def _held(searcher: "Searcher", query: "Query") -> pa.Table:
 
 
 def chunk_ids(searcher: "Searcher", addresses: "list[DocAddress]") -> list[str]:
-    """The ids of hits, read without their rows."""
+    """Return the ids of hits without reading their rows."""
     return _read_hashes(searcher, addresses, _ID_FIELDS)
 
 
 def matching(searcher: "Searcher", index_schema: "Schema", field: str, value: str, limit: int) -> list[dict[str, Any]]:
-    """The rows whose exact field has a value, at most `limit`, in the order of their chunks."""
+    """Return up to `limit` rows with this value in an exact field, in the order of their chunks."""
     import tantivy
 
     query = tantivy.Query.term_query(index_schema, field, value)
@@ -196,7 +196,7 @@ def matching(searcher: "Searcher", index_schema: "Schema", field: str, value: st
 
 
 def reconcile(index: "Index", sources: Iterable[str], chunks: pa.Table, on_written: Report = ignore) -> Difference:
-    """Make the index hold exactly these chunks of some sources, in one commit; write nothing when it does.
+    """Make the index hold exactly these chunks of sources, in one commit; write nothing if it already does.
 
     `on_written` is called for each chunk, before the commit.
     """
@@ -220,7 +220,7 @@ def fill(index: "Index", tables: Iterable[pa.Table]) -> None:
 
 
 def share(folder: Path) -> None:
-    """Let those read the index who may read its folder: Tantivy makes some files for its user alone."""
+    """Grant read access to everyone who may read the folder: Tantivy restricts some files to its user."""
     for name in _MUTABLE:
         (folder / name).chmod(folder.stat().st_mode & _READ_AND_WRITE)
 
@@ -231,35 +231,35 @@ def remove(index: "Index", source: str) -> None:
 
 
 def any_of(index_schema: "Schema", field: str, values: Sequence[str]) -> "Query":
-    """Chunks whose field has one of some values."""
+    """Return a query for chunks whose field has one of these values."""
     from tantivy import Occur, Query
 
-    if len(values) > _FEW:
+    if len(values) > _MAX_SEPARATE:
         return Query.term_set_query(index_schema, field, list(values))
     return Query.boolean_query([(Occur.Should, Query.term_query(index_schema, field, value)) for value in values])
 
 
 def rows(searcher: "Searcher", index_schema: "Schema", chunk_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The stored rows of chunks, by id; ids that the index does not hold are left out."""
-    wanted = list(chunk_ids)
-    if not wanted:
+    """Return the stored rows of chunks by id, without ids missing from the index."""
+    ids = list(chunk_ids)
+    if not ids:
         return {}
-    query = any_of(index_schema, "chunk_id", wanted)
-    hits = searcher.search(query, limit=len(wanted), count=False).hits
-    found = (stored_row(searcher, address) for _, address in hits)
-    return {row["chunk_id"]: row for row in found}
+    query = any_of(index_schema, "chunk_id", ids)
+    hits = searcher.search(query, limit=len(ids), count=False).hits
+    rows_found = (stored_row(searcher, address) for _, address in hits)
+    return {row["chunk_id"]: row for row in rows_found}
 
 
 def stored_row(searcher: "Searcher", address: Any) -> dict[str, Any]:
-    """The row of one hit."""
+    """Return the row of a hit."""
     row: dict[str, Any] = orjson.loads(bytes(searcher.doc(address)[_ROW][0]))
-    return row if row.keys() >= _NULLS.keys() else _NULLS | row  # an earlier version of docindex had other columns
+    return row if row.keys() >= _NULLS.keys() else _NULLS | row  # earlier versions had fewer columns
 
 
 def _with_writer(index: "Index", change: Any) -> None:
-    """Apply `change` to a writer and commit; roll back when it fails.
+    """Apply `change` to a writer and commit; roll back on failure.
 
-    The writer's own `with` would commit either way.
+    As a context manager, the writer would commit in either case.
     """
     writer: IndexWriter = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
     try:
@@ -306,7 +306,7 @@ def _batches(table: pa.Table) -> Iterable[tuple[int, pa.RecordBatch]]:
 
 
 def _term_texts(row: dict[str, Any]) -> dict[str, str]:
-    """The terms of each ranked field, joined by spaces."""
+    """Return the terms of each ranked field, separated by spaces."""
     symbols = [row["qualified_name"] or "", *(symbol["name"] for symbol in row["symbols"] or ())]
     text = readable(row)
     texts = {
@@ -319,13 +319,13 @@ def _term_texts(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _numbers(hashes: pa.ChunkedArray) -> NDArray[np.uint64]:
-    """128-bit hashes in hexadecimal as 64-bit numbers: shape (n, 2)."""
+    """Convert 128-bit hexadecimal hashes to 64-bit numbers: shape (n, 2)."""
     data = bytes.fromhex("".join(hashes.to_pylist()))
     return np.frombuffer(data, dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def _read_hashes(searcher: "Searcher", addresses: "list[DocAddress]", fields: tuple[str, str]) -> list[str]:
-    """The inverse of `_numbers`, read from the index."""
+    """Invert `_numbers` for hashes read from the index."""
     if not addresses:
         return []
     columns = [searcher.fast_field_values(name, addresses) for name in fields]

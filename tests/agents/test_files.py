@@ -59,7 +59,7 @@ def test_a_link_out_of_the_project_is_refused(folder, tmp_path, is_folder):
         place.mkdir()
         (place / "mcp.json").symlink_to(secret)
 
-    with pytest.raises(AgentError, match="leads out of the project"):
+    with pytest.raises(AgentError, match="leaves the project"):
         Plan(folder).read(place / "mcp.json")
 
 
@@ -80,7 +80,7 @@ def test_what_is_no_readable_text_is_refused(folder):
     (folder / "loop").symlink_to("loop")
 
     for name, problem in (
-        ("bytes", "no text"),
+        ("bytes", "not UTF-8 text"),
         ("folder", "cannot be read"),
         ("pipe", "not a regular file"),
         ("loop", "link|read"),

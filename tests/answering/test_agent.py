@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from docindex_dagster.answering.agent import Limits, Looked, Toolbox, investigate
+from docindex_dagster.answering.agent import Limits, Toolbox, ToolResult, investigate
 from docindex_dagster.answering.answer import answer
 from docindex_dagster.answering.citations import State
 from docindex_dagster.answering.conversation import Conversation, Reading
@@ -188,7 +188,7 @@ def test_a_passage_that_was_shown_is_named_and_not_shown_again(server, live):
 
     first, second = tool_messages(server.asked[2])
     assert "class Tank" in first
-    assert second.split("\n\n")[1:] == ["Found as well, and shown before: [2]."]
+    assert second.split("\n\n")[1:] == ["Also found, and already shown: [2]."]
     assert [step.passages for step in of(Step, events)][1] == ()
 
 
@@ -224,25 +224,28 @@ def test_a_model_that_cites_what_is_not_there_is_found_out(server, live):
 @pytest.mark.parametrize(
     ("call", "problem"),
     [
-        (("fetch", '{"url": "https://evil.example"}'), "there is no tool 'fetch'; there are search, context, show, "),
-        (("", "{}"), "there is no tool ''"),
-        (("rm -rf /", "{}"), "there is no tool 'rm -rf /'"),
-        (("search", '{"query": "pum'), "the arguments are no JSON"),
-        (("search", "[" * 100_000), "the arguments are no JSON"),
-        (("search", '{"query": ' + "1" * 5000 + "}"), "the arguments are no JSON"),
-        (("search", '["pump"]'), "the arguments are no JSON object"),
-        (("search", "null"), "the arguments are no JSON object"),
+        (
+            ("fetch", '{"url": "https://evil.example"}'),
+            "tool 'fetch' not found; available tools: search, context, show, ",
+        ),
+        (("", "{}"), "tool '' not found"),
+        (("rm -rf /", "{}"), "tool 'rm -rf /' not found"),
+        (("search", '{"query": "pum'), "invalid arguments: not JSON"),
+        (("search", "[" * 100_000), "invalid arguments: not JSON"),
+        (("search", '{"query": ' + "1" * 5000 + "}"), "invalid arguments: not JSON"),
+        (("search", '["pump"]'), "invalid arguments: not a JSON object"),
+        (("search", "null"), "invalid arguments: not a JSON object"),
         (("search", "{}"), "query is missing"),
         (("search", '{"query": "x", "top_k": 900}'), "top_k should be less than or equal to 50, not 900"),
-        (("search", '{"query": "x", "limit": 3}'), "search has no argument 'limit'; it has query, "),
+        (("search", '{"query": "x", "limit": 3}'), "search has no argument 'limit'; it accepts query, "),
         (("search", '{"query": "x", "max_tokens": 90000}'), "search has no argument 'max_tokens'"),
         (("search", '{"query": "  "}'), "the query is empty"),
-        (("search", '{"query": "(", "mode": "regex"}'), "no regular expression"),
+        (("search", '{"query": "(", "mode": "regex"}'), "invalid RE2 pattern"),
         (("show", '{"reference": "nowhere.py"}'), "no indexed chunk is named 'nowhere.py'"),
         (("show", '{"reference": "\\ud800"}'), "no indexed chunk is named"),
-        (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: no answer gave this one"),
-        (("graph", '{"question": "callers", "symbol": "nothing"}'), "the graph has no 'nothing'"),
-        (("log", '{"since": "yesterday"}'), "should be a date or a moment"),
+        (("show", '{"reference": "tank.py", "cursor": "x"}'), "cursor: it is not from an answer"),
+        (("graph", '{"question": "callers", "symbol": "nothing"}'), "'nothing' not found in the graph"),
+        (("log", '{"since": "yesterday"}'), "should be a date or time"),
     ],
 )
 @EITHER
@@ -356,14 +359,14 @@ def test_what_tools_give_has_an_end_by_call_and_in_all(server, live):
 class Stub:
     """Tools that do as a test wants."""
 
-    do: Callable[[], Looked]
+    do: Callable[[], ToolResult]
     called: list[str] = field(default_factory=list)
 
     @property
     def tools(self) -> Sequence[Tool]:
         return (Tool("look", "Look.", {"type": "object", "properties": {}}),)
 
-    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> Looked:
+    def call(self, name: str, arguments: Mapping[str, Any], max_tokens: int) -> ToolResult:
         self.called.append(name)
         return self.do()
 
@@ -393,7 +396,7 @@ class Slow:
     begun: threading.Event = field(default_factory=threading.Event)
     given_up: threading.Event = field(default_factory=threading.Event)
 
-    def __call__(self) -> Looked:
+    def __call__(self) -> ToolResult:
         self.begun.set()
         for _ in range(500):
             try:
@@ -405,17 +408,17 @@ class Slow:
         return nothing()
 
 
-def nothing() -> Looked:
-    return Looked("nothing", "Nothing.")
+def nothing() -> ToolResult:
+    return ToolResult("nothing", "Nothing.")
 
 
 def test_text_of_a_tool_that_is_larger_than_what_is_left_is_not_sent(server):
     server.replies = [OPENAI.reply(LOOK, USED), OPENAI.reply(LOOK, USED), OPENAI.reply(Delta("Enough."), USED)]
-    huge = Stub(lambda: Looked("much", "gauge " * 5000))
+    huge = Stub(lambda: ToolResult("much", "gauge " * 5000))
 
     _, second, *_ = asyncio.run(investigated(OPENAI.model(server), huge, Limits(tokens=1000)))
 
-    assert "larger than the" in second.outcome
+    assert "exceeds the" in second.outcome
     assert sum(count_tokens(tool_messages(server.asked[-1]))) <= 1000
 
 
@@ -509,7 +512,7 @@ def test_all_that_is_read_fits_into_the_window(server, live):
 def test_a_model_that_calls_tools_when_it_is_to_answer_has_answered_nothing(server, live):
     server.replies = [OPENAI.reply(SEARCH, USED)]
 
-    with pytest.raises(LLMNonsenseError, match="answered nothing"):
+    with pytest.raises(LLMNonsenseError, match="empty answer"):
         events_of(live, OPENAI.model(server), ABOUT_MANUAL)
 
     assert len(server.asked) == 9

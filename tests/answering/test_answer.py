@@ -127,7 +127,7 @@ def test_without_a_model_it_is_made_of_the_passages_and_costs_nothing(live):
     *_, answered, spent = happening(live, Question(QUESTION), None)
 
     assert answered.model is None
-    assert answered.text.startswith("No language model is set")
+    assert answered.text.startswith("No language model is configured")
     assert {citation.state for citation in answered.citations} == {State.SUPPORTED}
     assert (spent.prompt_tokens, spent.completion_tokens) == (0, 0)
 
@@ -147,7 +147,7 @@ def test_an_answer_that_breaks_off_is_there_as_far_as_it_came(live, server):
 def test_an_answer_of_nothing_is_an_error(live, server, pieces):
     server.replies = [replies(*pieces)]
 
-    with pytest.raises(LLMNonsenseError, match="answered nothing"):
+    with pytest.raises(LLMNonsenseError, match="empty answer"):
         happening(live, Question(QUESTION), OPENAI.model(server))
 
 
@@ -205,7 +205,7 @@ def test_the_cited_lines_of_a_file_that_changed_are_stale(live, server):
 def test_a_conversation_ends_before_its_numbers_are_longer_than_marks(live, server):
     long = Conversation(passages=Passages(last=801))
 
-    with pytest.raises(QueryError, match="begin another one"):
+    with pytest.raises(QueryError, match="start a new one"):
         happening(live, Question(QUESTION), OPENAI.model(server), long)
     assert not server.asked
 

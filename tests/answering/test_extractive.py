@@ -14,7 +14,7 @@ LONG = passage(1, "\n".join(f"line {number}" for number in range(100)), score=0.
 def test_it_shows_the_best_passages_first_with_their_numbers():
     text = extractive([LONG, BEST])
 
-    assert text.startswith("No language model is set")
+    assert text.startswith("No language model is configured")
     assert text.index("`lib/pump.py:1-2`") < text.index("[2]") < text.index("`a'b.py:1-12`, of 1-100")
     assert "line 11\n```\n\n[1]" in text
     assert "line 12" not in text
@@ -30,7 +30,7 @@ def test_its_citations_are_those_of_the_passages_and_supported():
 def test_where_a_model_is_set_it_does_not_say_how_to_set_one():
     text = extractive([BEST], is_model_set=True)
 
-    assert text.startswith("The best passages, as they are:")
+    assert text.startswith("The best passages:")
     assert HOW_TO_SET not in text
 
 

@@ -129,7 +129,7 @@ def test_marks_are_found_again():
     made = LinkFilter()
     shown = made.feed(text) + made.finish()
     citations = check(text, [])
-    assert [shown[slice(*made.place(one.start, one.end))] for one in citations] == ["[1]", "[2]"]
+    assert [shown[slice(*made.shown_range(one.start, one.end))] for one in citations] == ["[1]", "[2]"]
 
 
 PARTS = st.sampled_from(

@@ -93,7 +93,7 @@ def test_what_a_tool_finds_is_passages_what_was_shown_before_and_a_result():
         "passage 7": "library/sample lib/pump.py:1-1\nfunction; pump; python; score 1.00\n\nx = 1",
         "result": "a -calls-> b",
     }
-    assert "Found as well, and shown before: [2][3]." in given.split("\n\n")
+    assert "Also found, and already shown: [2][3]." in given.split("\n\n")
     assert given.endswith("\n\nCalls left: 1.")
     assert "Nothing was found." in found([], [], "", "")
 

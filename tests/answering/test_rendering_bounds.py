@@ -5,7 +5,7 @@ import time
 import pytest
 
 from docindex_dagster.answering.citations import check
-from docindex_dagster.answering.markdown import LONGEST_ROW, marks_of, parser
+from docindex_dagster.answering.markdown import MAX_ROW, marks_of, parser
 from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.render.html.prose import rendered
@@ -43,9 +43,9 @@ def test_a_claim_begins_in_the_cells_to_the_left():
 
 
 def test_of_a_long_row_a_claim_has_the_end():
-    (mark,) = marks_of(f"|a|b|\n|-|-|\n|{'word ' * LONGEST_ROW}|last [1]|\n")
+    (mark,) = marks_of(f"|a|b|\n|-|-|\n|{'word ' * MAX_ROW}|last [1]|\n")
     assert mark.claim.text.endswith("word last")
-    assert len(mark.claim.text) <= LONGEST_ROW
+    assert len(mark.claim.text) <= MAX_ROW
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_of_a_long_row_a_claim_has_the_end():
     ids=["parse", "html", "check", "prose"],
 )
 def test_work_ends_once_nobody_waits_for_it(work):
-    with cancellation.until(lambda: True), pytest.raises(QueryError, match="has left"):
+    with cancellation.until(lambda: True), pytest.raises(QueryError, match="its caller is gone"):
         work()

@@ -55,7 +55,7 @@ def test_only_the_sources_that_are_named_are_read(index):
     assert found.commits.to_arrow().num_rows == 0
     assert len(found.vectors()) == found.chunks.to_arrow().num_rows
     assert index.tables().sources == SOURCES
-    with pytest.raises(SourceError, match="there is no source 'nowhere'"):
+    with pytest.raises(SourceError, match="source 'nowhere' not found"):
         index.tables("nowhere")
 
 
@@ -71,7 +71,7 @@ def test_vectors_are_an_array_in_the_order_of_the_chunks(index):
     single = found.vectors("float32")
     assert (single.shape, single.dtype) == (vectors.shape, np.float32)
     assert np.allclose(np.linalg.norm(single, axis=1), 1, atol=1e-3)
-    with pytest.raises(QueryError, match="'int8' is no type of vectors; types: float16, float32"):
+    with pytest.raises(QueryError, match="invalid dtype 'int8': expected float16 or float32"):
         found.vectors("int8")
 
 
@@ -99,10 +99,10 @@ def test_columns_come_as_they_are_asked_for(index):
 @pytest.mark.parametrize(
     ("columns", "problem"),
     [
-        ("texts", "there is no column 'texts'; columns: chunk_id, row_hash"),
-        (["path", "\ud800"], "there is no column '\\ud800'"),
+        ("texts", "column 'texts' not found. Columns: chunk_id, row_hash"),
+        (["path", "\ud800"], "column '\\ud800' not found"),
         ([], "at least one column"),
-        (["path", "path"], "each once"),
+        (["path", "path"], "without duplicates"),
     ],
 )
 def test_columns_that_there_are_not_are_reported(index, columns, problem):

@@ -86,7 +86,7 @@ def test_each_file_finds_what_it_finds_alone(
 
 
 def test_cycles_are_forgotten_where_they_are_many(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("docindex_dagster.callgraph.cycles._MOST_FOLLOWED", 0)
+    monkeypatch.setattr("docindex_dagster.callgraph.cycles._MAX_FOLLOWED", 0)
     asked = Asked(RING)
     first = asked.file([1])
     followed = asked.followed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from docindex_dagster.callgraph import ir
 from docindex_dagster.callgraph.ir import UNKNOWN, Argument, Expression, FileIR, Instance, Name, TypeRef, walk
 from docindex_dagster.callgraph.table import (
-    MOST_DEEP,
+    MAX_DEPTH,
     REFERENCES,
     Extracted,
     References,
@@ -181,7 +181,7 @@ def deep(levels: int) -> Expression:
 
 
 @pytest.mark.parametrize(
-    ("levels", "is_followed"), [(MOST_DEEP, True), (MOST_DEEP + 1, False), (20 * sys.getrecursionlimit(), False)]
+    ("levels", "is_followed"), [(MAX_DEPTH, True), (MAX_DEPTH + 1, False), (20 * sys.getrecursionlimit(), False)]
 )
 def test_what_is_made_of_too_many_levels_is_unknown(levels: int, is_followed: bool):
     value = deep(levels)
@@ -221,7 +221,7 @@ def test_a_table_of_another_extraction_or_with_other_columns_counts_for_nothing(
     assert usable(table, "made otherwise").num_rows == 0
     assert usable(table.drop_columns(["content"]), "made").num_rows == 0
     assert usable(tables.read(tmp_path / "damaged.parquet"), "made").num_rows == 0
-    with pytest.raises(ValueError, match="other columns"):
+    with pytest.raises(ValueError, match="expected a references table"):
         References(table.drop_columns(["content"]))
 
 

@@ -101,7 +101,7 @@ def test_an_answer_without_callers_is_found_once_whether_they_may_be_asked_or_no
 
 
 def test_answers_are_forgotten_where_they_are_many(monkeypatch):
-    monkeypatch.setattr("docindex_dagster.callgraph.tabling._MOST_GOALS", 0)
+    monkeypatch.setattr("docindex_dagster.callgraph.tabling._MAX_GOALS", 0)
     asked = Asked()
     followed = []
     short: Query[[], str] = Query(asked.table, "short", "")

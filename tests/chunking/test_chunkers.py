@@ -43,14 +43,14 @@ def test_a_path_with_bytes_that_are_no_text_is_matched_as_it_is_on_the_disk():
 
 def test_a_chunker_that_is_not_there_is_reported_with_those_that_are():
     with pytest.raises(
-        ChunkerError, match=r"there is no chunker 'grekin'.*docindex\.chunkers; there are .*code.*messages"
+        ChunkerError, match=r"chunker 'grekin' not found.*docindex\.chunkers; available: .*code.*messages"
     ):
         choice_of({"*.feature": "grekin"})
 
 
 @pytest.mark.parametrize("glob", ["", " ", "!*.md", "# all", "docs/", "a\nb"])
 def test_what_is_no_glob_for_files_is_refused(glob, tmp_path):
-    with pytest.raises(SettingsError, match="must be a glob for files"):
+    with pytest.raises(SettingsError, match="must be a file glob"):
         check_settings(tmp_path, {"chunking": {"chunkers": {glob: "rst"}}})
 
 
@@ -108,8 +108,8 @@ TEXT = "Feature: Cash\n\nScenario: Withdraw\n  Given an account\n"
         ({"text": " \n"}, "has no text"),
         ({"start_line": 0}, "has lines 0 to"),
         ({"end_line": 99}, "has lines 1 to 99 of 5"),
-        ({"text": "invented"}, "is not what stands at bytes"),
-        ({"end_byte": None}, "has one of start_byte and end_byte alone"),
+        ({"text": "invented"}, "does not match bytes"),
+        ({"end_byte": None}, "has only one of start_byte and end_byte"),
         ({"parent_index": 0}, "continues draft 0, which is not before it"),
     ],
 )
@@ -199,11 +199,11 @@ def test_a_chunker_that_fails_costs_its_file_the_structure_and_says_so(project):
 def test_why_tells_which_chunker_cuts_a_file(project, site):
     result = docindex(project, site, "why", "bank/cash.feature")
 
-    assert "cut by the chunker gherkin of chunking.chunkers" in " ".join(result.stdout.split())
+    assert "chunked by gherkin (chunking.chunkers)" in " ".join(result.stdout.split())
 
 
 def test_a_chunker_whose_package_is_gone_stops_the_run_and_says_what_there_is(project, tmp_path):
     result = docindex(project, tmp_path, "index")
 
     assert result.returncode != 0
-    assert "there is no chunker 'gherkin'" in " ".join(result.stderr.split())
+    assert "chunker 'gherkin' not found" in " ".join(result.stderr.split())

@@ -24,14 +24,14 @@ def test_the_warning_names_the_first_ones_and_says_who_names_the_others():
 
     assert warning(cut, 1000) == ""
     assert warning(cut, 100) == (
-        f"5 of 100 files are cut as text: a.py ({SLOW}), b.py ({SLOW}), c.py ({SLOW}) and 2 more, "
-        "which `docindex doctor --json` lists"
+        f"5 of 100 files are cut as text: a.py ({SLOW}), b.py ({SLOW}), c.py ({SLOW}) and 2 more; "
+        "list them with `docindex doctor --json`"
     )
     assert warning({"a.py": SLOW}, 3) == f"1 of 3 files is cut as text: a.py ({SLOW})"
 
 
 def test_files_that_are_left_out_are_named_with_the_reason():
-    reasons = "left out until the next run, changed as the source was indexed"
+    reasons = "skipped until the next run because of changes during indexing"
 
     assert left_out_warning([]) == ""
     assert left_out_warning([("a.md", "empty: no text")]) == f"1 file is {reasons}: a.md (empty: no text)"

@@ -133,13 +133,13 @@ def test_one_worker_and_two_give_the_same_rows(tmp_path):
 
 def test_a_file_too_large_for_its_structure_is_cut_by_lines_and_says_so(tmp_path, monkeypatch):
     large, small = job(tmp_path, "large.py"), job(tmp_path, "small.py")
-    monkeypatch.setattr(worker, "_MOST_PARSED", len(CODE))
+    monkeypatch.setattr(worker, "_MAX_PARSED", len(CODE))
 
     table = worker.chunk_files([replace(large, size=len(CODE) + 1), small], OPTIONS).rows
 
     reported = dict(zip(table["path"].to_pylist(), table["fallback"].to_pylist(), strict=True))
     assert reported == {
-        "large.py": f"too-large: {len(CODE) + 1} bytes, structure is read of {len(CODE)} at most",
+        "large.py": f"too-large: {len(CODE) + 1} bytes; structure is read from files of at most {len(CODE)} bytes",
         "small.py": None,
     }
 
@@ -190,7 +190,7 @@ def test_a_script_without_a_main_guard_gets_an_error_and_does_not_wait_for_itsel
 
     assert ended.returncode == 1
     last = ended.stderr.strip().splitlines()[-1]
-    assert "WorkerError: the processes that parse files end as soon as they start" in last
+    assert "WorkerError: the processes that parse files exit as soon as they start" in last
     assert 'below `if __name__ == "__main__":`' in last
 
 
@@ -226,7 +226,7 @@ def test_a_process_that_cut_files_ends_with_its_worker(tmp_path):
 
 
 def test_a_worker_that_was_started_ahead_cuts(tmp_path):
-    pool._close_waiting()
+    pool._close_idle_pools()
     before = set(multiprocessing.active_children())
 
     pool.start_ahead()

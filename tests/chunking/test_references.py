@@ -111,7 +111,7 @@ def test_a_file_that_changes_before_it_is_parsed_has_no_references_until_the_nex
 
     found = build_references(source, files, made.table, fresh=None, previous=None, settings=SETTINGS)
 
-    assert found.table["problem"].to_pylist() == ["changed: it is another file by now"] * 2
+    assert found.table["problem"].to_pylist() == ["changed: the file has changed meanwhile"] * 2
     assert counts(build(source, cut(source).table, previous=found.table)) == (0, 0, 1)
 
 
@@ -147,7 +147,7 @@ def test_an_error_costs_a_file_its_references_and_no_chunk(tmp_path, monkeypatch
 
 
 def test_a_file_too_large_for_its_structure_has_none(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker, "_MOST_PARSED", 10)
+    monkeypatch.setattr(worker, "_MAX_PARSED", 10)
 
     found = worker.chunk_files([job(tmp_path, "a.py")], OPTIONS)
 

@@ -17,7 +17,7 @@ def add(cache: SummaryCache, *rows: tuple[str, str | None]) -> None:
             write(*row)
 
 
-def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_reported(layout):
+def test_what_was_kept_is_found_and_what_was_asked_failed_keys_is_reported(layout):
     cache = SummaryCache(layout, KEY)
     add(cache, ("a", "One."), ("b", None))
     add(cache, ("c", None), ("c", "Three."), ("a", "Another one."))
@@ -25,8 +25,8 @@ def test_what_was_kept_is_found_and_what_was_asked_in_vain_is_reported(layout):
     found = cache.find({"a", "b", "c", "d"})
 
     assert found.summaries == {"a": "Another one.", "c": "Three."}
-    assert "b" in found.in_vain
-    assert "d" not in found.in_vain
+    assert "b" in found.failed_keys
+    assert "d" not in found.failed_keys
 
 
 def test_other_branches_are_looked_at_and_other_repositories_are_not(layout):
@@ -66,7 +66,7 @@ def test_a_line_that_was_torn_or_damaged_costs_itself_alone(layout, cut, noise):
 @given(rows=st.lists(st.tuples(keys, st.none() | st.sampled_from(["One.", "Two."])), max_size=40), needed=st.sets(keys))
 def test_tidying_loses_nothing_that_is_needed_and_stays_small(layout, rows, needed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(summaries, "_MOST_LINES", 3)
+        patch.setattr(summaries, "_MAX_LINES", 3)
         cache = SummaryCache(layout, KEY)
         layout.summaries(KEY).unlink(missing_ok=True)
         add(cache, *rows)
@@ -80,7 +80,7 @@ def test_tidying_loses_nothing_that_is_needed_and_stays_small(layout, rows, need
 
 
 def test_the_newest_stay(layout, monkeypatch):
-    monkeypatch.setattr(summaries, "_MOST_LINES", 3)
+    monkeypatch.setattr(summaries, "_MAX_LINES", 3)
     cache = SummaryCache(layout, KEY)
     add(cache, *((str(at), "A summary.") for at in range(10)))
     cache.tidy({"0"})

@@ -49,7 +49,7 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
 
     assert added.code == 0
     assert added.out.splitlines() == ["wrote .mcp.json", "wrote CLAUDE.md"]
-    assert "asks when it starts here" in added.err
+    assert "asks whether to use the server" in added.err
     assert json_of(".mcp.json") == {
         "mcpServers": {
             "docindex": {
@@ -61,7 +61,7 @@ def test_an_agent_gets_an_entry_and_an_instruction_and_the_user_reads_what_is_le
         }
     }
     assert "`search`" in Path("CLAUDE.md").read_text()
-    assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do: all is as it should be\n"
+    assert project("agents", "add", "claude", "--command", "docindex").out == "nothing to do\n"
 
 
 @pytest.mark.parametrize("scope", [[], ["--user"]])
@@ -104,7 +104,7 @@ def test_a_bound_entry_serves_no_other_project_than_that_of_the_folder(project, 
     assert choose().root == tmp_path
     monkeypatch.setenv("DOCINDEX_CEILING_DIRECTORIES", str(tmp_path))
     monkeypatch.chdir(other)
-    with pytest.raises(SourceError, match=r"DOCINDEX_ROOT=\. has no docindex\.toml"):
+    with pytest.raises(SourceError, match=r"DOCINDEX_ROOT=\. and its parent folders have no docindex\.toml"):
         choose().settings()
 
 
@@ -199,7 +199,7 @@ def test_an_existing_entry_is_replaced_whole(project, home, tmp_path, name):
         ("codex", ".codex/config.toml", "mcp_servers = 1", "mcp_servers"),
         ("vscode", ".vscode/mcp.json", "[]", "not an object"),
         ("claude", "CLAUDE.md", "<!-- docindex: begin -->", "once each"),
-        ("claude", "CLAUDE.md", "\0\udcff", "no text in UTF-8"),
+        ("claude", "CLAUDE.md", "\0\udcff", "not UTF-8 text"),
     ],
 )
 def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case):
@@ -212,7 +212,7 @@ def test_a_broken_file_is_refused_and_nothing_is_written(project, tmp_path, case
     assert added.code == 1
     assert file in added.err
     assert problem in added.err
-    assert "By hand" in added.err
+    assert "by hand" in added.err
     assert files(tmp_path) == before
 
 
@@ -222,7 +222,7 @@ def test_a_warning_has_the_command_that_an_entry_started_before(project, tmp_pat
     )
     err = project("agents", "add", "claude", "--command", "docindex").err.replace("\n", " ")
 
-    assert "started `docindex --project x mcp`, and starts `docindex mcp --watch` now" in err
+    assert "started `docindex --project x mcp`, and now starts `docindex mcp --watch`" in err
     assert "started" not in project("agents", "add", "claude", "--command", "docindex").err
 
 
@@ -230,7 +230,7 @@ def test_what_is_removed_together_is_what_was_added_together(project):
     project("agents", "add", "claude", "--name", "one")
     project("agents", "add", "claude", "--name", "two")
 
-    assert project("agents", "remove", "claude", "--name", "typo").out == "nothing to do: all is as it should be\n"
+    assert project("agents", "remove", "claude", "--name", "typo").out == "nothing to do\n"
     project("agents", "remove", "claude", "--name", "two")
     assert set(json_of(".mcp.json")["mcpServers"]) == {"one"}
     assert "server `one`" in Path("CLAUDE.md").read_text()
@@ -245,7 +245,7 @@ def test_an_entry_that_starts_no_server_is_not_taken_out(project, tmp_path, entr
     removed = project("agents", "remove", "claude")
 
     assert removed.code == 1
-    assert "reached by HTTP" in removed.err
+    assert "does not start a server" in removed.err
     assert (tmp_path / ".mcp.json").read_text() == text
 
 
@@ -256,7 +256,7 @@ def test_a_file_that_cannot_be_written_is_named_and_so_is_what_was_written_befor
 
     assert added.code == 1
     assert "wrote .mcp.json" in added.out
-    assert f"{tmp_path}/.codex/config.toml cannot be written: Permission denied" in added.err
+    assert f"cannot write {tmp_path}/.codex/config.toml: Permission denied" in added.err
 
 
 @pytest.mark.parametrize("option", [["--no-rules"], ["--command", "x"]])
@@ -293,7 +293,7 @@ def test_a_dry_run_shows_the_lines_and_writes_nothing(project, tmp_path):
 def test_an_instruction_that_another_agent_reads_stays_until_that_goes(project):
     project("agents", "add", "codex", "opencode")
 
-    assert "stays in AGENTS.md" in project("agents", "remove", "codex").err
+    assert "kept the instruction in AGENTS.md" in project("agents", "remove", "codex").err
     assert Path("AGENTS.md").exists()
     assert project("agents", "remove", "opencode").err == ""
     assert not Path("AGENTS.md").exists()
@@ -311,7 +311,7 @@ def test_the_list_says_what_is_configured_where_and_what_cannot_be_read(project,
     assert "end of document" in listed["codex", "project"]["problem"]
     assert {agent for agent, _ in listed} == set(ALL)
     table = project("agents", "list").out
-    assert "cannot be read" in table
+    assert "unreadable" in table
     assert ".mcp.json" in table
 
 
@@ -327,13 +327,13 @@ def test_an_entry_of_an_odd_form_ends_no_list(project, tmp_path, args):
 
     assert listed["command"].startswith("x")
     assert listed["problem"] == ""
-    assert "no text in UTF-8" in listed["rules_problem"]
+    assert "not UTF-8 text" in listed["rules_problem"]
     [row] = [
         line
         for line in project("agents", "list").out.splitlines()
         if line.startswith("claude  ") and ".mcp.json" in line
     ]
-    assert row.split()[:6] == ["claude", "project", "yes", "cannot", "be", "read"]
+    assert row.split()[:4] == ["claude", "project", "yes", "unreadable"]
 
 
 def test_what_belongs_into_a_file_can_be_shown_alone(project):
@@ -348,7 +348,7 @@ def test_without_a_project_one_learns_how_to_begin(run, home):
     added = run("agents", "add", "claude")
 
     assert added.code == 1
-    assert "begin a project with `docindex init`" in added.err
+    assert "start a project with `docindex init`" in added.err
     assert not Path(".mcp.json").exists()
 
 
@@ -370,7 +370,7 @@ def test_an_entry_that_was_for_another_project_is_replaced_with_a_warning_unless
 
     assert project("agents", "add", "windsurf", "--name", "docindex-other").err.count("warning") == 0
     assert set(json_of(config)["mcpServers"]) == {"docindex", "docindex-other"}
-    assert f"was for {tmp_path}; with another --name, both stay" in project("agents", "add", "windsurf").err
+    assert f"served {tmp_path}; use another --name to keep both" in project("agents", "add", "windsurf").err
     assert json_of(config)["mcpServers"]["docindex"]["env"] == {"DOCINDEX_ROOT": str(other)}
 
 

@@ -58,7 +58,7 @@ def test_below_the_answer_are_its_sources_with_what_their_checks_say(ask):
     assert text == SHOWN
     assert sources.splitlines() == [
         "  1 ✓ manual/pump.py:1-3  prime_pump",
-        "  9 ✗ there is no passage 9",
+        "  9 ✗ passage 9 does not exist",
         "      “`prime_pump` fills the pump with water , or”",
     ]
     assert "120 + 30 tokens; search " in answer.err
@@ -139,18 +139,18 @@ def test_no_question_is_a_mistake(ask, server):
     answer = ask()
 
     assert answer.code == 2
-    assert "say what you want to know, or --chat" in answer.err
+    assert "enter a question, or pass --chat" in answer.err
     assert not server.asked
 
 
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (Reply(status=401), "does not accept the key in DOCINDEX_LLM__API_KEY"),
-        (Reply(status=429), "is asked too often, or the account is used up"),
-        (Reply(status=500), "answered 500: it failed"),
-        (Reply((b"data: x\n\n",), headers={"Content-Type": "text/event-stream"}), "what is no completion"),
-        (OPENAI.reply(Usage(1, 0)), "the model has answered nothing"),
+        (Reply(status=401), "rejected the key in DOCINDEX_LLM__API_KEY"),
+        (Reply(status=429), "rate limit reached, or quota used up"),
+        (Reply(status=500), "answered 500: the server failed"),
+        (Reply((b"data: x\n\n",), headers={"Content-Type": "text/event-stream"}), "invalid completion"),
+        (OPENAI.reply(Usage(1, 0)), "the model returned an empty answer"),
     ],
     ids=["key", "limit", "failure", "nonsense", "nothing"],
 )
@@ -161,7 +161,7 @@ def test_a_model_that_fails_is_an_error_that_says_what_to_do(ask, server, reply,
 
     assert answer.code == 1
     assert message in answer.err
-    assert "--no-llm shows the best passages" in answer.err
+    assert "use --no-llm for the best passages" in answer.err
     assert KEY not in answer.out + answer.err
 
 
@@ -178,7 +178,7 @@ def test_of_an_answer_that_broke_off_what_came_is_shown(ask, server):
 def test_an_answer_that_a_limit_ended_says_so(ask, server):
     server.replies = [OPENAI.reply(Delta("It fills"), Usage(1, 1, is_answer_cut=True))]
 
-    assert "stopped at its limit of tokens (llm.max_answer_tokens)" in ask("how does it work?").err
+    assert "reached its token limit (llm.max_answer_tokens)" in ask("how does it work?").err
 
 
 def test_what_would_steer_a_terminal_is_shown_as_what_it_is(ask, server):
@@ -262,9 +262,9 @@ def test_on_a_terminal_the_text_is_there_as_it_comes(terminal, server):
 def test_a_chat_goes_on_from_one_question_to_the_next(terminal, server, tmp_path):
     command = terminal("--chat")
     command.type_line("how does prime_pump work?")
-    command.wait_for("9 ✗ there is no passage 9")
+    command.wait_for("9 ✗ passage 9 does not exist")
     command.type_line("and when?")
-    command.wait_for_count("9 ✗ there is no passage 9", 2)
+    command.wait_for_count("9 ✗ passage 9 does not exist", 2)
     command.type_line("/sources")
     command.wait_for("2 manual/guide.md:")
     command.type_line("/show 1")
@@ -272,11 +272,11 @@ def test_a_chat_goes_on_from_one_question_to_the_next(terminal, server, tmp_path
     command.type_line("/save talk.md")
     command.wait_for("saved as talk.md")
     command.type_line("/save talk.md")
-    command.wait_for("talk.md is there already: choose another name")
+    command.wait_for("talk.md already exists; choose another name")
     command.type_line("/save nowhere/talk.md")
-    command.wait_for("nowhere/talk.md cannot be written: No such file or directory")
+    command.wait_for("cannot write nowhere/talk.md: No such file or directory")
     command.type_line("/nonsense")
-    command.wait_for("there is no /nonsense; /help lists what there is")
+    command.wait_for("unknown command /nonsense; type /help for the commands")
     command.type_line("/quit")
 
     assert command.end() == 0
@@ -294,7 +294,7 @@ def test_ctrl_c_ends_an_answer_and_not_the_chat(terminal, server):
     command.press_ctrl_c()
     command.wait_for("stopped")
     command.type_line("how does prime_pump work?")
-    command.wait_for("9 ✗ there is no passage 9")
+    command.wait_for("9 ✗ passage 9 does not exist")
     command.type_line("/new")
     command.wait_for("a new conversation")
     command.type_line("/quit")
@@ -310,7 +310,7 @@ def test_a_stopped_answer_gives_its_numbers_to_no_other_passages(terminal, serve
     command.press_ctrl_c()
     command.wait_for("stopped")
     command.type_line("how does prime_pump work?")
-    command.wait_for("there is no passage 1")
+    command.wait_for("passage 1 does not exist")
     command.type_line("/quit")
 
     assert command.end() == 0
@@ -324,7 +324,7 @@ def test_ctrl_c_at_the_prompt_drops_the_line_and_not_the_chat(terminal, server):
     command.wait_for("half a ques")
     time.sleep(0.2)  # readline waits for the next key by now: a signal before that is noticed at that key
     command.press_ctrl_c()
-    command.wait_for("Ctrl-D ends the chat")
+    command.wait_for("press Ctrl-D or type /quit to end the chat")
     command.wait_for_count("> ", 2)
     command.type_line("/show 1")
     command.wait_for("print(litres)")
@@ -345,7 +345,7 @@ def test_into_a_pipe_a_chat_writes_its_answers_alone(ask, monkeypatch):
 
 
 def test_the_help_says_how_a_passage_is_named(run):
-    assert "[3] names a passage" in run("ask", "--help").out
+    assert "[3] cites a passage" in run("ask", "--help").out
 
 
 def test_ctrl_d_ends_the_chat(terminal):

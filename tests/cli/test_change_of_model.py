@@ -12,7 +12,7 @@ from docindex_dagster.embedding.static import StaticEmbedder
 from tests.cli.conftest import enter, exit_code, index_in
 from tests.models import TinyEmbedder, offer
 
-HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
+HALF_WAY = f"the index is migrating from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
 KEY = "library/manual"
 
 
@@ -81,26 +81,26 @@ def test_vectors_alone_are_refused_with_what_to_do(half):
     found = half("search", "prime the pump", "--mode", "vector")
 
     assert found.code != 0
-    assert "run `docindex index`, or use mode bm25" in _in_a_line(found.err)
+    assert "Run `docindex index`, or search by words with mode bm25" in _in_a_line(found.err)
 
 
 def test_status_says_how_far_it_is(half):
-    assert f"{HALF_WAY}; not yet: {KEY}." in _in_a_line(half("status").out)
+    assert f"{HALF_WAY}; waiting for {KEY}." in _in_a_line(half("status").out)
 
     rows = {row["source"]: (row["goes_over_to"], row["is_done"]) for row in json.loads(half("status", "--json").out)}
     assert rows == {KEY: ("tiny", False), "library/notes": ("tiny", True)}
 
 
 def test_indexing_the_rest_takes_over_and_a_rollback_says_what_it_means(half):
-    assert "searches use them now" in _in_a_line(half("index").err)
+    assert "searches now use them" in _in_a_line(half("index").err)
     found = half("search", "prime the pump", "--mode", "vector")
     assert (found.code, found.err) == (0, "")
-    assert half("doctor").out.startswith("the index is whole")
+    assert half("doctor").out.startswith("the index is consistent")
 
     back = half("rollback")
 
     assert back.code == 0
-    assert f"its vectors are of {StaticEmbedder.name}, the settings name tiny" in _in_a_line(back.err)
+    assert f"its vectors come from {StaticEmbedder.name}, but tiny is configured" in _in_a_line(back.err)
 
 
 def test_removing_the_source_that_is_missing_takes_over(half):
@@ -118,13 +118,13 @@ def test_a_repair_of_what_the_old_model_made_takes_over(half, tmp_path):
     repaired = half("doctor", "--repair")
 
     assert repaired.code == 0
-    assert "the index is whole" in repaired.out
+    assert "the index is consistent" in repaired.out
     assert half("search", "valve", "--mode", "vector").err == ""
 
 
 def test_prune_keeps_both_indexes(half):
     assert half("prune", "--previous").code == 0
 
-    assert half("doctor").out.startswith("the index is whole")
+    assert half("doctor").out.startswith("the index is consistent")
     assert half("index").code == 0
     assert half("search", "valve", "--mode", "vector").code == 0

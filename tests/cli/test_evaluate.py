@@ -99,10 +99,10 @@ def test_how_many_questions_are_asked_can_be_chosen(evaluate):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--source", "manual"), "these sources have no git history to ask by: name a file of questions"),
+        (("--source", "manual"), "the sources have no git history to make questions from: pass a file of questions"),
         (("bad.csv",), "bad.csv:3: the question is empty"),
         (("nowhere.csv",), "nowhere.csv: No such file or directory"),
-        (("--compare", "bad.toml"), "mode: there is no 'best'; must be one of hybrid, vector, bm25, graph"),
+        (("--compare", "bad.toml"), "invalid mode 'best': must be one of hybrid, vector, bm25, graph"),
         (("--compare", "nowhere.toml"), "nowhere.toml: No such file or directory"),
         (("--rerank", "oracle"), "there is no 'oracle'"),
     ],
@@ -124,7 +124,7 @@ def test_without_a_history_the_questions_that_were_noted_are_named(evaluate, tmp
 
     output = evaluate("--source", "manual")
 
-    assert f"name a file of questions, as {noted}, which has those that were noted" in output.err
+    assert f"pass a file of questions, such as {noted} with the collected ones" in output.err
 
 
 def test_a_mode_that_ranks_nothing_is_refused(evaluate):
@@ -149,7 +149,7 @@ def test_what_a_user_calls_good_is_a_question_from_then_on(evaluate, run, tmp_pa
     file = tmp_path / ".docindex" / "questions.jsonl"
     found = json.loads(evaluate(str(file), "--json").out)
 
-    assert f"noted in {file}" in noted.err
+    assert f"saved to {file}" in noted.err
     assert file.stat().st_mode & 0o777 == 0o600
     assert (found["total"]["questions"], found["total"]["hit_1"]["mean"]) == (2, 1.0)
     assert {answer["question"] for answer in found["worst"]} == {"what moves water to the tank", "stop the flow"}
@@ -159,9 +159,9 @@ def test_what_a_user_calls_good_is_a_question_from_then_on(evaluate, run, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--good", "99"), "there is no result 99"),
-        (("--good", "1", "--type", "commit"), "a commit answers no question"),
-        (("--good", "1", "--mode", "literal"), "is for results that are ranked"),
+        (("--good", "99"), "result 99 not found"),
+        (("--good", "1", "--type", "commit"), "a commit cannot answer a question"),
+        (("--good", "1", "--mode", "literal"), "only applies to ranked results"),
     ],
 )
 def test_what_is_no_answer_is_not_noted(evaluate, run, tmp_path, arguments, message):
@@ -189,4 +189,4 @@ def test_it_says_how_questions_were_collected(evaluate, run, tmp_path):
 
     found = json.loads(evaluate(str(file), "--json").out)
 
-    assert found["questions_from"] == [f"4 questions of {file} (noted by page 2, cli 1)"]
+    assert found["questions_from"] == [f"4 questions from {file} (collected by page 2, cli 1)"]

@@ -76,8 +76,8 @@ def test_a_path_from_the_root_in_no_source_is_refused(indexed, tmp_path):
         (["--kind", "interface"], "no indexed file has an interface"),
         (["--type", "config"], "no indexed file is of type config"),
         (["--language", "python", "-s", "manual", "--kind", "class"], "no indexed file of library/manual has a class"),
-        (["--language", "markdown", "--kind", "function"], "meets all of the filters together"),
-        (["--path", "src/nowhere"], "has the path 'src/nowhere', seen from the source's root"),
+        (["--language", "markdown", "--kind", "function"], "matches all filters together"),
+        (["--path", "src/nowhere"], "has the path 'src/nowhere' relative to its source"),
     ],
 )
 @pytest.mark.parametrize("mode", ["hybrid", "literal"])

@@ -31,7 +31,7 @@ def test_a_topic_is_its_page(run):
 
 def test_the_page_of_a_name_that_is_a_command_too_is_an_option_away(run):
     assert run("help", "--page", "search").out.startswith("# Search")
-    assert "`docindex help --page search` shows the page" in run("help", "search").err
+    assert "see also the page: `docindex help --page search`" in run("help", "search").err
     assert "# " in run("help", "search", "ranking").out
 
 
@@ -50,10 +50,10 @@ def test_a_topic_may_be_called_as_users_call_it(run, topic):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nothing",), "there is no command or topic 'nothing'"),
-        (("operations", "zebras"), "operations has no section with 'zebras'"),
+        (("nothing",), "command or topic 'nothing' not found"),
+        (("operations", "zebras"), "no section of operations has 'zebras'"),
         (("source", "nothing"), "`docindex source` has no command 'nothing'"),
-        (("search", "zebras"), "search has no section with 'zebras'"),
+        (("search", "zebras"), "no section of search has 'zebras'"),
         (("index", "nothing"), "`docindex index` has no command 'nothing'"),
     ],
 )

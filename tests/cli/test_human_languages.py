@@ -103,7 +103,7 @@ def test_what_is_no_language_is_refused(indexed):
     answer = indexed("search", "pip", "--lang-human", "klingon")
 
     assert answer.code == 1
-    assert "'klingon' is no language that documents are written in: give its code" in " ".join(answer.err.split())
+    assert "unknown language of documents: 'klingon'. Use a code" in " ".join(answer.err.split())
 
 
 @pytest.mark.parametrize(

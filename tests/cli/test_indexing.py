@@ -208,7 +208,7 @@ def test_the_links_of_the_graph_are_written_once_for_all_sources(run, tmp_path):
 
 
 def test_the_stores_are_maintained_while_many_sources_are_indexed(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     for name in ("one", "two", "three"):
         (Path("raw") / name).mkdir(parents=True)
         (Path("raw") / name / "pump.py").write_text(f"def {name}(pump):\n    return pump\n")

@@ -29,7 +29,7 @@ def test_the_file_says_what_it_declares_and_is_indexed_next(run, tmp_path):
     assert f"wrote {tmp_path / CONFIG_NAME}, which declares library/{tmp_path.name}" in begun.out
     assert tomllib.loads(Path(CONFIG_NAME).read_text()) == {"source": [{"kind": "library", "path": "."}]}
     assert "not indexed" in (status := run("status")).out
-    assert f"no run indexed it yet: `docindex index library/{tmp_path.name}` does" in status.out + status.err
+    assert f"not indexed yet: run `docindex index library/{tmp_path.name}`" in status.out + status.err
     assert run("index").code == 0
     assert "guide.md" in run("search", "prime the pump").out
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_there_stays(run):
     begun = run("init")
 
     assert begun.code == 1
-    assert "is there already, and stays as it is" in begun.err
+    assert "already exists and was not changed" in begun.err
     assert Path(CONFIG_NAME).read_text() == "# ours\n"
 
 
@@ -151,7 +151,7 @@ def test_a_dry_run_shows_the_file_and_writes_nothing(run, tmp_path):
 def test_the_home_folder_is_refused_unless_one_means_it(run, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "manual"))
 
-    assert "holds your home folder" in run("init").err
+    assert "contains your home folder" in run("init").err
     assert not Path(CONFIG_NAME).exists()
     assert run("init", "--yes").code == 0
 
@@ -161,7 +161,7 @@ def test_a_folder_with_nothing_to_index_is_begun_with_a_warning(run, tmp_path):
     begun = run("init", "empty")
 
     assert begun.code == 0
-    assert "nothing here would be indexed but docindex.toml" in begun.err
+    assert "only docindex.toml would be indexed" in begun.err
 
 
 def test_a_folder_that_one_may_not_write_is_refused_before_anything_is_read(run, tmp_path):
@@ -172,7 +172,7 @@ def test_a_folder_that_one_may_not_write_is_refused_before_anything_is_read(run,
     (tmp_path / "manual").chmod(0o700)
 
     assert begun.code == 1
-    assert f"{tmp_path / 'manual'} may not be written by you" in begun.err
+    assert f"{tmp_path / 'manual'} is not writable" in begun.err
     assert shown.code == 0
 
 
@@ -187,7 +187,7 @@ def test_a_folder_that_another_project_indexes_is_begun_with_a_warning(run, tmp_
     assert run("index", "../manual").code == 0
     monkeypatch.chdir(tmp_path / "manual")
 
-    assert f"project {tmp_path / 'knowledge'} indexes" in run("init").err
+    assert f"project {tmp_path / 'knowledge'} already indexes" in run("init").err
 
 
 def test_it_begins_at_no_work_tree_that_other_users_may_have_made(run, git, tmp_path, monkeypatch):
@@ -200,5 +200,5 @@ def test_it_begins_at_no_work_tree_that_other_users_may_have_made(run, git, tmp_
     done = run("init", "--dry-run")
 
     assert done.code == 1
-    assert f"every user may write {tmp_path}" in " ".join(done.err.split())
+    assert f"{tmp_path} is world-writable" in " ".join(done.err.split())
     assert "safe.directory" not in done.err

@@ -27,7 +27,7 @@ from tests.defs.daemon import Daemon
 KEY, REPOSITORY, DOMAIN = "library/manual", "git/tool", "memory/main"
 CANARY = "zanzibar"  # no command says it
 LAYOUT = Layout(Path("/nowhere/.docindex"))
-REFUSED = "is a symbolic link. docindex follows no links inside its home"
+REFUSED = "is a symbolic link, and docindex follows none inside its home"
 
 COMMANDS = {
     "index": ("index",),

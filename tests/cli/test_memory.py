@@ -52,7 +52,7 @@ def test_the_text_comes_from_standard_input(remember, monkeypatch):
 def test_a_blank_text_is_not_written(remember):
     done = remember("ingest", "--session", "s", " ")
     assert (done.code, done.out) == (0, "the text is blank: nothing is written\n")
-    assert remember("domains").out == "nothing is remembered yet\n"
+    assert remember("domains").out == "no messages yet\n"
 
 
 def test_domains_are_apart_and_recalled_together_where_they_are_named(remember):
@@ -109,14 +109,14 @@ def test_a_message_is_forgotten_by_its_id_and_erased_later(remember):
         "receipt": None,
     }
     assert len(receipt["forgotten"]) == 1
-    assert remember("recall", "quokka").out == "nothing of it is remembered\n"
+    assert remember("recall", "quokka").out == "no matching messages\n"
 
 
 def test_a_whole_domain_is_forgotten_by_who_means_it(remember):
     write(remember, "a quokka")
 
     asked = remember("forget", "--everything")
-    assert (asked.code, "say --yes if that is meant" in asked.err) == (1, True)
+    assert (asked.code, "pass --yes to confirm" in asked.err) == (1, True)
     assert texts(remember, "quokka") == ["a quokka"]
 
     assert remember("forget", "--everything", "--yes").out == "memory/main: forgot 1 message (domain)\n"
@@ -124,7 +124,7 @@ def test_a_whole_domain_is_forgotten_by_who_means_it(remember):
 
 
 def test_the_status_lists_all_domains(remember):
-    assert remember("status").out.startswith("nothing is remembered yet: write with `docindex memory ingest`")
+    assert remember("status").out.startswith("no messages yet: store one with `docindex memory ingest`")
     for domain in ("memory/main", "project/acme"):
         write(remember, "a nut", "s", "--domain", domain)
 
@@ -150,14 +150,14 @@ def test_the_export_is_a_line_of_json_for_each_message(remember, tmp_path):
     ("arguments", "code", "problem"),
     [
         (("ingest", "x"), 2, "--session"),
-        (("ingest", "--session", "a\nb", "x"), 1, "is no session"),
-        (("ingest", "--session", "s", "--domain", "../etc", "x"), 1, "is no domain"),
+        (("ingest", "--session", "a\nb", "x"), 1, "invalid session"),
+        (("ingest", "--session", "s", "--domain", "../etc", "x"), 1, "invalid domain"),
         (("recall", " "), 1, "the query is empty"),
         (("recall", "x", "--role", "king"), 2, "'king' is not one of 'user'"),
         (("recall", "x", "--as-of", "yesterday"), 2, "2026-01-31"),
         (("forget",), 2, "--everything"),
         (("forget", "--session", "s", "--everything"), 2, "--everything"),
-        (("fold", "--domain", "memory/.."), 1, "is no domain"),
+        (("fold", "--domain", "memory/.."), 1, "invalid domain"),
     ],
 )
 def test_mistakes_are_said_in_a_line(remember, arguments, code, problem):
@@ -181,8 +181,8 @@ def test_a_server_needs_a_domain_to_read_another_one(run_indexed, command):
     without = run_indexed(command, "--may-read", "project/acme")
     wrong = run_indexed(command, "--domain", "everything")
 
-    assert (without.code, "goes with --domain alone" in without.err) == (2, True)
-    assert (wrong.code, "'everything' is no domain" in wrong.err) == (1, True)
+    assert (without.code, "requires --domain" in without.err) == (2, True)
+    assert (wrong.code, "invalid domain 'everything'" in wrong.err) == (1, True)
 
 
 @pytest.mark.parametrize("command", ["recall pump", "status", "export", "fold", "erase", "forget --session s"])
@@ -192,7 +192,7 @@ def test_a_domain_that_is_not_there_is_named_and_not_made(remember, command):
     refused = remember(*command.split(), "--domain", "memory/nowhere")
 
     assert refused.code == 1
-    assert "there is no domain memory/nowhere: there are memory/main" in " ".join(refused.err.split())
+    assert "domain memory/nowhere not found: the domains are memory/main" in " ".join(refused.err.split())
     assert remember("domains").out.split() == ["memory/main"]
 
 

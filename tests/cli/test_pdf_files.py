@@ -93,9 +93,9 @@ def test_a_link_leads_to_the_page(indexed):
 
 
 def test_what_cannot_be_read_is_found_by_its_name_and_says_why(indexed):
-    assert "pdf: its pages hold no text, only pictures" in indexed("why", "manual/scan.pdf").out
+    assert "pdf: no text found; the pages contain only images" in indexed("why", "manual/scan.pdf").out
     assert "pdf: " in indexed("why", "manual/bomb.pdf").out
-    assert "named as pdf, but does not begin as one" in indexed("why", "manual/pointer.pdf").out
+    assert "named like pdf, but its signature differs" in indexed("why", "manual/pointer.pdf").out
     assert hit_of(indexed, "scan", "--language", "pdf")["path"] == "scan.pdf"
 
     assert "library/manual: degraded: " in indexed("status").out

@@ -109,7 +109,11 @@ def test_a_name_with_the_signs_of_a_shell_is_an_argument(indexed, monkeypatch):
 
 @pytest.mark.parametrize(
     ("editor", "number", "message"),
-    [("", "1", "set VISUAL or EDITOR"), ("no-such-editor", "1", "cannot be started"), ("vim", "9", "no result 9")],
+    [
+        ("", "1", "set VISUAL or EDITOR"),
+        ("no-such-editor", "1", "cannot start the editor"),
+        ("vim", "9", "result 9 not found"),
+    ],
 )
 def test_what_cannot_be_opened_is_reported(indexed, monkeypatch, editor, number, message):
     monkeypatch.delenv("VISUAL", raising=False)
@@ -147,9 +151,7 @@ def test_matches_are_counted_named_and_shown_with_lines_around(run_indexed, opti
 
 
 def test_what_is_left_out_is_reported_and_all_can_be_had(run_indexed):
-    assert run_indexed("search", "-m", "literal", "e", "-k", "2").err.endswith(
-        " in 2 files shown; --top-k 0 shows all\n"
-    )
+    assert run_indexed("search", "-m", "literal", "e", "-k", "2").err.endswith(" in 2 files; --top-k 0 shows all\n")
     everything = run_indexed("search", "-m", "literal", "e", "-k", "0")
     assert everything.err == f"{len(everything.out.splitlines())} matches in 2 files\n"
 
@@ -181,7 +183,7 @@ def test_a_text_that_is_nowhere_gives_the_exit_code_of_grep(run_indexed):
 def test_options_of_listings_are_refused_elsewhere(run_indexed, option):
     refused = run_indexed("search", "pump", *option)
     assert refused.code == 2
-    assert "for the modes literal and" in refused.err
+    assert "require mode literal or" in refused.err
 
 
 def test_a_file_that_changed_since_is_marked(run_indexed):

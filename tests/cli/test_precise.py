@@ -31,14 +31,14 @@ def test_an_index_is_imported_and_the_next_run_brings_it_into_the_graph(shop):
     answer = shop("graph", "import", "index.scip")
     assert answer.code == 0
     assert answer.out == (
-        "library/manual: 3 files of scip-python, which knows 16 of 18 calls (89%); "
-        "`docindex index library/manual` brings it into the graph\n"
+        "library/manual: 3 files indexed by scip-python, which resolves 16 of 18 calls (89%); "
+        "run `docindex index library/manual` to update the graph\n"
     )
     assert CAST not in shop("graph", "callers", "Item.price").out
     assert shop("index").code == 0
     assert CAST in shop("graph", "callers", "Item.price").out
     assert shop("graph", "import", "--remove", "manual").out == (
-        "library/manual: removed; `docindex index library/manual` takes it out of the graph\n"
+        "library/manual: removed; run `docindex index library/manual` to update the graph\n"
     )
     assert shop("index").code == 0
     assert CAST not in shop("graph", "callers", "Item.price").out
@@ -58,7 +58,7 @@ def test_documents_that_do_not_fit_are_named_with_the_reason(shop):
     Path("manual/shop/cart.py").write_text("")
     answer = shop("graph", "import", "index.scip")
     assert answer.code == 0
-    assert "1 refused, since each changed since it was indexed: run `docindex index`: shop/cart.py" in answer.err
+    assert "1 refused (changed since it was indexed: run `docindex index`): shop/cart.py" in answer.err
     assert "2 files of scip-python" in answer.out
 
 
@@ -70,18 +70,21 @@ def test_what_was_imported_goes_with_its_source(shop):
 
 
 def test_there_may_be_nothing_to_remove(shop):
-    assert shop("graph", "import", "--remove").out == "library/manual: nothing was imported\n"
+    assert shop("graph", "import", "--remove").out == "library/manual: no imported index to remove\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("graph", "import"), "give the file to import, or --remove"),
-        (("graph", "import", "nothing.scip"), "nothing.scip cannot be read: No such file"),
-        (("graph", "import", "manual/shop/cart.py"), "is damaged, or no file of SCIP"),
+        (("graph", "import"), "pass a file to import, or --remove"),
+        (("graph", "import", "nothing.scip"), "nothing.scip: No such file"),
+        (("graph", "import", "manual/shop/cart.py"), "is damaged, or not a SCIP file"),
         (("graph", "import", "index.scip", "library/nothing"), "library/nothing"),
-        (("graph", "export", "--format", "scip", "--around", "fill", "out.scip"), "SCIP holds the whole graph"),
-        (("graph", "export", "--format", "scip", "out.scip", "--output", "other.scip"), "give one file"),
+        (("graph", "export", "--format", "scip", "--around", "fill", "out.scip"), "SCIP exports the full graph"),
+        (
+            ("graph", "export", "--format", "scip", "out.scip", "--output", "other.scip"),
+            "pass FILE or --output, not both",
+        ),
     ],
 )
 def test_a_mistake_is_a_line_that_says_what_is_wrong(shop, arguments, message):
@@ -95,7 +98,7 @@ def test_machines_that_share_an_index_have_none(shop, monkeypatch):
     monkeypatch.setenv("DOCINDEX_STORAGE__URL", "s3://bucket/index")
     answer = shop("graph", "import", "index.scip")
     assert answer.code != 0
-    assert "`graph import` is off" in " ".join(answer.err.split())
+    assert "`docindex graph import` is not available" in " ".join(answer.err.split())
 
 
 def test_the_graph_is_written_as_an_index(shop):

@@ -34,13 +34,13 @@ def test_all_that_reads_the_index_needs_only_to_read(run_reading):
             ("search", "pump"): "pump.py",
             ("search", "--mode", "graph", "pump"): "pump.py",
             ("search", "--mode", "literal", "litres"): "pump.py",
-            ("log",): "No commit found. Try other words, or fewer filters.",
+            ("log",): "No commits found. Try other words or fewer filters.",
             ("show", "manual/pump.py"): "prime_pump",
             ("graph", "callees", "prime_pump"): "print",
-            ("why", "manual/pump.py"): "1 chunk of it can be found now",
+            ("why", "manual/pump.py"): "1 chunk is searchable",
             ("status",): "library/manual",
-            ("doctor",): "the index is whole",
+            ("doctor",): "the index is consistent",
         }.items():
             done = run_reading(*arguments)
             assert (done.code, answer in done.out) == (0, True), (arguments, done)
-        assert "how runs ended is not known: " in run_reading("status").err
+        assert "cannot read the outcomes of runs: " in run_reading("status").err

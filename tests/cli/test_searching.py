@@ -15,11 +15,11 @@ def test_results_are_readable_without_a_terminal(run_indexed):
 
 def test_show_prints_the_chunk_at_a_line_and_why_explains_a_file(run_indexed):
     assert "Fill the pump" in run_indexed("show", "pump.py:2").out
-    assert "can be found now" in run_indexed("why", "manual/pump.py").out
+    assert "1 chunk is searchable" in run_indexed("why", "manual/pump.py").out
     Path("manual/photo.png").write_bytes(b"\x89PNG\0\0")
     answer = run_indexed("why", "manual/photo.png").out
     assert "binary" in answer
-    assert "nothing of it can be found" in answer
+    assert "no chunks are searchable" in answer
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_within_a_source_what_is_no_path_is_looked_up_as_it_is(run_indexed, monk
 
 def test_why_takes_a_path_as_a_search_prints_it_and_normalises_others(run_indexed):
     for path in ("pump.py", "manual/pump.py", "manual/../manual/pump.py"):
-        assert "can be found now" in run_indexed("why", path).out
-    assert "name a file in it" in run_indexed("why", "manual").err
+        assert "1 chunk is searchable" in run_indexed("why", path).out
+    assert "expected a file in it" in run_indexed("why", "manual").err
 
 
 def test_why_takes_a_path_below_the_one_source_that_has_it(run):
@@ -74,15 +74,15 @@ def test_why_takes_a_path_below_the_one_source_that_has_it(run):
     run("index", "manual", "other")
     Path("manual/pump.py").unlink()
 
-    assert "can be found now" in run("why", "pump.py").out
+    assert "1 chunk is searchable" in run("why", "pump.py").out
     several = run("why", "guide.md")
     assert several.code == 1
-    assert "guide.md is in library/manual and in library/other: say " in several.err
-    assert "there is no build/output.js here or below a source" in run("why", "build/output.js").err
+    assert "guide.md is ambiguous, since library/manual and library/other have it: use " in several.err
+    assert "build/output.js not found, neither here nor in a source" in run("why", "build/output.js").err
 
 
 def test_show_names_the_last_line_that_there_is(run_indexed):
     refused = run_indexed("show", "pump.py:9999999")
 
     assert refused.code == 1
-    assert "no indexed chunk of pump.py is at line 9999999; the last line that is indexed is 3" in refused.err
+    assert "no indexed chunk of pump.py is at line 9999999: the last indexed line is 3" in refused.err

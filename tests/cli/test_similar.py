@@ -81,7 +81,7 @@ def test_a_place_that_several_sources_have_is_asked_back(indexed):
     answer = indexed("similar", "archive.py:1")
 
     assert answer.code == 1
-    assert "is in several places; name its source: library/manual archive.py, library/other archive.py" in " ".join(
+    assert "matches several files. Specify its source: library/manual archive.py, library/other archive.py" in " ".join(
         answer.err.split()
     )
     assert places(indexed("similar", "other/archive.py:1", "-k", "1", "--json")) == ["archive.py:1"]

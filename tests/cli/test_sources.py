@@ -36,8 +36,8 @@ def test_a_source_is_removed_with_every_trace_of_its_texts(run, place, removed):
     output = run("source", "remove", removed, "--erase")
 
     assert output.code == 0
-    assert "nothing is left of texts that are not indexed any more" in output.err
-    assert "a rollback could bring it back" not in output.err
+    assert "erased all texts that are no longer indexed" in output.err
+    assert "can still restore it" not in output.err
     assert traces(Path(".docindex"), "xkqzvwjhpfmbtrgd") == set()
     assert hiding_places(Path(".docindex")) == []
     assert run("search", "pump").out.count("pump.py")
@@ -68,10 +68,10 @@ def test_a_place_is_declared_once_and_a_branch_has_no_settings_of_its_own(run, u
     url = upstream.as_uri()
     run("index", url)
 
-    assert "git/upstream is declared already" in run("source", "add", url).err
-    assert "--exclude cannot be given" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
+    assert "git/upstream is already declared" in run("source", "add", url).err
+    assert "--exclude not allowed" in run("source", "add", url, "--branch", "feature/x", "--exclude", "*.md").err
     assert run("source", "add", url, "--branch", "feature/x").code == 0
-    assert "feature/x of this repository is declared already" in run("source", "add", url, "--branch", "feature/x").err
+    assert "feature/x of this repository is already declared" in run("source", "add", url, "--branch", "feature/x").err
 
 
 def test_a_url_that_never_could_be_reached_is_not_left_declared(run_indexed):
@@ -103,7 +103,7 @@ def test_a_declared_folder_of_folders_is_indexed_and_removed_by_its_path(run):
     for place in ("raw", "raw/{library}"):
         indexed = json.loads(run("index", place, "--json").out)
         assert [summary["source"] for summary in indexed] == ["library/one", "library/two"]
-    assert "is declared already" in run("source", "add", "raw/{library}").err
+    assert "is already declared" in run("source", "add", "raw/{library}").err
     assert "`docindex source remove 'raw/{library}'`" in run("source", "remove", "one").err
 
     assert run("source", "remove", "raw/{library}").out == "removed raw/{library}: library/one, library/two\n"

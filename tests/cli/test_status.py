@@ -46,7 +46,7 @@ def test_files_that_are_cut_as_text_are_reported_by_every_command(run):
     (row,) = json.loads(run("status", "--json").out)
     examined = json.loads(run("doctor", "--json").out)
 
-    assert (indexed.code, "3 files, 3 chunks (3 added), 0 skipped, 1 cut as text" in indexed.out) == (0, True)
+    assert (indexed.code, "3 files, 3 chunks (3 added), 0 skipped, 1 chunked as plain text" in indexed.out) == (0, True)
     reported = "1 of 3 files is cut as text"
     assert f"warning: library/manual: {reported}: page.html (html loader found no text)" in indexed.err.splitlines()
     assert (row["state"], row["fallbacks"], row["lacks_of_graph"]) == ("degraded", 1, False)
@@ -58,7 +58,7 @@ def test_files_that_are_cut_as_text_are_reported_by_every_command(run):
     assert (doctor.code, doctor.out.splitlines()) == (
         0,
         [
-            "the index is whole: all stores agree",
+            "the index is consistent: all stores agree",
             f"note: library/manual: {reported}",
             "  page.html: html loader found no text",
         ],
@@ -69,8 +69,8 @@ def test_status_says_what_it_had_no_time_to_look_at(run_indexed, monkeypatch):
     monkeypatch.setattr("docindex_dagster.operations.status.LOOK_S", 0)
 
     assert json.loads(run_indexed("status", "--json").out)[0]["is_current"] is None
-    assert "1 source not looked at for changes" in run_indexed("status").out
-    assert "not looked at" not in run_indexed("status", "--check").out
+    assert "1 source not checked for changes" in run_indexed("status").out
+    assert "not checked for changes" not in run_indexed("status", "--check").out
 
 
 def test_status_creates_nothing_where_nothing_was_run(run, tmp_path):
@@ -90,7 +90,7 @@ def test_status_shows_the_index_even_if_the_record_of_runs_cannot_be_opened(run_
     shown = run_indexed("status")
 
     assert (shown.code, "library/manual  ok" in shown.out) == (0, True)
-    assert "how runs ended is not known" in shown.err
+    assert "cannot read the outcomes of runs" in shown.err
 
 
 def test_status_says_which_run_is_at_work_and_on_what(run_indexed):
@@ -111,7 +111,7 @@ def test_status_says_which_run_is_at_work_and_on_what(run_indexed):
     stage = work["step"]["stage"]
     assert stage in {"knowledge_graph", "stores"}  # one beside the other
     since = work["since"][:19].replace("T", " ")
-    assert f"library/manual: {work['owner']} is at work since {since} (UTC): " in seen[0]
+    assert f"library/manual: {work['owner']}, running since {since} (UTC): " in seen[0]
     assert json.loads(run_indexed("status", "--json").out)[0]["work"] is None
 
 
@@ -131,6 +131,6 @@ def test_a_process_that_was_killed_is_not_at_work(run_indexed):
 
     assert alive["pid"] == process.pid
     assert alive["step"]["stage"] in {"knowledge_graph", "stores"}  # one beside the other
-    assert "the stores: docindex prune is at work since " in shown
+    assert "stores: docindex prune, running since " in shown
     assert dead is None
-    assert "at work" not in run_indexed("status").out
+    assert "running since" not in run_indexed("status").out

@@ -142,7 +142,7 @@ def test_where_there_is_no_project_it_tells_the_versions(run):
 def test_it_can_be_written_to_a_file(run, tmp_path):
     output = run("support", "--quick", "--output", "report.txt")
     assert output.code == 0
-    assert "read it before you pass it on" in output.out
+    assert "read it before you share it" in output.out
     assert "versions:" in (tmp_path / "report.txt").read_text()
     assert stat.S_IMODE((tmp_path / "report.txt").stat().st_mode) == 0o600
 

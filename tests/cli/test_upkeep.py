@@ -21,7 +21,7 @@ def test_damage_is_a_line_for_a_search_and_a_repair_for_the_doctor(run_indexed):
 
 
 def test_a_rollback_brings_the_generation_before_back_and_a_second_one_undoes_it(run_indexed):
-    assert "no generation before" in run_indexed("rollback").err
+    assert "no previous generation" in run_indexed("rollback").err
     Path("manual/guide.md").write_text("# Guide\n\nThe windmill lifts the water now, all day and all night.\n")
     run_indexed("index")
 
@@ -40,7 +40,7 @@ def test_a_rollback_brings_the_generation_before_back_and_a_second_one_undoes_it
 
 
 def test_the_doctor_repairs_a_damaged_store(run_indexed):
-    assert run_indexed("doctor").out == "the index is whole: all stores agree\n"
+    assert run_indexed("doctor").out == "the index is consistent: all stores agree\n"
     (graph,) = Path(".docindex/stores/graph").glob("*.triples.parquet")
     graph.write_bytes(b"not parquet")
 
@@ -102,7 +102,7 @@ def test_a_rollback_to_a_damaged_generation_is_refused_in_a_line(run_indexed):
 
     assert refused.code == 1
     assert len(refused.err.splitlines()) == 1
-    assert "cannot be gone back to" in refused.err
+    assert "cannot roll back to generation" in refused.err
     assert "marmots" in run_indexed("search", "marmots", "--mode", "bm25").out
 
 
@@ -118,7 +118,7 @@ def test_a_repair_needs_no_source_that_is_gone_and_says_each_thing_once(run):
     assert repaired.code == 0
     assert "docindex doctor --repair" not in repaired.out + repaired.err
     assert "warning: library/manual: " in repaired.err
-    assert repaired.out.endswith("the index is whole: all stores agree\n")
+    assert repaired.out.endswith("the index is consistent: all stores agree\n")
     assert "pump.py" in run("search", "prime_pump", "--mode", "bm25").out
     assert "page.md" in run("search", "valves", "--mode", "bm25").out
 
@@ -133,7 +133,7 @@ def test_erasing_leaves_no_trace_of_a_file_that_is_gone(run_indexed):
 
     with exclusive_if_free(Layout(home).source_lock("library/manual"), "a run"):
         busy = run_indexed("prune", "--erase")
-    assert (busy.code, "not all is erased" in busy.err) == (1, True)
+    assert (busy.code, "some texts are not erased yet" in busy.err) == (1, True)
     assert run_indexed("prune", "--erase").code == 0
 
     assert traces(home, "xkqzvwjhpfmbtrgd") == set()

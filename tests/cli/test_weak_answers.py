@@ -37,7 +37,7 @@ def test_what_is_there_is_answered_without_one_though_it_is_spelt_wrong(run_inde
 def test_exact_modes_say_that_nothing_matches(run_indexed, mode):
     shown = run_indexed("search", "kafka", "--mode", mode)
 
-    assert "no match" in shown.err
+    assert "no matches" in shown.err
     assert NOTE not in shown.err
 
 

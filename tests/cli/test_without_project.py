@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "docindex_dagster.cli"]
 
 @pytest.fixture
 def search(run):
-    """Run `docindex search ARGUMENTS`; there is no project, and the cache is empty."""
+    """Run `docindex search ARGUMENTS`; no project found, and the cache is empty."""
     return lambda *arguments: run("search", *arguments)
 
 
@@ -78,7 +78,7 @@ def test_what_changed_since_is_found_and_reported(search, tmp_path):
 
     assert "new.md" in paths(found)
     assert "guide.md" not in paths(search("pump", "./manual", "--json"))
-    assert found.err.startswith(f"indexing what changed in {tmp_path / 'manual'} (")
+    assert found.err.startswith(f"indexing changes in {tmp_path / 'manual'} (")
 
 
 def test_a_file_or_folder_in_an_indexed_folder_uses_its_index_and_narrows_to_it(search):
@@ -136,7 +136,7 @@ def test_a_named_project_has_to_have_the_folder(run, tmp_path):
     (tmp_path / "team").mkdir()
     (tmp_path / "team/docindex.toml").touch()
 
-    assert "not all paths lie in" in run("--project", "./team", "search", "pump", "./manual").err
+    assert "some paths are not indexed by" in run("--project", "./team", "search", "pump", "./manual").err
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_what_exists_behind_the_query_is_where_to_search(search, arguments, quer
 def test_words_that_happen_to_name_a_folder_stay_words_of_a_query_of_several(search):
     refused = search("how", "is", "the", "manual", "written")
 
-    assert "there is no project" in refused.err
+    assert "no project found" in refused.err
     assert folders.kept() == []
 
 
 def test_a_word_that_names_a_folder_alone_is_reported_to_be_one(search):
-    assert "searching manual for 'pump'; quote a query of several words" in search("pump", "manual").err
+    assert "searching manual for 'pump'; put a query of several words in quotes" in search("pump", "manual").err
     assert "quote" not in search("prime pump", "manual").err
 
 
@@ -264,7 +264,7 @@ def test_ctrl_c_while_indexing_is_a_line_and_the_next_search_finds(search, tmp_p
         -signal.SIGINT,
     }  # a shell reports both as 130; the second, where Python ends already
     assert [line for line in reported.splitlines() if not line.startswith("indexing ")] == [
-        f"error: indexing {tmp_path / 'manual'} was interrupted; the next search goes on from here"
+        f"error: indexing {tmp_path / 'manual'} was interrupted; the next search continues from here"
     ]
     assert search("pump", "./manual").code == 0
 

@@ -64,7 +64,7 @@ def calls(asked: Tools) -> dict[str, str]:
 
 
 def test_until_the_tree_is_indexed_each_answer_says_that_it_is_of_the_main_checkout(run: Run, tree):
-    warning = f"`docindex index {tree.resolve()}` indexes this one"
+    warning = f"`docindex index {tree.resolve()}` indexes this worktree"
     for command in COMMANDS[1:4]:
         assert (command, warning in run(*command).err) == (command, True)
     assert warning in run("graph", "callers", "prime_pump").err
@@ -82,7 +82,7 @@ def test_once_it_is_indexed_answers_come_from_it(run: Run, tree):
     for command in COMMANDS:
         found = run(*command)
         assert (command, "main" in found.out, found.code) == (command, False, 0)
-        assert (command, "the work tree" in found.err) == (command, False)
+        assert (command, "the worktree" in found.err) == (command, False)
     for name, answer in calls(tools(tree)).items():
         assert (name, "main" in answer, "linked" in answer) == (name, False, True)
     assert "a valve of the linked tree" in run("show", "src/valve.py").out
@@ -98,7 +98,7 @@ def test_the_warning_names_the_source_that_answers_and_no_other_tree(run: Run, t
     other = tree.parent / "other"
     git(tree, "worktree", "add", "-q", "-b", "other", str(other))
     monkeypatch.chdir(other)
-    assert "but git/service is of another one" in run("search", "prime_pump").err
+    assert "but git/service is indexed from another worktree" in run("search", "prime_pump").err
 
 
 def test_the_main_checkout_and_folders_outside_answer_as_ever(run: Run, tree, monkeypatch, tmp_path):

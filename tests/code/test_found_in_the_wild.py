@@ -6,7 +6,7 @@ import pytest
 
 from docindex_dagster.code.extraction import extract
 from docindex_dagster.code.parsers import broken_spans, parse
-from docindex_dagster.code.source_rewrites import READINGS, without_placeless, without_statements
+from docindex_dagster.code.source_rewrites import REWRITES, blank_misplaced_macros, blank_statements
 from docindex_dagster.code.symbols import Symbol
 
 
@@ -306,9 +306,9 @@ def test_other_readings_keep_their_length_and_take_linear_time(heap: bytes) -> N
     source = heap * (500_000 // len(heap))
     started = time.process_time()
     for language in ("c", "cpp", "csharp", "typescript", "sql", "bash"):
-        for read in READINGS[language]:
+        for read in REWRITES[language]:
             assert len(read(source, [(0, len(source))])) == len(source)
-    assert len(without_placeless(source)) == len(source)
+    assert len(blank_misplaced_macros(source)) == len(source)
     assert time.process_time() - started < 20
 
 
@@ -316,7 +316,7 @@ def test_a_statement_under_many_comments_takes_linear_time():
     source = b"SELECT 1;" + b"\n  -- a note \n \t /* another */ " * 5000 + b"EXPLAIN x;"
     started = time.process_time()
 
-    read = without_statements(source, [(0, len(source))])
+    read = blank_statements(source, [(0, len(source))])
 
     assert read.strip() == b"SELECT 1;"
     assert time.process_time() - started < 20

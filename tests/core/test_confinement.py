@@ -41,7 +41,7 @@ def test_the_error_names_the_link_and_what_to_do(home, outside):
         Layout(home)
 
     assert str(caught.value) == (
-        f"{home}/stores/graph is a symbolic link. docindex follows no links inside its home: remove it, or delete "
+        f"{home}/stores/graph is a symbolic link, and docindex follows none inside its home; remove it, or delete "
         f"{home} and run `docindex index`"
     )
 

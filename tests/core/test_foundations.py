@@ -165,6 +165,6 @@ def test_a_second_ui_on_the_same_instance_is_refused_and_says_where_the_first_is
 
     with (
         exclusive(tmp_path / ".docindex/dagster/ui.lock", "http://127.0.0.1:3000", on_wait=print),
-        pytest.raises(SourceError, match=r"runs already.*open http://127\.0\.0\.1:3000"),
+        pytest.raises(SourceError, match=r"already running.*open http://127\.0\.0\.1:3000"),
     ):
         serve.ui(port=1, host="127.0.0.1")

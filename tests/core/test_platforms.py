@@ -25,13 +25,13 @@ def python(program: str) -> subprocess.CompletedProcess[str]:
 def test_on_windows_a_command_says_what_to_use_in_one_line():
     ended = python(_ON_WINDOWS + _COMMAND)
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr.startswith("error: docindex does not run on Windows yet: use it in WSL")
+    assert ended.stderr.startswith("error: docindex does not run natively on Windows yet; use it in WSL")
     assert ended.stderr.count("\n") == 1
 
 
 def test_on_windows_a_program_gets_the_same_words():
     ended = python(f"{_ON_WINDOWS}from docindex_dagster.core import locks\n")
-    assert ended.stderr.split("\n")[-2].startswith("ImportError: docindex does not run on Windows yet")
+    assert ended.stderr.split("\n")[-2].startswith("ImportError: docindex does not run natively on Windows yet")
 
 
 def test_where_names_of_files_are_not_in_utf_8_a_command_says_how_they_become_so():

@@ -159,7 +159,7 @@ def test_a_git_folder_that_cannot_be_listed_is_refused_as_its_links_are_not_know
 
     monkeypatch.setattr(os, "scandir", listed)
 
-    with pytest.raises(SourceError, match=r"refs, where links may lead elsewhere; make it readable"):
+    with pytest.raises(SourceError, match=r"refs, which may contain symbolic links; make it readable"):
         git_folders.borrowed(tmp_path)
     assert privileges_of(Settings, tmp_path, {"source": [{"kind": "git", "path": "."}]})[0].name == "source"
 
@@ -236,7 +236,7 @@ def test_a_repository_that_borrows_from_another_one_needs_trust(tmp_path, git, h
     source = {"source": [{"kind": "git", "path": "."}]}
     assert privileges_of(Settings, root, source) == []
     _borrow(how, root, other / ".git")
-    git_folders._looked_at.clear()
+    git_folders._scans.clear()
 
     (asked,) = privileges_of(Settings, root, source)
     assert "reads" in asked.value

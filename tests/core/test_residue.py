@@ -19,21 +19,21 @@ def erased() -> Erased:
     return found
 
 
-@pytest.mark.parametrize("start", [0, 1, 7, 99, residue._PIECE - RESIDUE, residue._PIECE - 3, residue._PIECE])
+@pytest.mark.parametrize("start", [0, 1, 7, 99, residue._BLOCK - RESIDUE, residue._BLOCK - 3, residue._BLOCK])
 @pytest.mark.parametrize("end", [RESIDUE, len(SECRET)])
 def test_a_run_of_a_text_is_found_at_every_place_of_a_file(tmp_path, erased, start, end):
     file = tmp_path / "file"
     file.write_bytes(b"a" * start + SECRET[:end] + b"b" * 9)
 
-    with pytest.raises(ErasureError, match="still holds erased text"):
+    with pytest.raises(ErasureError, match="still contains erased text"):
         erased.search([file])
 
 
 def test_a_file_without_it_is_read_to_the_end_and_counted(tmp_path, erased):
     file = tmp_path / "file"
-    file.write_bytes(SECRET[: RESIDUE - 1] + b"c" * residue._PIECE)
+    file.write_bytes(SECRET[: RESIDUE - 1] + b"c" * residue._BLOCK)
 
-    assert erased.search([file, tmp_path / "gone"]) == (1, RESIDUE - 1 + residue._PIECE)
+    assert erased.search([file, tmp_path / "gone"]) == (1, RESIDUE - 1 + residue._BLOCK)
 
 
 def test_the_bytes_behind_a_text_that_stays_may_be_those_of_one_that_was_erased(tmp_path, erased):
@@ -75,7 +75,7 @@ def test_what_a_text_shares_with_one_that_stays_is_not_searched_for():
 
 
 def test_of_too_many_windows_those_that_came_first_are_searched_for(monkeypatch):
-    monkeypatch.setattr(residue, "_MOST", 1000)
+    monkeypatch.setattr(residue, "_MAX_WINDOWS", 1000)
     pieces = [np.random.default_rng(number).bytes(500) for number in range(9)]
     texts = Windows()
 

@@ -59,7 +59,7 @@ def test_a_file_that_is_damaged_or_gone_is_noticed(tmp_path):
 
 
 def test_no_more_stays_in_memory_than_is_allowed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_MOST_RECENT_BYTES", 50)
+    monkeypatch.setattr(tables, "_MAX_CACHED_BYTES", 50)
     first, second, large = (tmp_path / f"{name}.parquet" for name in ("first", "second", "large"))
     written(first, 1, 2)
     written(second, 1, 2, 3, 4, 5)
@@ -73,7 +73,7 @@ def test_no_more_stays_in_memory_than_is_allowed(tmp_path, monkeypatch):
 
 
 def test_no_more_tables_stay_in_memory_than_are_allowed(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "_MOST_RECENT", 2)
+    monkeypatch.setattr(tables, "_MAX_CACHED_TABLES", 2)
     first, second, third = (tmp_path / f"{name}.parquet" for name in ("first", "second", "third"))
     table = written(first, 1)
     written(second, 2)

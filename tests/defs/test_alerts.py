@@ -101,16 +101,16 @@ def test_what_failed_before_the_sensor_was_there_is_no_news(project, hook):
     quick_run(project.instance, "long ago")
     sensor = Sensor(project)
 
-    assert sensor.tick() == "alerts begin with the next failure"
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "alerts start with the next failure"
+    assert sensor.tick() == "no failed runs"
     assert hook.posted == []
 
 
 def test_each_failure_is_reported_once(project, sensor, hook):
     quick_run(project.instance, "broken")
 
-    assert sensor.tick() != "no run failed"
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() != "no failed runs"
+    assert sensor.tick() == "no failed runs"
     assert len(hook.posted) == 1
 
 
@@ -151,7 +151,7 @@ def test_a_re_executed_run_that_fails_is_noted_although_it_has_the_tags_of_the_f
 
     assert sensor.tick() == "failed runs: 1, messages: 1"
     assert [message["run_id"] for message in hook.posted] == [first, second]
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "no failed runs"
 
 
 def test_a_copied_tag_does_not_count_as_reported_today(project, sensor, hook, monkeypatch):
@@ -193,7 +193,7 @@ def test_failures_of_more_than_one_page_are_all_reported(project, sensor, hook, 
     assert sensor.tick() == "failed runs: 5, messages: 5"
 
     assert sorted(message["source"] for message in hook.posted) == keys
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "no failed runs"
 
 
 def test_failures_between_two_ticks_are_one_alert(project, sensor, hook):
@@ -265,7 +265,7 @@ def test_sources_removals_and_jobs_are_distinguished(project, sensor, hook):
 def test_runs_of_other_code_locations_are_not_ours(project, sensor, hook):
     quick_run(project.instance, "broken", key=None, job="somebody_elses")
 
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "no failed runs"
     assert hook.posted == []
 
 
@@ -299,7 +299,7 @@ def test_the_log_says_what_failed_why_where_and_what_to_do(project, sensor, capf
     sensor.tick()
 
     logged = capfd.readouterr().err
-    assert f"library/notes failed: discovered_files: broken (run {run_id}); `docindex index library/notes`" in logged
+    assert f"library/notes failed: discovered_files: broken (run {run_id}); run `docindex index" in logged
 
 
 def test_without_a_webhook_nothing_is_posted_and_everything_else_is_as_ever(project, sensor, hook, monkeypatch):
@@ -344,7 +344,7 @@ def test_a_webhook_that_fails_fails_the_tick_and_loses_and_repeats_nothing(proje
 
     reasons = [message["reason"].removeprefix("discovered_files: ") for message in hook.posted]
     assert reasons == ["second", "first", "third", "first"]
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "no failed runs"
     assert pages(project) == 2
     assert stages(project) == ["told"] * 3
 
@@ -373,7 +373,7 @@ def test_a_webhook_that_is_slow_to_answer_gets_a_message_once(project, sensor, h
     quick_run(project.instance, "broken")
 
     assert sensor.tick() == "failed runs: 1, messages: 1"
-    assert sensor.tick() == "no run failed"
+    assert sensor.tick() == "no failed runs"
 
     assert len(hook.posted) == 1
     assert stages(project) == ["told"]

@@ -68,8 +68,8 @@ def test_a_run_shows_its_source_as_checked_and_numbers_that_plot(project):
 
     page = shown(project)
 
-    assert page["attention"] == "All sources are well."
-    assert page["overview"].startswith("**All sources are well.** 2 files in ")
+    assert page["attention"] == "All sources are healthy."
+    assert page["overview"].startswith("**All sources are healthy.** Searchable: 2 files in ")
     assert f"| {KEY} | [ok](/runs/" in page["overview"]
     assert (page["sources"], page["files"], page["failed"], page["missing"]) == (1, 2, 0, 0)
     assert f"| {page['chunks']} |" in page["overview"]
@@ -137,7 +137,7 @@ def test_a_missing_folder_is_shown_and_its_index_stays(project):
     assert page["missing"] == 1
     ((source, state, reason),) = needing_attention(project)
     assert (source, state) == (KEY, "missing")
-    assert reason.startswith(f"there is no folder {project.notes}: ")
+    assert reason.startswith(f"folder {project.notes} not found: ")
     assert page["chunks"] > 0
 
 
@@ -194,7 +194,7 @@ def test_fifty_sources_that_need_attention_are_all_named_with_their_reasons(proj
 
     rows = needing_attention(project)
     assert [row[:2] for row in rows] == [(f"library/{name}", "missing") for name in names]
-    assert all(reason.startswith("there is no folder ") for _, _, reason in rows)
+    assert all(reason.startswith("folder ") for _, _, reason in rows)
 
 
 def test_before_anything_is_indexed_the_page_says_what_is_declared(project):

@@ -43,9 +43,9 @@ def test_they_do_not_ask_for_what_next_holds(daemon, project, tiny):
 def test_the_catalogue_and_the_stores_say_how_far_it_is(project, tiny):
     result = project.index(KEY)
 
-    half_way = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
+    half_way = f"the index is migrating from {StaticEmbedder.name} to tiny: 1 of 2 sources are done"
     page = metadata(result, "index_catalog")
-    assert page["change_of_model"] == f"{half_way}; not yet: {OTHER}."
+    assert page["change_of_model"] == f"{half_way}; waiting for {OTHER}."
     assert "1 of 2 sources are done" in page["overview"]
     stores = metadata(result, "lancedb_table")
     assert (stores["takeover"], stores["warnings"].startswith(half_way)) == (half_way, True)

@@ -304,7 +304,7 @@ def test_a_run_of_a_source_that_is_not_declared_fails_with_its_name(project):
 
     assert not result.success
     errors = [event.step_failure_data.error.to_string() for event in result.get_step_failure_events()]
-    assert "there is no source 'library/unknown'" in errors[0]
+    assert "source 'library/unknown' not found" in errors[0]
 
 
 def test_the_record_of_runs_holds_no_text_of_a_source(tmp_path, git):

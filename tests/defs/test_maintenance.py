@@ -24,7 +24,7 @@ TAGS = {MAINTENANCE_TAG: "true"}
 
 @pytest.fixture
 def project(tmp_path, monkeypatch) -> Iterator[Project]:
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     with new_project(tmp_path) as project:
         yield project
 

@@ -186,7 +186,7 @@ class TestNoWordIsRecorded:
         assert result.success is (fails == "extract")
         assert WORD not in self.recorded(project)
         if fails == "raise":
-            assert "ValueError: what it says may quote messages" in self.recorded(project)
+            assert "ValueError: details may quote messages" in self.recorded(project)
         else:
             assert numbers(result)["warnings"] == 1
 
@@ -222,7 +222,7 @@ class TestSensor:
 
         write(project, 1)
 
-        assert asked(daemon) == [(DOMAIN, "3 messages wait")]
+        assert asked(daemon) == [(DOMAIN, "3 unfolded messages")]
 
     def test_what_waits_for_long_is_asked_for(self, project, daemon, clock):
         write(project, 1)
@@ -230,14 +230,14 @@ class TestSensor:
 
         clock(11 * 60)
 
-        assert asked(daemon) == [(DOMAIN, "the oldest of 1 messages waits for 11 minutes")]
+        assert asked(daemon) == [(DOMAIN, "the oldest of 1 unfolded messages is 11 minutes old")]
 
     def test_what_is_to_be_erased_is_asked_for(self, project, daemon):
         memory = write(project, 1)
         assert run(project).success
         memory.forget(everything=True)
 
-        assert asked(daemon) == [(DOMAIN, "something is to be erased")]
+        assert asked(daemon) == [(DOMAIN, "an erasure is pending")]
 
     def test_idle_ticks_ask_for_no_run(self, project, daemon, clock):
         write(project, 4)
@@ -253,7 +253,7 @@ class TestSensor:
 
     def test_a_domain_is_not_asked_for_while_a_run_of_it_waits(self, project, daemon):
         write(project, 3)
-        assert asked(daemon) == [(DOMAIN, "3 messages wait")]
+        assert asked(daemon) == [(DOMAIN, "3 unfolded messages")]
         waiting = dg.DagsterRun("fold_memory", status=dg.DagsterRunStatus.NOT_STARTED, tags={PARTITION_TAG: DOMAIN})
         project.instance.add_run(waiting)
 
@@ -262,7 +262,7 @@ class TestSensor:
     def test_it_is_asked_for_again_though_its_run_was_never_made(self, project, daemon):
         write(project, 3)
 
-        assert asked(daemon) == asked(daemon) == [(DOMAIN, "3 messages wait")]
+        assert asked(daemon) == asked(daemon) == [(DOMAIN, "3 unfolded messages")]
 
     def test_a_run_that_changed_nothing_is_not_asked_for_again(self, project, daemon):
         write(project, 3)
@@ -271,7 +271,7 @@ class TestSensor:
 
         assert asked(daemon) == []
         write(project, 1)
-        assert asked(daemon) == [(DOMAIN, "4 messages wait")]
+        assert asked(daemon) == [(DOMAIN, "4 unfolded messages")]
 
     def test_a_run_that_failed_is_asked_for_again_later_and_later(self, project, daemon, clock):
         write(project, 3)
@@ -296,7 +296,7 @@ class TestSensor:
 
         clock(10 * 60 + 5)
 
-        assert asked(daemon) == [(DOMAIN, "4 messages wait")]
+        assert asked(daemon) == [(DOMAIN, "4 unfolded messages")]
 
     def test_a_domain_that_cannot_be_read_does_not_disturb_the_others(self, project, daemon):
         write(project, 3)
@@ -307,7 +307,7 @@ class TestSensor:
         newer[12:16] = zlib.crc32(bytes(newer[:12])).to_bytes(4, "little")
         segment.write_bytes(newer)
 
-        assert asked(daemon) == [(OTHER, "3 messages wait")]
+        assert asked(daemon) == [(OTHER, "3 unfolded messages")]
 
     def test_a_domain_that_is_gone_loses_its_partition_and_its_runs(self, project, daemon):
         write(project, 3)

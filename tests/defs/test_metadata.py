@@ -7,7 +7,9 @@ from docindex_dagster.defs import metadata
 
 
 def test_a_warning_about_many_sources_shows_the_first_ones_and_counts_all():
-    shown = metadata.concerned({f"library/l{number:02}": "no such folder" for number in range(23)}, "Bring it back.")
+    shown = metadata.source_problems(
+        {f"library/l{number:02}": "no such folder" for number in range(23)}, "Bring it back."
+    )
 
     assert (shown["count"], shown["what to do"]) == (23, "Bring it back.")
     assert [record.data["source"] for record in shown["sources"].records] == [f"library/l{at:02}" for at in range(20)]
@@ -15,7 +17,7 @@ def test_a_warning_about_many_sources_shows_the_first_ones_and_counts_all():
 
 
 def test_a_check_that_warns_of_nothing_shows_a_number_that_plots():
-    assert metadata.concerned({}, "Nothing.") == {"count": 0}
+    assert metadata.source_problems({}, "Nothing.") == {"count": 0}
 
 
 def test_a_cell_is_one_line_and_says_where_it_was_cut():

@@ -224,9 +224,9 @@ class TestCancelling:
         assert status_of(project, run_id) is STARTED
 
     def test_a_run_that_ended_or_is_not_there(self, project, settings):
-        with pytest.raises(EndedJobError, match="has ended already: success"):
+        with pytest.raises(EndedJobError, match="has already ended: success"):
             recorded_runs.cancel(project.instance, settings, quick_run(project.instance))
-        with pytest.raises(UnknownJobError, match="there is no run 'none'"):
+        with pytest.raises(UnknownJobError, match="run not found: 'none'"):
             recorded_runs.cancel(project.instance, settings, "none")
 
 

@@ -148,7 +148,7 @@ def journaled(project: Project, *done: StageEntry, state: State | None, is_cance
         if is_cancelled:
             cancel(project)
         if state is not None:
-            writer.end(state, ("it was stopped before its end",))
+            writer.end(state, ("stopped before it finished",))
     return run.run_id
 
 

@@ -57,7 +57,7 @@ def test_a_source_that_stays_declared_is_left_out_of_runs_over_all_until_it_is_n
     named = runner.invoke(app, ["index", KEY])
     after = runner.invoke(app, ["index"])
 
-    assert "brings it back" in left_out.output
+    assert "adds it back" in left_out.output
     assert project.search("green button") == ["guide.md"]
     assert (named.exit_code, after.exit_code) == (0, 0)
     assert KEY in after.output

@@ -71,7 +71,7 @@ def test_a_failing_llm_is_a_warning(summarised, llm):
     assert result.success
     assert not check(result).passed
     assert check(result).severity == dg.AssetCheckSeverity.WARN
-    assert "does not accept the key" in check(result).metadata["reason"].value
+    assert "rejected the key" in check(result).metadata["reason"].value
     assert numbers(result)["summaries_failed"] == 2
     assert summarised.search("signature") == ["guide.md"]
 

@@ -402,7 +402,7 @@ class TestTextAndAsciiDoc:
 
 
 def test_an_unknown_loader_is_an_error_of_the_caller():
-    with pytest.raises(ValueError, match="no loader 'word'"):
+    with pytest.raises(ValueError, match="unknown loader 'word'"):
         load_document("x", "a.docx", "word")
 
 

@@ -78,7 +78,7 @@ def test_what_looks_like_markup_is_text():
 
 
 def test_a_file_without_text_says_so():
-    assert read(pdf([page()])).problem == "pdf: its pages hold no text, only pictures"
+    assert read(pdf([page()])).problem == "pdf: no text found; the pages contain only images"
 
 
 def test_a_damaged_page_costs_itself_alone():

@@ -65,8 +65,8 @@ def test_no_query_and_no_key_goes_where_the_texts_did_not_go(project, api, when,
         hits, warning = _ask(settings)
 
         assert {hit.path for hit in hits} == {"page.md"}
-        assert "results are by words alone" in warning
-        with pytest.raises(QueryError, match="only words can be searched"):
+        assert "results use word search only" in warning
+        with pytest.raises(QueryError, match="or search by words"):
             _ask(settings, Mode.VECTOR)
         assert (len(openai.requests), len(api.requests)) == (0, sent)
 

@@ -91,15 +91,23 @@ def spoilt(folder: Path, name: str, content: str | None) -> Path:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("modules.json", None, "no model of sentence-transformers in .*modules.json cannot be read"),
-        ("modules.json", "[", "its configuration cannot be used"),
-        ("modules.json", "[]", "code that comes with a model is not run"),
-        ("modules.json", '[{"path": "", "type": "custom.Module"}]', "code that comes with a model is not run"),
-        ("modules.json", '[{"path": "../../x", "type": "sentence_transformers.models.Pooling"}]', "is not run"),
-        ("modules.json", '[{"path": "/x", "type": "sentence_transformers.models.Pooling"}]', "is not run"),
-        ("model.safetensors", None, "only weights in safetensors are loaded"),
-        ("1_Pooling/pytorch_model.bin", "pickle", "pickled: only weights in safetensors are loaded"),
-        ("1_Pooling/config.json", "[" * 10_000, "its configuration cannot be used"),
+        ("modules.json", None, "no sentence-transformers model in .*cannot read .*modules.json"),
+        ("modules.json", "[", "invalid configuration"),
+        ("modules.json", "[]", "docindex does not run a model's own code"),
+        ("modules.json", '[{"path": "", "type": "custom.Module"}]', "docindex does not run a model's own code"),
+        (
+            "modules.json",
+            '[{"path": "../../x", "type": "sentence_transformers.models.Pooling"}]',
+            "does not run a model's own code",
+        ),
+        (
+            "modules.json",
+            '[{"path": "/x", "type": "sentence_transformers.models.Pooling"}]',
+            "does not run a model's own code",
+        ),
+        ("model.safetensors", None, "docindex loads only safetensors weights"),
+        ("1_Pooling/pytorch_model.bin", "pickle", "pickled: docindex loads only safetensors weights"),
+        ("1_Pooling/config.json", "[" * 10_000, "invalid configuration"),
     ],
 )
 def test_what_cannot_be_used_or_trusted_is_refused(name, content, problem, tmp_path):
@@ -114,7 +122,7 @@ def test_weights_in_parts_are_all_there_or_refused(tmp_path):
     index = {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     (folder / INDEX).write_text(json.dumps(index))
     (folder / "model-1.safetensors").write_bytes(b"1")
-    with pytest.raises(EmbeddingError, match=r"no model\.safetensors"):
+    with pytest.raises(EmbeddingError, match=r"model\.safetensors not found"):
         read_folder(folder)
 
     (folder / "model-2.safetensors").write_bytes(b"2")

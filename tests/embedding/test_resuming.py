@@ -73,7 +73,7 @@ def failing(api: OpenAIServer, layout: Layout, fault: Fault, after: int, **optio
 def test_vectors_from_before_a_failure_are_kept_and_the_next_run_goes_on_from_there(api, layout, fault, concurrency):
     why = failing(api, layout, fault, after=5, concurrency=concurrency)
 
-    assert "20 of 40 texts are embedded and kept: the next run goes on from there" in why
+    assert "20 of 40 texts are embedded and kept: the next run continues from there" in why
     assert api.texts() == 20
 
     result = run(layout, model(api, concurrency=concurrency))
@@ -93,7 +93,9 @@ def test_a_resumed_run_gives_the_table_that_an_undisturbed_one_gives(api, layout
 def test_one_bad_text_ends_the_run_after_all_others_were_embedded(api, layout):
     api.refuse = lambda text: "unsafe input" if "function7 " in text else None
 
-    with pytest.raises(EmbeddingError, match=r"begins 'file7.py function7 function': unsafe input.*39 of 40 texts"):
+    with pytest.raises(
+        EmbeddingError, match=r"starts with 'file7.py function7 function': unsafe input.*39 of 40 texts"
+    ):
         run(layout, model(api))
 
     assert api.texts() == 39
@@ -193,7 +195,7 @@ def test_vectors_of_another_shape_are_refused(layout):
         def embed_documents(self, texts):
             return super().embed_documents(texts)[:-1]
 
-    with pytest.raises(EmbeddingError, match=r"tiny gave vectors of shape \(39, 8\) instead of \(40, 8\)"):
+    with pytest.raises(EmbeddingError, match=r"tiny: expected vectors of shape \(40, 8\), got \(39, 8\)"):
         run(layout, Short())
 
 
@@ -256,7 +258,7 @@ def test_a_full_run_reuses_nothing_of_its_model_and_keeps_those_of_others(api, l
 
 
 def test_what_is_kept_of_a_model_is_bounded_by_the_size_of_the_repository_with_its_branches(api, layout, monkeypatch):
-    monkeypatch.setattr(cache, "_MOST_ROWS", 10)
+    monkeypatch.setattr(cache, "_MIN_LIMIT_ROWS", 10)
     small = CHUNKS.slice(0, 2)
     run(layout, model(api))
     run(layout, model(api), small, f"{SOURCE}@small")
@@ -356,7 +358,7 @@ def test_a_change_of_model_on_several_sources_is_interrupted_resumed_and_taken_b
     api.always = Fault(503)
     code, output = docindex(tmp_path, "index")
     assert code == 1
-    assert "answered 503: it fails: try again later" in output
+    assert "answered 503: temporary failure, try again later" in output
     assert "15 of 30 texts are embedded and kept" in output
     assert read_generation(layout).model == "openai/text-embedding-3-large/8"
     assert read_next(layout).model == "openai/bge/16"
@@ -385,7 +387,7 @@ def test_the_key_is_shown_nowhere(api, tmp_path):
     api.key = "another"
     code, output = docindex(tmp_path, "index", "--debug", **secret)
     assert code == 1
-    assert "answered 401: it does not accept the key" in output
+    assert "answered 401: it requires a key or rejects this one" in output
     outputs = [output]
 
     api.key = KEY
@@ -411,7 +413,7 @@ def test_a_run_records_requests_tokens_and_cost(api, tmp_path):
     config.write_text(config.read_text() + "price = 2.0\n\n[chunking]\ncode_chars = 200000\n")
     code, output = docindex(tmp_path, "index", "--run")
     assert code == 0, output
-    assert "a text was longer than openai/text-embedding-3-large/8 takes, and cut" in output
+    assert "a text was longer than the limit of openai/text-embedding-3-large/8 and truncated" in output
 
     with dg.DagsterInstance.from_config(str(Layout(tmp_path / ".docindex").dagster)) as instance:
         event = instance.get_latest_materialization_event(dg.AssetKey("embeddings"))

@@ -73,7 +73,7 @@ def test_a_damaged_part_costs_its_vectors_only(layout):
 
 
 def test_what_is_kept_stays_bounded_and_the_newest_is_kept(layout, monkeypatch):
-    monkeypatch.setattr(cache, "_MOST_ROWS", 10)
+    monkeypatch.setattr(cache, "_MIN_LIMIT_ROWS", 10)
     for number in range(40):
         index(layout, {"a.py": [f"alpha{number} reads a file"]})
 
@@ -125,6 +125,6 @@ def test_parts_none_of_which_can_be_used_are_dropped(layout, content):
         else:
             part.write_bytes(content)
 
-    VectorCache(layout, KEY)._join("m", 10)  # as when another run has joined what could be used
+    VectorCache(layout, KEY)._merge("m", 10)  # as when another run has joined what could be used
 
     assert list(folder.iterdir()) == []

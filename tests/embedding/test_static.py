@@ -37,7 +37,7 @@ def test_a_word_without_a_row_is_made_of_the_longest_pieces_it_begins_with(model
 
 @pytest.mark.parametrize("few", [0, 100])
 def test_a_vector_is_the_same_however_many_texts_are_embedded_with_it(model, few, monkeypatch):
-    monkeypatch.setattr(static, "_FEW", few)  # words that are looked up one by one
+    monkeypatch.setattr(static, "_BULK_THRESHOLD", few)  # words that are looked up one by one
 
     assert model.pooled(["headers parse", "parse \ud800 x\udcff漢"]).tolist() == [[1, 1, 0, 1, 0], [1, 0, 0, 0, 0]]
 
@@ -106,7 +106,7 @@ def test_weights_that_were_changed_are_refused(tmp_path, monkeypatch):
     data[len(data) // 2] ^= 1
     (tmp_path / static.FILE).write_bytes(data)
 
-    with pytest.raises(EmbeddingError, match="is damaged: install docindex again"):
+    with pytest.raises(EmbeddingError, match=r"is damaged\. Reinstall docindex"):
         load_weights.__wrapped__()
 
 

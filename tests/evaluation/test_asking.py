@@ -38,7 +38,7 @@ def test_history_asks_for_the_files_of_each_commit(asked):
         "Ask the sensor how warm the roof is": ["src/sensor.py"],
         "Howl until an engineer hears": ["docs/alarm.md"],
     }
-    assert asked.origins[0].startswith("git/station: 4 of 4 questions of the newest 5 commits")
+    assert asked.origins[0].startswith("git/station: 4 of 4 questions from the newest 5 commits")
 
 
 def test_neither_the_commit_nor_a_change_log_answers_the_question_that_it_is(configuration, reader, asked):
@@ -95,7 +95,7 @@ def test_a_configuration_that_names_another_model_than_the_index_has_is_refused(
     offer(monkeypatch, TinyEmbedder())
     settings = project.model_copy(update={"embedding": EmbeddingSettings(batch_size=3)})
 
-    with pytest.raises(QueryError, match="make an index by that model in another DOCINDEX_HOME"):
+    with pytest.raises(QueryError, match="in another DOCINDEX_HOME, and set `home` to it"):
         ask(Configuration(settings, names_model=True), reader, asked.questions)
     assert ask(Configuration(settings, Mode.BM25, names_model=True), reader, asked.questions)
 

@@ -116,10 +116,10 @@ def test_a_last_line_without_an_end_is_not_torn(settings, file):
         ("  ", KEYS, "the question is empty"),
         ("???", KEYS, "the question is empty"),
         ("how " * 501, KEYS, "more than 2,000 characters"),
-        ("how", Target("git/app", "a\nb.py", (1, 2)), "is no path"),
-        ("how", Target("git/app", " a.py", (1, 2)), "can name"),
-        ("how", Target("git/app", "a:7"), "can name"),
-        ("how", Target("git/app", "a.py", (9, 3)), "lines 9-3 are none"),
+        ("how", Target("git/app", "a\nb.py", (1, 2)), "invalid path"),
+        ("how", Target("git/app", " a.py", (1, 2)), "cannot be written"),
+        ("how", Target("git/app", "a:7"), "cannot be written"),
+        ("how", Target("git/app", "a.py", (9, 3)), "invalid lines 9-3"),
     ],
 )
 def test_what_would_break_the_file_is_not_noted(settings, file, question, target, message):
@@ -130,7 +130,7 @@ def test_what_would_break_the_file_is_not_noted(settings, file, question, target
 
 
 def test_a_question_that_holds_a_secret_is_not_noted_nor_is_the_secret_repeated(settings, file):
-    with pytest.raises(QueryError, match="holds a secret") as error:
+    with pytest.raises(QueryError, match="contains a secret") as error:
         collect(settings, f"who uses {TOKEN}", KEYS, "api")
 
     assert TOKEN not in str(error.value)

@@ -66,7 +66,7 @@ def test_another_provider_of_embeddings_has_none_of_the_settings_of_this_one(rea
 def test_what_sends_texts_or_loads_a_model_needs_trust(read, tmp_path, monkeypatch, text, asked):
     monkeypatch.delenv("DOCINDEX_TRUST")
 
-    with pytest.raises(SettingsError, match=f"{asked} needs trust.*docindex --trust evaluate --compare"):
+    with pytest.raises(SettingsError, match=f"{asked} requires trust.*docindex --trust evaluate --compare"):
         read(text)
     assert read('[rerank]\nprovider = "mmr"').settings.rerank.provider == "mmr"
     monkeypatch.setenv("DOCINDEX_TRUST", str(tmp_path))
@@ -85,10 +85,10 @@ def test_a_home_that_docindex_did_not_make_for_the_user_is_not_opened(read, tmp_
     (own / "stores/CURRENT").write_text("{}")
 
     assert read('home = "own"').settings.home == own
-    with pytest.raises(SettingsError, match="nothing is indexed in planted for you"):
+    with pytest.raises(SettingsError, match="no index of yours in planted"):
         read('home = "planted"')
     (tmp_path / "planted").rename(elsewhere := tmp_path.with_name(f"{tmp_path.name}-planted"))
-    with pytest.raises(SettingsError, match=r"nothing is indexed in .* for you"):
+    with pytest.raises(SettingsError, match=r"no index of yours in .*"):
         read(f'home = "{elsewhere}"')
 
 
@@ -110,21 +110,21 @@ def test_a_key_goes_only_to_whom_it_was_given_for(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("mode = 'literal'", "mode: there is no 'literal'; must be one of hybrid, vector, bm25, graph"),
-        ("mode = 3", "mode: there is no 3"),
-        ("[[source]]\nkind = 'git'", "source is no part of how an index is searched"),
-        ("[search]\ntop_k = 5", "search.top_k is no part"),
-        ("[rerank]\nprovider = 'oracle'", "rerank.provider: there is no 'oracle'"),
-        ("[rerank]\nprovider = 'remote'", "rerank.url must say where to post"),
+        ("mode = 'literal'", "invalid mode 'literal': must be one of hybrid, vector, bm25, graph"),
+        ("mode = 3", "invalid mode 3"),
+        ("[[source]]\nkind = 'git'", "unknown key source"),
+        ("[search]\ntop_k = 5", "unknown key search.top_k"),
+        ("[rerank]\nprovider = 'oracle'", "rerank.provider: 'oracle' not found"),
+        ("[rerank]\nprovider = 'remote'", "rerank.url is required"),
         ("[rerank]\napi_key = 'a'", "rerank.api_key is a secret; set DOCINDEX_RERANK__API_KEY"),
-        ("[weights]\ncharm = 1", "weights.charm is no part"),
-        ("[weights]\npath = -1", "weights.path must be a number that is not negative"),
-        ("[weights]\npath = nan", "weights.path must be a number"),
-        ("[weights]\npath = true", "weights.path must be a number"),
+        ("[weights]\ncharm = 1", "unknown key weights.charm"),
+        ("[weights]\npath = -1", "weights.path must be a non-negative number"),
+        ("[weights]\npath = nan", "weights.path must be a non-negative number"),
+        ("[weights]\npath = true", "weights.path must be a non-negative number"),
         ("rerank = 'mmr'", "rerank must be a table"),
-        ("home = 'nowhere'", "home: nothing is indexed in nowhere"),
-        ("home = 3", "home: nothing is indexed in 3"),
-        ("mode = ", "cannot be read"),
+        ("home = 'nowhere'", "home: no index of yours in nowhere"),
+        ("home = 3", "home: no index of yours in 3"),
+        ("mode = ", "invalid TOML"),
     ],
 )
 def test_a_mistake_names_the_file_and_what_is_allowed(read, tmp_path, text, reason):

@@ -31,7 +31,7 @@ def test_a_chunk_has_an_id(reader):
     ("reference", "sources", "message"),
     [
         ("src/nowhere.py:1", (), "no indexed chunk is named"),
-        ("src/pump.py:900", (), "the last line that is indexed is"),
+        ("src/pump.py:900", (), "the last indexed line is"),
         ("src/pump.py", ("library/manual",), "no indexed chunk is named"),
         ("0" * 32, (), "no indexed chunk is named"),
         ("\0", (), "no indexed chunk is named"),
@@ -45,5 +45,5 @@ def test_what_is_not_indexed_answers_nothing(reader, reference, sources, message
 def test_a_commit_answers_nothing(reader):
     revision = reader.generation.sources["git/station"].revision
 
-    with pytest.raises(QueryError, match="a commit answers no question"):
+    with pytest.raises(QueryError, match="a commit cannot answer a question"):
         target_named(reader, revision[:10], ())

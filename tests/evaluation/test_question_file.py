@@ -121,12 +121,16 @@ def test_a_path_from_the_root_is_understood(read, root):
     [
         ("question,path\nok,keys.py\n,keys.py\n", 3, "the question is empty"),
         ("question,path\nwhat is this,\n", 2, "the path is empty"),
-        ("question,path\nwhat is this\n", 2, "has 1 values, not 2"),
-        ("question,path\nwhat is this,keys.py:9-3\n", 2, "lines 9-3 are none"),
-        ("question,path\nwhat is this,keys.py:0\n", 2, "lines 0-0 are none"),
-        ("question,path\nwhat is this,session.py\n", 2, "session.py may be src/web/session.py of git/app and"),
+        ("question,path\nwhat is this\n", 2, "expected 2 values, got 1"),
+        ("question,path\nwhat is this,keys.py:9-3\n", 2, "invalid lines 9-3"),
+        ("question,path\nwhat is this,keys.py:0\n", 2, "invalid lines 0-0"),
+        (
+            "question,path\nwhat is this,session.py\n",
+            2,
+            "session.py is ambiguous: it matches src/web/session.py of git/app",
+        ),
         ("question,path\nwhat is this,README.md\n", 2, "name the source"),
-        ("question,path,source\nwhat is this,README.md,nowhere\n", 2, "there is no source 'nowhere'"),
+        ("question,path,source\nwhat is this,README.md,nowhere\n", 2, "source 'nowhere' not found"),
         ("q,path\nwhat is this,keys.py\n", 1, "the first line must name the columns"),
         ("", 1, "the first line must name the columns"),
         ('question,path\n"what is this,keys.py\n', 2, "unexpected end of data"),
@@ -143,12 +147,12 @@ def test_a_mistake_is_named_with_its_line(read, root, text, line, reason):
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ('{"question": "a", "path": "keys.py"}\n{"question": ', 2, "is no JSON"),
-        ("[1]", 1, "must be an object"),
-        ('{"question": 1, "path": "keys.py"}', 1, "must be texts"),
+        ('{"question": "a", "path": "keys.py"}\n{"question": ', 2, "invalid JSON"),
+        ("[1]", 1, "expected an object"),
+        ('{"question": 1, "path": "keys.py"}', 1, "must be strings"),
         ('{"question": "what", "path": []}', 1, "the path is empty"),
-        ('{"question": "what", "path": "keys.py", "answer": 3}', 1, "must be an object"),
-        ("[" * 100_000, 1, "is no JSON"),
+        ('{"question": "what", "path": "keys.py", "answer": 3}', 1, "expected an object"),
+        ("[" * 100_000, 1, "invalid JSON"),
         ('{"question": "what", "path": "a\\u0000b"}', 1, "NUL"),
         ('{"question": "what", "path": "keys.py", "origin": "rumour"}', 1, "must be one of cli, page, api, mcp"),
         ('{"question": "what", "path": "keys.py", "origin": ["cli"]}', 1, "must be one of cli, page, api, mcp"),
@@ -174,7 +178,7 @@ def test_a_line_whose_path_is_not_indexed_is_left_out_with_a_warning(read, root,
     found = read("question,path\nwhat is this,gone.py\nwho is that,keys.py\n")
 
     assert list(targets(found)) == ["who is that"]
-    assert warnings == [f"{root}/questions.csv:2: nothing is indexed at gone.py, so the line is left out"]
+    assert warnings == [f"{root}/questions.csv:2: skipped, because gone.py is not indexed"]
 
 
 def test_a_file_of_which_nothing_is_indexed_is_a_mistake(read):
@@ -183,14 +187,14 @@ def test_a_file_of_which_nothing_is_indexed_is_a_mistake(read):
 
 
 def test_a_file_of_another_kind_is_refused(read):
-    with pytest.raises(QuestionError, match=r"name it \.csv"):
+    with pytest.raises(QuestionError, match=r"expected a \.csv file"):
         read("question,path\n", "questions.txt")
 
 
 def test_a_file_that_is_no_text_is_refused(read, root, warn):
     (root / "questions.csv").write_bytes(b"question,path\nwhat \xff,keys.py\n")
 
-    with pytest.raises(QuestionError, match="no UTF-8"):
+    with pytest.raises(QuestionError, match="not UTF-8"):
         read_questions(load_settings(root), root / "questions.csv", FILES, warn)
 
 

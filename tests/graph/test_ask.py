@@ -110,7 +110,7 @@ def test_each_edge_says_where_and_how(graph):
 
 @pytest.mark.parametrize("name", ["nothing", "shop/nowhere.py::Store", ""])
 def test_what_is_not_there_is_reported(graph, name):
-    with pytest.raises(QueryError, match="needs a symbol" if not name else "the graph has no"):
+    with pytest.raises(QueryError, match="needs a symbol" if not name else "not found in the graph"):
         queries.answer(graph, "callers", name)
 
 
@@ -123,18 +123,18 @@ def test_a_name_of_several_symbols_is_answered_for_each():
     asked = [(step.symbol.rpartition("!")[2], step.path) for step in steps]
     assert asked == [("x.py::go", "x.py"), ("y.py::go", "y.py")]
     (sentence,) = queries.unanswered(graph, "callers", "go", "", steps)
-    assert sentence == "no call of library/sample!z.py::go is known"
+    assert sentence == "no calls to library/sample!z.py::go found"
 
 
 def test_a_name_of_many_symbols_lists_them():
     graph = opened({f"m{number}.py": "def go():\n    pass\n" for number in range(9)})
-    with pytest.raises(QueryError, match=r"names 9 things: .*m0\.py::go.*m7\.py::go and 1 more; give one of them"):
+    with pytest.raises(QueryError, match=r"with 9 matches: .*m0\.py::go.*m7\.py::go and 1 more; use one of these"):
         queries.callers(graph, "go")
 
 
 def test_a_way_between_names_of_several_symbols_is_not_guessed():
     graph = opened({"x.py": "def go():\n    pass\n", "y.py": "def go():\n    pass\n\n\ndef stop():\n    go()\n"})
-    with pytest.raises(QueryError, match=r"names 2 things: .*x\.py::go.*y\.py::go; give one"):
+    with pytest.raises(QueryError, match=r"with 2 matches: .*x\.py::go.*y\.py::go; use one"):
         queries.path(graph, "stop", "go")
 
 
@@ -206,10 +206,10 @@ def test_a_name_as_its_language_writes_it_is_found(path, code, name, symbol):
 
 def test_an_answer_without_edges_says_of_what_and_what_may_be_missing(graph):
     sale = "library/program!shop/store.py::Outlet.sale"
-    assert queries.nothing_known(graph, "callers", "sale") == f"no call of {sale} is known"
-    assert queries.nothing_known(graph, "callees", "Store.__init__").startswith("no call in ")
+    assert queries.nothing_known(graph, "callers", "sale") == f"no calls to {sale} found"
+    assert queries.nothing_known(graph, "callees", "Store.__init__").startswith("no calls in ")
     assert queries.nothing_known(graph, "callers", "Store.add").endswith("; 1 call of that name could not be resolved")
-    assert queries.nothing_known(graph, "path", "two", "rounded").startswith("no way is known from ")
+    assert queries.nothing_known(graph, "path", "two", "rounded").startswith("no path found from ")
 
 
 UNREAD = {
@@ -228,7 +228,7 @@ NOT_SEARCHED = "2 of 7 files were not searched: 2 in languages whose calls are n
 def test_an_answer_without_edges_counts_the_files_that_were_not_searched(question):
     graph = opened(UNREAD)
     (sentence,) = queries.unanswered(graph, question, "go", "", [])
-    assert sentence.endswith(f" is known; {NOT_SEARCHED}")
+    assert sentence.endswith(f" found; {NOT_SEARCHED}")
 
 
 def test_a_way_that_is_not_known_counts_the_files_that_were_not_searched():

@@ -242,7 +242,7 @@ def test_what_was_found_before_a_failure_is_kept():
     found = find_concepts(chunks, Noting(fails_at="Beta"), None)
 
     assert found.table.num_rows == 1
-    assert found.problem == "the concepts are not complete: noting/1: RuntimeError: the model is gone"
+    assert found.problem == "the concepts are incomplete: noting/1: RuntimeError: the model is gone"
     again = Noting()
     assert find_concepts(chunks, again, found.table).problem == ""
     assert again.asked == ["Beta two.", "Gamma three."]
@@ -251,11 +251,11 @@ def test_what_was_found_before_a_failure_is_kept():
 @pytest.mark.parametrize(
     ("answer", "problem"),
     [
-        ([None], "NoneType where a Found"),
-        ([], "NoneType where a Found"),
+        ([None], "expected a Found from the extractor, got NoneType"),
+        ([], "expected a Found from the extractor, got NoneType"),
         ([Found((Concept("a", 2.0),))], "confidence"),
         ([Found((Concept("a", 1.0, -1),))], "line"),
-        ([Found((), (Relation("a", "likes", "b", 1.0),))], "'likes' is none of the relations uses, requires"),
+        ([Found((), (Relation("a", "likes", "b", 1.0),))], "unknown relation 'likes': expected one of uses, requires"),
     ],
 )
 def test_what_is_no_finding_is_refused(answer, problem):
@@ -282,7 +282,7 @@ def test_an_error_in_the_place_of_a_finding_costs_that_text_alone():
     chunks = chunks_of({"a.md": "Alpha one.\n", "b.md": "Beta two.\n", "c.md": "Gamma three.\n"})
     found = find_concepts(chunks, Choosy(), None)
 
-    assert found.problem == "the concepts are not complete: choosy: I cannot"
+    assert found.problem == "the concepts are incomplete: choosy: I cannot"
     assert found.table.num_rows == 2
 
 
@@ -337,7 +337,7 @@ def test_a_failing_extractor_costs_the_concepts_that_it_owes_and_nothing_else(la
 
     publication = published(layout, files, plan_of(Noting(fails_at="Beta")))
 
-    assert publication.graph_problem == "the concepts are not complete: noting/1: RuntimeError: the model is gone"
+    assert publication.graph_problem == "the concepts are incomplete: noting/1: RuntimeError: the model is gone"
     nodes = set(open_reader(layout).graph.numbers)
     assert {f"{KEY}!c.py::run", "concept:alpha"} <= nodes
     assert "concept:beta" not in nodes
@@ -407,7 +407,7 @@ def test_what_is_no_list_of_triples_is_an_error(answer):
     (found,) = LLMExtractor(Model(answer), most=10).extract([passage("Text.")])
 
     assert isinstance(found, ConceptError)
-    assert "model gave an answer that cannot be used" in str(found)
+    assert "model returned an unusable answer" in str(found)
 
 
 def test_of_a_passage_without_prose_no_model_is_asked():
@@ -426,7 +426,7 @@ def test_the_settings_name_the_extractor():
 
 
 def test_an_extractor_that_is_not_there_is_reported_with_those_that_are(tmp_path):
-    with pytest.raises(SettingsError, match=r"there is no 'spacey'.*'patterns', 'spacy', 'llm', 'none'"):
+    with pytest.raises(SettingsError, match=r"'spacey' not found.*'patterns', 'spacy', 'llm', 'none'"):
         check_settings(tmp_path, {"graph": {"concepts": "spacey"}})
 
 
@@ -479,4 +479,4 @@ def test_an_extractor_that_fails_stops_no_run_and_is_reported(extractor, tmp_pat
     nodes, reported = nodes_with(extractor, tmp_path, site)
 
     assert "a.md#Payments" in nodes
-    assert "the concepts are not complete" in " ".join(reported.split())
+    assert "the concepts are incomplete" in " ".join(reported.split())

@@ -28,11 +28,11 @@ def imports(graph):
         (
             "jsconfig.json",
             '{"extends": "./.nuxt/tsconfig.json"}',
-            "it extends ./.nuxt/tsconfig.json, which is not in the",
+            "extends ./.nuxt/tsconfig.json, which is not in the",
         ),
         ("package.json", '{"name": "a"', "Expecting ',' delimiter"),
         ("Cargo.toml", "[package\n", "Expected ']' at the end of a table declaration"),
-        ("go.mod", "go 1.22\n", "it names no module"),
+        ("go.mod", "go 1.22\n", "no module directive found"),
     ],
 )
 def test_a_configuration_that_cannot_be_read_is_reported_wherever_the_index_is(layout, path, text, reason):

@@ -64,7 +64,7 @@ def test_names_that_take_too_many_steps_cost_the_same_file_its_edges_in_every_bu
     content = Content(limits=Limits(steps=100))
     graph = build_graph(chunks, content)
 
-    assert graph.problems == {"long.py": "limit: its names take over 100 steps to follow"}
+    assert graph.problems == {"long.py": "limit: resolving names takes more than 100 steps"}
     assert HAS_ITS_EDGES in calls(graph)
     assert graph.is_settled  # trying again would give the same
     assert build_graph(chunks, content).triples.equals(graph.triples)
@@ -85,7 +85,7 @@ def test_a_file_that_takes_too_long_is_given_up():
 
     graph = build_graph(chunks, Content(limits=Limits(file_s=-1)))
 
-    assert graph.problems == {"long.py": "time-out: its names take over -1 s to follow"}
+    assert graph.problems == {"long.py": "time-out: resolving names takes more than -1 s"}
     assert HAS_ITS_EDGES in calls(graph)
 
 
@@ -102,7 +102,7 @@ def test_a_file_without_edges_is_reported_wherever_the_index_is_and_is_no_reason
     chunks = chunks_of(FILES)
     publication = publish_rows(layout, "library/sample", chunks, vectors_of(chunks))
 
-    reported = "the graph of 1 of 3 files has definitions alone"
+    reported = "the graph has only definitions for 1 of 3 files"
     assert publication.graph_problem == f"{reported}: bad.py (error: KeyError: 'pump')"
     assert not publication.source.lacks_of_graph
     (entry,) = catalog.entries(layout)

@@ -217,7 +217,7 @@ def test_a_call_is_found_if_an_edge_has_its_caller_and_callee(tmp_path):
         Pair("shop/a.py::pay", frozenset({"shop/a.py::total"})),
     }
     assert [(one.line, one.reason, one.instead) for one in found.missing] == [
-        (7, "unresolved: called on something of unknown type", "unresolved:refund")
+        (7, "unresolved: the type of the receiver is unknown", "unresolved:refund")
     ]
     assert (found.seen_edges, found.edges) == (2, 2)
 

@@ -78,7 +78,7 @@ def test_a_model_that_was_changed_is_refused(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     subject._model.cache_clear()
     try:
-        with pytest.raises(ConceptError, match="is not the model that docindex knows"):
+        with pytest.raises(ConceptError, match="is not the expected model"):
             found_in("Text.")
     finally:
         subject._model.cache_clear()

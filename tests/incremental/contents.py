@@ -142,7 +142,7 @@ def leftovers(layout: Layout) -> list[str]:
     graphs = {name for generation in generations for name in generation.loose_graph_files()}
     strangers = [path for path in layout.tantivy.glob("*") if path.name not in folders]
     strangers += [path for path in layout.graph.glob("*") if path.name not in graphs]
-    packed = {pack for generation in generations for pack in packs.of_packs(generation)}
+    packed = {pack for generation in generations for pack in packs.sources_by_pack(generation)}
     strangers += [path for path in layout.packs.glob("*") if path.name.partition(".")[0] not in packed]
     linked = {name for generation in generations for name in link_files.names(generation)}
     strangers += [path for path in layout.links.glob("*") if path.name not in linked]

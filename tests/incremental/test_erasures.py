@@ -158,7 +158,7 @@ def erase_of_memory(folder: Path, number: int) -> dict[str, int]:
 @pytest.fixture(autouse=True)
 def _small_sources_have_several_files_and_packs(monkeypatch):
     monkeypatch.setattr(row_files, "_SMALL", 4)
-    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 2)
+    monkeypatch.setattr(maintenance, "_MAX_LOOSE", 2)
 
 
 def erase_in_rounds(folder: Path, number: int, rounds: int) -> int:

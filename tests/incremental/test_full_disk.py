@@ -123,7 +123,7 @@ def test_a_disk_that_can_hold_no_more_files_is_full(disk):
         try:
             publish_files(layout, {**FILES, "c.py": ["delta is new"]})
         except FullDiskError as error:
-            assert "it can hold no more files" in str(error)  # noqa: PT017 it succeeds once there are enough
+            assert "it has no free inodes" in str(error)  # noqa: PT017 it succeeds once there are enough
             assert difference(stores_of(layout), before) == ""
         else:
             break
@@ -133,7 +133,7 @@ def test_a_disk_that_can_hold_no_more_files_is_full(disk):
 
 def test_dagsters_record_on_a_disk_that_can_hold_no_more_files(disk):
     leave_inodes(disk, 0)
-    with pytest.raises(FullDiskError, match="it can hold no more files"), reporting_full_disk(disk):
+    with pytest.raises(FullDiskError, match="it has no free inodes"), reporting_full_disk(disk):
         sqlite3.connect(disk / "runs.db").execute("CREATE TABLE runs (id)")
 
 

@@ -48,7 +48,7 @@ def test_it_is_not_the_clone_that_runs(installed, tmp_path):
     command = [installed.python, "-c", program]
     printed = subprocess.run(command, cwd=tmp_path, env=installed.variables, check=True, capture_output=True, text=True)
     assert Path(printed.stdout.strip()).is_relative_to(installed.environment)
-    assert json.loads(installed.run(tmp_path, "version", "--json"))["installed"] == "from a wheel by uv"
+    assert json.loads(installed.run(tmp_path, "version", "--json"))["installed"] == "from a wheel with uv"
 
 
 def test_a_work_tree_answers_after_three_commands(installed, repository, tmp_path):
@@ -69,10 +69,10 @@ def test_it_tells_how_the_index_stands(installed, project):
     (status,) = json.loads(installed.run(project, "status", "--json"))
     assert (status["state"], status["last_run"], status["files"]) == ("ok", "succeeded", 5)
     assert "def sign_session" in installed.run(project, "show", "src/sessions.py")
-    assert "is to be indexed" in installed.run(project, "why", "src/sessions.py")
+    assert "will be indexed" in installed.run(project, "why", "src/sessions.py")
     assert "price calls src/sessions.py::sign_session" in installed.run(project, "graph", "callers", "sign_session")
     assert "Sign the cookies" in installed.run(project, "log", "sign cookies")
-    assert "the index is whole" in installed.run(project, "doctor")
+    assert "the index is consistent" in installed.run(project, "doctor")
     assert json.loads(installed.run(project, "support", "--json"))["doctor"]["findings"] == 0
 
 

@@ -63,7 +63,7 @@ def test_a_key_that_is_not_accepted_is_no_login(server, protocol):
     found = check(protocol, server.address)
 
     assert (found.is_configured, found.is_reachable, found.is_logged_in) == (True, True, False)
-    assert "does not accept the key in DOCINDEX_LLM__API_KEY" in found.problem
+    assert "rejected the key in DOCINDEX_LLM__API_KEY" in found.problem
     assert KEY not in repr(found)
 
 
@@ -121,8 +121,8 @@ def test_without_a_provider_there_is_none_to_ask():
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"provider": "ollama"}, r"llm\.model must name a model, as provider = 'ollama' offers many"),
-        ({"provider": "codex", "question_dollars": 0.1}, r"needs llm\.price_in and llm\.price_out"),
+        ({"provider": "ollama"}, r"llm\.model is required for provider = 'ollama'"),
+        ({"provider": "codex", "question_dollars": 0.1}, r"requires llm\.price_in and llm\.price_out"),
         ({"context_tokens": 5}, r"llm\.context_tokens"),
         ({"max_answer_tokens": 0}, r"llm\.max_answer_tokens"),
     ],
@@ -141,4 +141,4 @@ def test_an_answer_of_any_length_is_read_up_to_a_bound(server, protocol):
     body = json.dumps({"id": MODEL, "data": [], "models": [], "version": "1", "rest": "x" * (5 << 20)}).encode()
     server.replies = [Reply(body=body)]
 
-    assert "what is no completion" in check(protocol, server.address).problem
+    assert "invalid completion" in check(protocol, server.address).problem

@@ -71,7 +71,7 @@ def test_when_they_are_used_up_nothing_more_is_asked(server):
     server.replies = [OPENAI.reply(Delta("Hello."), Usage(900, 95))]
 
     with pytest.raises(
-        LLMBudgetError, match=r"has had 995 tokens, and .* its budget of 1,000 \(llm\.question_tokens\)"
+        LLMBudgetError, match=r"has used 995 tokens, and .* its budget of 1,000 \(llm\.question_tokens\)"
     ):
         ask(budgeted(server, question_tokens=1000), times=5)
     assert len(server.asked) == 1

@@ -236,7 +236,7 @@ def test_a_key_that_is_not_accepted_is_reported_at_once_and_not_shown(server, pr
     server.replies = [Reply(status=status)]
     model = protocol.model(server, retries=3)
 
-    with pytest.raises(LLMKeyError, match="does not accept the key in DOCINDEX_LLM__API_KEY") as caught:
+    with pytest.raises(LLMKeyError, match="rejected the key in DOCINDEX_LLM__API_KEY") as caught:
         ask(model)
     assert len(server.asked) == 1
     assert KEY not in f"{caught.value!r} {caught.value.__cause__} {model!r} {caplog.text}"
@@ -263,7 +263,7 @@ def test_who_is_asked_too_often_is_asked_again_when_it_says(server, protocol, fo
 def test_who_asks_for_more_patience_than_there_is_is_not_waited_for(server, protocol):
     server.replies = [Reply(status=429, headers={"Retry-After": "3600"})]
 
-    with pytest.raises(LLMLimitError, match="asked too often, or the account is used up") as caught:
+    with pytest.raises(LLMLimitError, match="rate limit reached, or quota used up") as caught:
         ask(protocol.model(server, retries=5))
     assert caught.value.retry_after_s == 3600
     assert len(server.asked) == 1
@@ -276,7 +276,7 @@ def test_a_server_that_fails_is_asked_again_as_often_as_the_settings_say(server,
     assert ask(protocol.model(server, retries=2)) == list(ANSWER)
 
     server.replies = [Reply(status=status)]
-    with pytest.raises(LLMFailedError, match=rf"127\.0\.0\.1 answered {status}: it failed"):
+    with pytest.raises(LLMFailedError, match=rf"127\.0\.0\.1 answered {status}: the server failed"):
         ask(protocol.model(server, retries=1))
     assert len(server.asked) == 3 + 2  # and no more by the client of its own accord
 
@@ -306,7 +306,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_is_not_begun_again(server,
         finally:
             await model.aclose()
 
-    with pytest.raises(LLMBrokenError, match=r"the answer of 127\.0\.0\.1 broke off"):
+    with pytest.raises(LLMBrokenError, match=r"the answer from 127\.0\.0\.1 broke off"):
         asyncio.run(read())
     assert came == [Delta("A pump ")]
     assert len(server.asked) == 1
@@ -316,7 +316,7 @@ def test_a_stream_that_breaks_off_keeps_what_came_and_is_not_begun_again(server,
 def test_one_that_ends_before_the_answer_does_is_broken_as_well(server, protocol):
     server.replies = [Reply(tuple(protocol.events([Delta("A pump "), Delta("moves")])))]
 
-    with pytest.raises(LLMBrokenError, match="has no end"):
+    with pytest.raises(LLMBrokenError, match="the stream ended early"):
         ask(protocol.model(server))
 
 
@@ -600,7 +600,7 @@ def test_a_prompt_of_which_ollama_dropped_a_part_is_reported(server, counted, wo
 def test_a_prompt_that_ollama_refuses_since_it_does_not_fit_says_which_setting_helps(server):
     server.replies = [Reply(status=400, body=b'{"error": "the input length exceeds the context length"}')]
 
-    with pytest.raises(LLMError, match=r"does not fit into the 2,048 of small-1; see llm\.context_tokens"):
+    with pytest.raises(LLMError, match=r"does not fit into the 2,048-token window of small-1; see llm\.context_tokens"):
         ask(OLLAMA.model(server, context_tokens=2048, retries=2))
     assert len(server.asked) == 1
 

@@ -200,11 +200,11 @@ def test_another_model_is_asked_anew(project, monkeypatch):
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"status": 401}, "does not accept the key"),
+        ({"status": 401}, "rejected the key"),
         ({"status": 500}, "answered 500"),
-        ({"reply": b"nonsense"}, "is no completion"),
-        ({"write": lambda _: "I would rather not."}, "cannot be used"),
-        ({"write": lambda _: '[{"subject": "Pump"}, 1]'}, "cannot be used"),
+        ({"reply": b"nonsense"}, "invalid completion"),
+        ({"write": lambda _: "I would rather not."}, "unusable answer"),
+        ({"write": lambda _: '[{"subject": "Pump"}, 1]'}, "unusable answer"),
         ({"delay_s": 30.0}, "did not answer within"),
         ({"broken": b""}, "127.0.0.1"),
         ({"url": unused_url()}, "cannot be reached"),
@@ -221,7 +221,7 @@ def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(p
     problem = project.index().graph_problem
 
     assert time.monotonic() - started < 20
-    assert problem.startswith("the concepts are not complete: llm/1/openai/small-1/10: ")
+    assert problem.startswith("the concepts are incomplete: llm/1/openai/small-1/10: ")
     assert why in problem
     assert KEY not in problem
     assert project.edges == []
@@ -239,7 +239,7 @@ def test_a_failing_model_costs_the_concepts_and_is_asked_again_in_the_next_run(p
 
 def test_one_answer_that_cannot_be_used_costs_one_chunk(project):
     project.llm.write = lambda text: "no" if "Tank" in text else answer_to(text)
-    assert "cannot be used" in project.index().graph_problem
+    assert "unusable answer" in project.index().graph_problem
     assert project.relations == {("water", "requires", "pump")}
 
     project.llm.write = answer_to
@@ -287,7 +287,7 @@ def test_the_command_ends_well_and_warns(project, healthy, monkeypatch, capfd):
 
     assert not ended.value.code
     reported = " ".join("".join(capfd.readouterr()).split())
-    assert ("the concepts are not complete" in reported) is not healthy
+    assert ("the concepts are incomplete" in reported) is not healthy
     assert KEY not in reported
     assert project.relations == (RELATIONS if healthy else set())
 

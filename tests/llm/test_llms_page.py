@@ -49,4 +49,4 @@ def test_a_provider_whose_package_is_gone_is_reported_before_anything_runs(tmp_p
     result = docindex(tmp_path, tmp_path, "status")
 
     assert result.returncode == 1
-    assert "there is no 'program'; must be one of 'none', 'openai', 'anthropic'" in " ".join(result.stderr.split())
+    assert "'program' not found; must be one of 'none', 'openai', 'anthropic'" in " ".join(result.stderr.split())

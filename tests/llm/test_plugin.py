@@ -80,9 +80,9 @@ def test_it_is_checked_as_ours_are(lines):
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        (("async def stream", "async def say"), "writes summaries, and does not chat"),
-        (("    return Lines(", "    raise KeyError("), "cannot be used: KeyError"),
-        (("import asyncio\n", "import asyncio\nimport not_there\n"), "cannot be loaded: No module named 'not_there'"),
+        (("async def stream", "async def say"), "only writes summaries and cannot chat"),
+        (("    return Lines(", "    raise KeyError("), "cannot use the LLM provider 'lines': KeyError"),
+        (("import asyncio\n", "import asyncio\nimport not_there\n"), "No module named 'not_there'"),
     ],
     ids=["no chat", "fails", "no package"],
 )
@@ -94,7 +94,7 @@ def test_one_that_cannot_be_used_says_why(tmp_path, monkeypatch, edit, problem):
         chat_model(settings)
     found = asyncio.run(availability(settings))
     assert (found.is_configured, problem in found.problem) == (False, True)
-    with pytest.raises(LLMError, match="gives neither an LLM nor a ChatModel|" + problem):
+    with pytest.raises(LLMError, match="returned neither an LLM nor a ChatModel|" + problem):
         load_llm(settings).complete("Say what it is.", "A pump.", 50)
 
 

@@ -128,7 +128,7 @@ def test_what_passes_is_asked_again(llm, provider):
 def test_what_stays_is_reported(llm, provider):
     llm.fails = 3
 
-    with pytest.raises(LLMError, match=r"127\.0\.0\.1 answered 503: it failed"):
+    with pytest.raises(LLMError, match=r"127\.0\.0\.1 answered 503: the server failed"):
         ask(of(llm, provider, retries=1))
     assert len(llm.asked) == 2
 
@@ -137,7 +137,7 @@ def test_a_server_that_asks_for_patience_gets_it(llm):
     llm.status, llm.headers = 429, {"Retry-After": "1"}
     started = time.monotonic()
 
-    with pytest.raises(LLMError, match="asked too often"):
+    with pytest.raises(LLMError, match="rate limit reached"):
         ask(of(llm, retries=1))
     assert time.monotonic() - started >= 1
     assert len(llm.asked) == 2
@@ -164,7 +164,7 @@ def test_a_time_that_is_none_is_not_waited_for(llm, value):
     ("status", "why"),
     [
         (400, "see llm.model"),
-        (401, "does not accept the key in DOCINDEX_LLM__API_KEY"),
+        (401, "rejected the key in DOCINDEX_LLM__API_KEY"),
         (404, "see llm.base_url and llm.model"),
         (302, "answered 302"),
         (418, "answered 418"),
@@ -200,7 +200,7 @@ NONSENSE = [
 def test_nonsense_is_an_error_in_a_line(llm, provider, reply):
     llm.reply = reply
 
-    with pytest.raises(LLMError, match="is no completion") as caught:
+    with pytest.raises(LLMError, match="invalid completion") as caught:
         ask(of(llm, provider))
     assert "\n" not in str(caught.value)
 
@@ -299,11 +299,11 @@ def test_a_key_in_the_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ({"llm": {"provider": "oracle"}}, "there is no 'oracle'; must be one of 'none', 'openai', 'anthropic'"),
-        ({"llm": {"provider": "openai"}}, "llm.model must name a model"),
+        ({"llm": {"provider": "oracle"}}, "'oracle' not found; must be one of 'none', 'openai', 'anthropic'"),
+        ({"llm": {"provider": "openai"}}, "llm.model is required"),
         ({"llm": {"provider": "openai", "model": ""}}, "llm.model"),
-        ({"llm": {"provider": "openai", "model": "m", "base_url": "localhost:11434"}}, "must be an http or https URL"),
-        ({"summaries": {"enabled": True}}, "summaries: enabled = true needs llm.provider"),
+        ({"llm": {"provider": "openai", "model": "m", "base_url": "localhost:11434"}}, "must be an HTTP or HTTPS URL"),
+        ({"summaries": {"enabled": True}}, "summaries: enabled = true requires llm.provider"),
         ({"summaries": {"source_types": ["commit"]}}, "'doc', 'code', 'test' or 'config'"),
     ],
 )
@@ -316,5 +316,5 @@ def test_a_model_whose_package_is_not_there_fails_when_it_is_asked():
     model = load_llm(LLMSettings.model_construct(provider="oracle", model="m"))
 
     assert model.name == "oracle/m"
-    with pytest.raises(LLMError, match=r"no package offers it under docindex\.llms"):
+    with pytest.raises(LLMError, match=r"no installed package provides it in docindex\.llms"):
         ask(model)

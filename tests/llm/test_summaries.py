@@ -346,10 +346,10 @@ def failing(llm: LlmServer, **how: Any) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("how", "why"),
     [
-        ({"status": 401}, "does not accept the key"),
+        ({"status": 401}, "rejected the key"),
         ({"status": 500}, "answered 500"),
-        ({"reply": b"nonsense"}, "is no completion"),
-        ({"write": lambda _: " \n "}, "cannot be used"),
+        ({"reply": b"nonsense"}, "invalid completion"),
+        ({"write": lambda _: " \n "}, "unusable answer"),
         ({"delay_s": 30.0}, "did not answer within"),
         ({"broken": b""}, "127.0.0.1"),
         ({"url": unused_url()}, "cannot be reached"),
@@ -366,7 +366,7 @@ def test_a_failing_llm_leaves_the_index_complete_and_is_asked_again_in_the_next_
         (notice,) = project.notices
         assert "3 chunks have no summary: " in notice
         assert why in notice
-        assert notice.endswith("the next run asks again")
+        assert notice.endswith("the next run retries")
         assert index_is_complete(project)
         assert not project.is_current
         assert set(project.written.values()) == {None}
@@ -418,7 +418,7 @@ def test_a_model_that_cannot_be_loaded_stops_no_run(project, monkeypatch):
     monkeypatch.setenv("DOCINDEX_LLM__PROVIDER", "anthropic")
     project.index()
 
-    assert "the LLM provider 'anthropic' cannot be used: ModuleNotFoundError" in project.notices[0]
+    assert "cannot use the LLM provider 'anthropic': ModuleNotFoundError" in project.notices[0]
     assert index_is_complete(project)
 
 

@@ -78,7 +78,7 @@ class _Worker:
             try:
                 roll_back(home)
             except StoreError as error:
-                if "there is no generation before" not in str(error):
+                if "there is no previous generation" not in str(error):
                     raise
 
     def _say(self, *words: str) -> None:

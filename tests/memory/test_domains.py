@@ -27,7 +27,7 @@ def test_keys(key):
     ],
 )
 def test_what_is_none_is_refused_in_a_line(layout, key):
-    with pytest.raises(DomainError, match="is no domain: take memory/NAME") as refused:
+    with pytest.raises(DomainError, match=r"invalid domain .*: expected memory/NAME") as refused:
         open_log(layout, key)
     assert "\n" not in str(refused.value)
 

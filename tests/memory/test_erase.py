@@ -94,7 +94,7 @@ def test_an_erasure_that_was_stopped_is_ended_by_the_next_fold(talk, monkeypatch
         with pytest.raises(FullDiskError):
             fold(talk, DOMAIN)
     assert texts(talk) == ["a marmot whistles", "an eagle circles"]
-    assert why_due(talk, DOMAIN, now=lambda: 0.0) == "something is to be erased"
+    assert why_due(talk, DOMAIN, now=lambda: 0.0) == "an erasure is pending"
 
     receipt = fold(talk, DOMAIN).receipt
 
@@ -219,7 +219,7 @@ def test_where_something_is_left_there_is_no_receipt(talk, of_secret):
     log_of(talk).forget("session", "goes")
 
     for _ in range(2):  # a second fold does not forget what it has to look for
-        with pytest.raises(ErasureError, match=r"copy\.txt still holds"):
+        with pytest.raises(ErasureError, match=r"copy\.txt still contains"):
             fold(talk, DOMAIN)
     assert not home_of(talk).receipts.exists()
     stray.unlink()

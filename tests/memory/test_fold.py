@@ -112,7 +112,7 @@ def test_a_fold_with_nothing_new_publishes_nothing(talk):
 
 
 def test_the_stores_of_a_domain_are_maintained_by_its_folds(talk, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     say(log_of(talk), TEXTS[0], 1)
     assert fold(talk, DOMAIN).generation == 1
 
@@ -160,14 +160,14 @@ def test_a_domain_is_due_by_number_by_age_and_when_something_is_to_be_erased(tmp
     assert why_due(talk, DOMAIN) is None
     say(log, TEXTS[0], minute)
     assert why_due(talk, DOMAIN, now=lambda: 60.0 + 9 * 60) is None
-    assert why_due(talk, DOMAIN, now=lambda: 60.0 + 11 * 60) == "the oldest of 1 messages waits for 11 minutes"
+    assert why_due(talk, DOMAIN, now=lambda: 60.0 + 11 * 60) == "the oldest of 1 unfolded messages is 11 minutes old"
     say(log, TEXTS[1], minute)
     say(log, TEXTS[2], minute)
-    assert why_due(talk, DOMAIN, now=lambda: 60.0) == "3 messages wait"
+    assert why_due(talk, DOMAIN, now=lambda: 60.0) == "3 unfolded messages"
     fold(talk, DOMAIN)
     assert why_due(talk, DOMAIN, now=lambda: 1e9) is None
     log.forget("session", "s")
-    assert why_due(talk, DOMAIN, now=lambda: 60.0) == "something is to be erased"
+    assert why_due(talk, DOMAIN, now=lambda: 60.0) == "an erasure is pending"
 
 
 def test_messages_that_are_too_old_are_not_found_and_go_with_a_fold(tmp_path):
@@ -190,7 +190,7 @@ def test_messages_whose_file_is_gone_are_reported_as_damage(talk):
     for file in home_of(talk).messages.iterdir():
         file.unlink()
 
-    with pytest.raises(DamagedStoreError, match="the messages of memory/main, cannot be read"):
+    with pytest.raises(DamagedStoreError, match="the messages of memory/main: "):
         overlay_of(talk)
 
 
@@ -201,7 +201,7 @@ def test_spacy_that_is_not_there_is_replaced_by_patterns_and_named(tmp_path):
     folded = fold(talk, DOMAIN)
 
     if folded.warnings:  # without the extra
-        assert "concepts are found by patterns" in folded.warnings[0]
+        assert "falling back to patterns" in folded.warnings[0]
     assert folded.concepts == 2
 
 

@@ -92,7 +92,7 @@ def test_a_limit_on_the_size_of_files_is_reported_and_the_log_goes_on_in_another
     acknowledged = [line for line in printed if not line.startswith("LogError")]
     [error] = [line for line in printed if line.startswith("LogError")]
 
-    assert "nothing is acknowledged: [Errno 27] File too large" in error
+    assert "nothing was acknowledged: [Errno 27] File too large" in error
     assert len(acknowledged) == 99
     log = open_log(layout, DOMAIN)
     assert texts(log) == acknowledged

@@ -89,7 +89,7 @@ def test_a_domain_that_it_was_not_started_with_is_refused(talk, memory):
     Memory(talk, ACME).ingest("the pump of acme", session="s")
 
     assert found(memory.recall("pump")) == []
-    with pytest.raises(DomainError, match="none of the domains that may be read here: memory/main"):
+    with pytest.raises(DomainError, match="not readable here; the readable domains are memory/main"):
         memory.recall("pump", domains=[ACME])
     with pytest.raises(DomainError):
         memory.export(ACME)
@@ -290,7 +290,7 @@ def test_of_code_that_cannot_be_looked_up_a_write_says_why(tmp_path):
 def test_another_text_under_an_id_that_is_there_is_refused(talk, memory):
     memory.ingest("first text", session="s", message_id="k1")
 
-    with pytest.raises(MessageError, match="another text has this id"):
+    with pytest.raises(MessageError, match="already used by another text"):
         memory.ingest("second text", session="s", message_id="k1")
 
     assert memory.ingest("first text", session="s", message_id="k1").is_repeat
@@ -314,5 +314,5 @@ def test_what_fits_best_comes_first_from_whatever_domain(talk):
 def test_messages_without_a_word_of_the_query_come_with_a_warning(memory):
     memory.ingest("the pump is blue", session="s")
 
-    assert "no message has a word of the query" in memory.recall("xyzzy").warnings[0]
+    assert "no message contains a word of the query" in memory.recall("xyzzy").warnings[0]
     assert memory.recall("pump").warnings == ()

@@ -92,7 +92,7 @@ def test_after_a_failure_of_the_model_messages_are_found_by_words_and_then_by_ve
     [(_, again)], later = search(searcher, model)
 
     assert "vector" not in without
-    assert any("is found by its words alone" in warning for warning in warnings)
+    assert any("are found only by keywords" in warning for warning in warnings)
     assert again["vector"] > 0
     assert later == []
 

@@ -54,7 +54,7 @@ def test_who_replaces_what_was_replaced_meanwhile_is_refused(server: s3.S3) -> N
     bucket = open_bucket("s3://bucket/prefix")
     first = bucket.replace("a", b"one", None)
     bucket.replace("a", b"two", first)
-    with pytest.raises(ConflictError, match="s3://bucket/prefix/a was replaced meanwhile"):
+    with pytest.raises(ConflictError, match="s3://bucket/prefix/a was replaced by another process"):
         bucket.replace("a", b"three", first)
     with pytest.raises(ConflictError):
         bucket.replace("a", b"three", None)
@@ -122,7 +122,7 @@ def test_an_answer_that_is_cut_is_asked_for_again(server: s3.S3, tmp_path: Path)
 def test_a_server_that_keeps_failing_is_an_error_that_names_the_place(
     server: s3.S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(buckets, "_RETRIES", 0)
+    monkeypatch.setattr(buckets, "_MAX_RETRIES", 0)
     monkeypatch.setattr(buckets, "_RETRY", Retry(retries=1, first_wait_s=0.01))
     bucket = open_bucket("s3://bucket/prefix")
     server.faults.extend(["refuse"] * 50)
@@ -131,7 +131,7 @@ def test_a_server_that_keeps_failing_is_an_error_that_names_the_place(
 
 
 def test_where_nobody_listens_reading_says_so(server: s3.S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(buckets, "_RETRIES", 0)
+    monkeypatch.setattr(buckets, "_MAX_RETRIES", 0)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(ObjectStoreError, match="reading a failed"):
         open_bucket("s3://bucket/prefix").get("a")
@@ -139,7 +139,7 @@ def test_where_nobody_listens_reading_says_so(server: s3.S3, monkeypatch: pytest
 
 @pytest.mark.parametrize("url", ["bucket", "http://host/x", "s3://", "s3://key:secret@bucket/x", "s3://bucket/x?y=1"])
 def test_a_url_that_is_no_bucket_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="must be a bucket and a prefix"):
+    with pytest.raises(ValueError, match=r"must (have the form|contain only a bucket)"):
         StorageSettings(url=url)
 
 

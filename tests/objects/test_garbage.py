@@ -94,9 +94,9 @@ def test_what_took_so_long_that_it_may_be_gone_is_not_published(
     bucket: Bucket, publisher: Layout, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(contents, "LONGEST", timedelta(seconds=-1))
-    with pytest.raises(ConflictError, match="it is given up"):
+    with pytest.raises(ConflictError, match="its result is discarded"):
         prepare(bucket, publisher, "alpha")
-    with pytest.raises(ConflictError, match="it is given up"):
+    with pytest.raises(ConflictError, match="its result is discarded"):
         publish(bucket, publisher, "alpha")
     assert list(prepared.listing(bucket)) == []
     assert snapshots.read(bucket) is None

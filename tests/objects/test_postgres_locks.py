@@ -129,7 +129,7 @@ def test_a_paused_process_keeps_it_for_no_longer_than_the_lease_and_notices_when
         process.stdin.flush()
         process.send_signal(signal.SIGCONT)
 
-        assert process.stdout.readline().startswith(f"the lock of {KEY} is lost")
+        assert process.stdout.readline().startswith(f"lost the lock of {KEY}")
 
 
 def test_it_is_lost_when_postgres_is_restarted_and_the_next_one_takes_it(postgres, locks):
@@ -148,7 +148,7 @@ def test_who_waits_when_postgres_ends_gets_an_error(postgres, locks):
 
     with (
         locks.exclusive(KEY, "a run", nobody_waits),
-        pytest.raises(LockError, match="cannot be used"),
+        pytest.raises(LockError, match="cannot use locks in Postgres"),
         locks.exclusive(KEY, "another run", end_postgres),
     ):
         pass
@@ -181,7 +181,10 @@ def test_four_processes_lose_no_increment_under_it(postgres, tmp_path: Path):
 def test_a_server_that_is_not_there_is_reported(postgres, locks):
     postgres.stop()
     try:
-        with pytest.raises(LockError, match=r"cannot be used: .*refused"), locks.exclusive(KEY, "a run", nobody_waits):
+        with (
+            pytest.raises(LockError, match=r"cannot use locks in Postgres: .*refused"),
+            locks.exclusive(KEY, "a run", nobody_waits),
+        ):
             pass
     finally:
         postgres.start()

@@ -78,7 +78,7 @@ def test_without_an_answer_the_index_of_before_stays_and_the_user_is_warned(
     monkeypatch.setattr(snapshots, "read", fail)
     warnings: list[str] = []
     shared_stores.follow(settings, warnings.append)
-    assert warnings == ["s3://bucket: nobody answers; answers are of the index that was here before"]
+    assert warnings == ["s3://bucket: nobody answers; searches use the last downloaded index"]
     assert number(settings) == 1
 
 

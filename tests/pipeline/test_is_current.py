@@ -249,9 +249,7 @@ def test_a_file_that_is_emptied_as_it_is_indexed_costs_itself_alone_until_the_ne
         publication = project.index()
 
     assert publication.source.files == 2
-    assert notices == [
-        "1 file is left out until the next run, changed as the source was indexed: b.md (empty: no text)"
-    ]
+    assert notices == ["1 file is skipped until the next run because of changes during indexing: b.md (empty: no text)"]
     assert not project.is_current
     project.index()
     assert project.is_current

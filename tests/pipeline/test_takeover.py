@@ -33,7 +33,7 @@ from tests.models import TinyEmbedder, offer
 
 TEXTS = {"alpha": "Alpha reads a file.", "beta": "Beta sorts numbers.", "gamma": "Gamma opens a socket."}
 KEYS = tuple(f"library/{name}" for name in TEXTS)
-HALF_WAY = f"the index goes over from {StaticEmbedder.name} to tiny: 1 of 3 sources are done"
+HALF_WAY = f"the index is migrating from {StaticEmbedder.name} to tiny: 1 of 3 sources are done"
 
 
 def run(settings: Settings, key: str, model: Embedder) -> Publication:
@@ -154,7 +154,7 @@ def test_a_hybrid_search_answers_by_words_and_says_so_once(half):
     hits, warnings = asked(half, "which opens a socket")
 
     assert hits[0].source == "library/gamma"
-    assert warnings == [f"{HALF_WAY}; until then results are by words alone (`docindex index` does the others)"]
+    assert warnings == [f"{HALF_WAY}. Until `docindex index` completes, results use word search only"]
 
 
 def test_a_context_and_a_search_for_commits_say_so_too(half):
@@ -173,7 +173,9 @@ def test_a_search_for_words_says_nothing(half):
 
 
 def test_a_search_by_vectors_alone_says_what_to_do(half):
-    with pytest.raises(QueryError, match=r"1 of 3 sources are done; .*run `docindex index`, or use mode bm25"):
+    with pytest.raises(
+        QueryError, match=r"1 of 3 sources are done\. Run `docindex index`, or search by words with mode bm25"
+    ):
         asked(half, "socket", Mode.VECTOR)
 
 
@@ -200,7 +202,7 @@ def test_agents_learn_how_far_it_is(half):
 
     assert f"Note: {HALF_WAY}" in tools.search(query="which opens a socket")
     assert f"Note: {HALF_WAY}" in tools.context(query="which opens a socket")
-    assert f"Note: {HALF_WAY}; not yet: library/beta, library/gamma." in tools.status()
+    assert f"Note: {HALF_WAY}; waiting for library/beta, library/gamma." in tools.status()
 
 
 def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
@@ -208,7 +210,7 @@ def test_the_page_says_how_far_it_is_and_what_is_missing(half, layout):
 
     page = overview.as_markdown(source_status.of_all(half, entries(layout), {}), 0, change)
 
-    assert "1 of 3 sources are done; not yet: library/beta, library/gamma." in page.replace("\\", "")
+    assert "1 of 3 sources are done; waiting for library/beta, library/gamma." in page.replace("\\", "")
     assert change == Takeover(StaticEmbedder.name, "tiny", 3, KEYS[1:])
 
 

@@ -6,7 +6,7 @@ import re
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, groupby
+from itertools import count
 from pathlib import Path
 
 _CODE = re.compile(r"``.+?``|`[^`\n]+`")
@@ -68,20 +68,29 @@ def _markdown(content: str) -> Iterator[tuple[int, str]]:
 
 
 def _python(content: str) -> Iterator[tuple[int, str]]:
-    comments = [
-        token
-        for token in tokenize.generate_tokens(io.StringIO(content).readline)
-        if token.type == tokenize.COMMENT and not token.string.startswith(("# noqa", "# type:", "#!"))
-    ]
-    # Comments on adjacent lines are one paragraph, unless they follow code.
-    for _, group in groupby(
-        enumerate(comments), lambda each: each[1].start[0] - each[0] if _is_alone(each[1]) else each
-    ):
-        block = [token for _, token in group]
-        yield block[0].start[0], " ".join(token.string.lstrip("#: ") for token in block)
+    yield from _python_comments(content)
     for line, text in _strings(ast.parse(content)):
         for block in re.finditer(r"\S(?:.|\n(?!\s*\n))*", text):
             yield line + text.count("\n", 0, block.start()), block[0]
+
+
+def _python_comments(content: str) -> Iterator[tuple[int, str]]:
+    """Yield comments; those on adjacent lines are one paragraph, unless they follow code."""
+    block: list[str] = []
+    start = 0
+    for token in tokenize.generate_tokens(io.StringIO(content).readline):
+        if token.type != tokenize.COMMENT or token.string.startswith(("# noqa", "# type:", "#!")):
+            continue
+        line = token.start[0]
+        if block and (line != start + len(block) or not _is_alone(token)):
+            yield start, " ".join(block)
+            block = []
+        start = start if block else line
+        block.append(token.string.lstrip("#: "))
+        if not _is_alone(token):
+            yield line, block.pop()
+    if block:
+        yield start, " ".join(block)
 
 
 def _is_alone(comment: tokenize.TokenInfo) -> bool:

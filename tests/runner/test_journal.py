@@ -106,7 +106,7 @@ def test_a_run_whose_process_was_killed_is_lost(layout):
 
     (entry,) = entries_of(layout)
     assert (entry.state, entry.pid) == (State.LOST, process.pid)
-    assert entry.end.failures[0].startswith("its process is gone; what was searchable still is")
+    assert entry.end.failures[0].startswith("its process died; the existing index stays searchable")
 
 
 @pytest.mark.parametrize("state", [State.FAILED, State.SUCCEEDED])
@@ -145,7 +145,7 @@ def test_what_is_no_run_is_left_alone(layout):
 
 
 def test_the_newest_run_of_each_source_outlives_too_many(layout, monkeypatch):
-    monkeypatch.setattr(journal, "_MOST_KEPT", 2)
+    monkeypatch.setattr(journal, "_MAX_RUNS", 2)
     first = ended(layout, "library/rare")
     others = [ended(layout) for _ in range(4)]
     (layout.journal / "0-killed.new").touch()
@@ -222,7 +222,7 @@ class TestQueued:
             with journal.starting(path):
                 journal.log_of(path).write_text("working\nno such module\n")
             assert journal.read(path).state is state
-        assert journal.read(path).end.failures == ("its process ended 3 times before it began: no such module",)
+        assert journal.read(path).end.failures == ("its process died 3 times before the run started: no such module",)
 
     def test_one_that_is_cancelled_has_ended(self, layout, path):
         journal.cancel(path)
@@ -240,7 +240,7 @@ class TestQueued:
         before = journal.read(path)
         assert before is not None
         assert before.state is State.LOST
-        assert "its process is gone: out of memory" in before.end.failures[0]
+        assert "its process died: out of memory" in before.end.failures[0]
 
         journal.settle(path, before)
 

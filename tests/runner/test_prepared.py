@@ -260,7 +260,7 @@ def test_what_was_stored_and_not_published_before_a_damage_was_met_is_published_
 def test_the_stores_are_maintained_for_all_machines(
     settings: Settings, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 3)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 3)
     publisher = at(settings, "publisher")
     for number in range(4):
         (settings.root / "one" / "page.md").write_text(f"# Marmots\n\nThey whistle {number} times.\n")
@@ -275,7 +275,7 @@ def test_the_stores_are_maintained_for_all_machines(
 
 
 def test_a_program_cannot_write_stores_that_others_share(settings: Settings) -> None:
-    with pytest.raises(SettingsError, match="index with `docindex index`"):
+    with pytest.raises(SettingsError, match="run `docindex index` instead"):
         index(settings, registry.find(settings, "one"), StaticEmbedder())
 
 

@@ -64,7 +64,7 @@ def goes_on(monkeypatch) -> Flag:
         return graph.KNOWLEDGE_GRAPH.run(run, inputs)
 
     use(monkeypatch, replace(graph.KNOWLEDGE_GRAPH, run=slow))
-    monkeypatch.setattr(running, "_PATIENCE_S", 0)
+    monkeypatch.setattr(running, "_LATE_INPUT_WAIT_S", 0)
     return flag
 
 
@@ -125,7 +125,7 @@ def test_what_a_run_published_twice_is_reported_once(project, goes_on):
 
 
 def test_a_small_edit_is_published_once(project, monkeypatch):
-    monkeypatch.setattr(running, "_PATIENCE_S", _PATIENCE_S)
+    monkeypatch.setattr(running, "_LATE_INPUT_WAIT_S", _PATIENCE_S)
     run(project)
     first = read_generation(project.layout)
     (project.notes / "other.py").write_text("def other():\n    return 1\n")
@@ -140,8 +140,8 @@ def test_a_small_edit_is_published_once(project, monkeypatch):
 
 
 def test_a_large_change_does_not_wait_for_its_graph(project, monkeypatch):
-    monkeypatch.setattr(running, "_PATIENCE_S", _PATIENCE_S)
-    monkeypatch.setattr(running, "_MUCH", 0)
+    monkeypatch.setattr(running, "_LATE_INPUT_WAIT_S", _PATIENCE_S)
+    monkeypatch.setattr(running, "_MANY_CHUNKS", 0)
     seen: list[Event] = []
 
     with listening(seen.append):
@@ -153,7 +153,7 @@ def test_a_large_change_does_not_wait_for_its_graph(project, monkeypatch):
 
 @pytest.mark.parametrize("is_large", [False, True])
 def test_references_come_from_the_same_parse_unless_much_is_cut(project, monkeypatch, is_large):
-    monkeypatch.setattr(build, "_MOST_TOGETHER", 0 if is_large else 1 << 20)
+    monkeypatch.setattr(build, "_MAX_COMBINED_BYTES", 0 if is_large else 1 << 20)
 
     ran = run(project)
 
@@ -167,7 +167,7 @@ def test_no_more_than_one_parsing_worker_outlives_a_run(project, monkeypatch):
 
     run(project)
 
-    assert set(pool._waiting) <= {1}
+    assert set(pool._idle_pools) <= {1}
 
 
 def test_a_graph_that_breaks_a_rule_fails_the_run_and_what_was_published_is_searchable(project, monkeypatch):
@@ -178,7 +178,7 @@ def test_a_graph_that_breaks_a_rule_fails_the_run_and_what_was_published_is_sear
         raise VerificationError("graph", {"edges_are_proved": "an edge has no chunk"})
 
     use(monkeypatch, replace(graph.KNOWLEDGE_GRAPH, run=broken))
-    monkeypatch.setattr(running, "_PATIENCE_S", 0)
+    monkeypatch.setattr(running, "_LATE_INPUT_WAIT_S", 0)
     reported: list[StageEntry] = []
 
     with (
@@ -217,4 +217,4 @@ def test_a_large_graph_is_the_same_from_another_process_be_it_lost_or_not(tmp_pa
     assert len(asked) == 1
     assert there.equals(here)
     repeated = [event.text for event in notices if isinstance(event, Notice)]
-    assert repeated == (["the graph is extracted once more: a process ended"] if is_lost else [])
+    assert repeated == (["extracting the graph again: a process ended"] if is_lost else [])

@@ -113,8 +113,8 @@ def test_it_equals_one_machine_after_edits_removals_and_rollbacks(tmp_path, say)
 
 
 # Or it slept in the middle of a request, for which it has no time left.
-LOST = ("is lost: this process was paused", ": reading % failed", ": listing % failed")
-REPLACED = ("was replaced meanwhile",)
+LOST = (": this process was paused for too long", ": reading % failed", ": listing % failed")
+REPLACED = ("was replaced by another process",)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,8 +36,8 @@ def test_the_words_that_decide_say_what_all_words_say(words, there, rarities, cl
     share = min(1.0, sum(wording.shares[stem] for stem in {*stems(lost)})) if words else 1.0
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asking, "_are_there", lambda _pool, asked: [word in there for word in asked])
-        doubt = asking.doubt(POOL, query, wording, cosine, closeness)
+        patch.setattr(asking, "_which_occur", lambda _pool, asked: [word in there for word in asked])
+        doubt = asking.explain_weakness(POOL, query, wording, cosine, closeness)
 
     assert bool(doubt) == closeness.is_weak(share, cosine)
 
@@ -50,9 +50,11 @@ def test_of_a_long_query_few_words_are_looked_for(monkeypatch):
         asked.extend(some)
         return [True for _ in some]
 
-    monkeypatch.setattr(asking, "_are_there", are_there)
+    monkeypatch.setattr(asking, "_which_occur", are_there)
 
-    doubt = asking.doubt(POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6))
+    doubt = asking.explain_weakness(
+        POOL, Query(Kind.TEXT, words), wording_of(words, [1.0] * 50), None, Closeness(share=0.6)
+    )
 
     assert doubt == ""
     assert len({*asked}) < 25

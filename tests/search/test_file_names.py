@@ -5,12 +5,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from docindex_dagster.search import ranking
-from docindex_dagster.search.ranking import is_written, share_named
+from docindex_dagster.search.ranking import contains_file_name, name_overlap
 from docindex_dagster.stores.analysis import stems, terms
 
 
 def named(path: str, query: str) -> float:
-    return share_named(path, tuple(stems(terms(query))))
+    return name_overlap(path, tuple(stems(terms(query))))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_a_file_that_stands_for_its_folder_is_called_as_the_folder(file):
     ("query", "is_it"), [("fix README.md", True), ("fix readme md", True), ("fix the readme", False), ("", False)]
 )
 def test_a_name_is_written_with_its_ending(query, is_it):
-    assert is_written("docs/README.md", terms(query)) is is_it
+    assert contains_file_name("docs/README.md", terms(query)) is is_it
 
 
 def test_in_no_folder_it_is_called_as_it_is():
@@ -62,4 +62,4 @@ def test_a_word_is_asked_for_by_itself_or_where_one_of_three_letters_begins_the_
 
     expected = word in query or any(one.startswith(word) or word.startswith(one) for one in both)
 
-    assert ranking._is_among(word, query) is expected
+    assert ranking._matches_word(word, query) is expected

@@ -19,7 +19,7 @@ from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters, escape_glob, glob_to_regex
 from docindex_dagster.search.model import Granularity, Hit, Mode
 from docindex_dagster.search.query import understand
-from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, find_matching_chunks
 from docindex_dagster.search.weights import WEIGHTS
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import chunks_of, publish_rows, vectors_of
@@ -157,7 +157,7 @@ def test_a_retriever_gives_the_best_that_meet_the_filters_however_few_it_is_aske
         expected = [item for item in unfiltered if item[0] in meeting][:limit]
         assert [score for _, score in filtered] == pytest.approx([score for _, score in expected], abs=2e-4)
         assert {chunk_id for chunk_id, _ in filtered} <= meeting
-    assert {chunk_id for chunk_id, _ in holding(Pool(reader, filters, NEVER), pattern)} == {
+    assert {chunk_id for chunk_id, _ in find_matching_chunks(Pool(reader, filters, NEVER), pattern)} == {
         hit.chunk_id for hit in all_chunks if hit.chunk_id in meeting and query in hit.text
     }
 

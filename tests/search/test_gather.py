@@ -95,7 +95,7 @@ def test_a_graph_that_is_damaged_costs_a_warning_and_not_the_context(project):
     found = context_of(project, damaged, Request(QUERY), BUDGET, warnings.append)
 
     assert paths(found)[0] == CALLER
-    assert any("not followed in the graph" in warning for warning in warnings)
+    assert any("Linked code is left out" in warning for warning in warnings)
 
 
 def test_where_nothing_is_found_the_context_is_empty(project):

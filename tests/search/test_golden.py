@@ -61,11 +61,11 @@ def test_it_says_which_retriever_does_not_find_a_chunk(layout):
     assert golden_query(layout, ONE, StaticEmbedder).startswith("vector did not find ")
 
 
-@pytest.mark.parametrize("most_bytes", [matrix._MOST_BYTES, 0])
+@pytest.mark.parametrize("most_bytes", [matrix._MAX_BYTES, 0])
 def test_only_the_rows_of_the_source_are_read(layout, monkeypatch, read, most_bytes):
     publish(layout, ONE)
     publish(layout, OTHER)
-    monkeypatch.setattr(matrix, "_MOST_BYTES", most_bytes)
+    monkeypatch.setattr(matrix, "_MAX_BYTES", most_bytes)
     read.clear()
 
     golden_query(layout, ONE, StaticEmbedder)

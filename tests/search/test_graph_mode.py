@@ -7,7 +7,7 @@ import pytest
 from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.layout import Layout
 from docindex_dagster.embedding.static import StaticEmbedder
-from docindex_dagster.search.candidates import lifted
+from docindex_dagster.search.candidates import boost_by_graph
 from docindex_dagster.search.engine import search
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.model import Hit, Mode, Scored, Signal
@@ -71,13 +71,13 @@ def test_the_boost_lifts_what_is_called_and_not_what_stands_beside_it(reader):
     scores = {CALLER: 3.0, ALIKE: 1.1, CALLEE: 1.0}
     found = [Scored.of(ids[path], (Signal("bm25", score),)) for path, score in scores.items()]
 
-    order = [item.chunk_id for item in lifted(reader, found, 0.1)]
+    order = [item.chunk_id for item in boost_by_graph(reader, found, 0.1)]
 
     assert order == [ids[CALLER], ids[CALLEE], ids[ALIKE]]
 
 
 def test_without_a_graph_its_mode_is_refused_and_other_modes_are_as_ever(without_graph):
-    with pytest.raises(QueryError, match=r"no.* graph: set graph\.enabled"):
+    with pytest.raises(QueryError, match=r"no.* graph\. Set graph\.enabled"):
         find(without_graph, mode=Mode.GRAPH)
 
     boosted = find(without_graph, weights=replace(WEIGHTS, graph=0.2))

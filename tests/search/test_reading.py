@@ -18,7 +18,7 @@ from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.lookup import rows_at
 from docindex_dagster.search.matches import Matches, find_matches, pieces_of
-from docindex_dagster.search.text_scan import Pattern, holding, necessary, quoted
+from docindex_dagster.search.text_scan import Pattern, escape_regex, find_matching_chunks, longest_literal
 from docindex_dagster.stores import row_files
 from docindex_dagster.stores.reader import Reader, open_reader
 from tests.conftest import publish_rows, vectors_of
@@ -161,8 +161,8 @@ def test_the_first_chunks_and_counts_are_those_of_a_plain_reading(reader, of_tab
     if not is_pattern(pattern):
         return
     expected = plainly(reader, filters, pattern)[:limit]
-    assert holding(Pool(reader, filters, limit), pattern) == expected
-    assert holding(Pool(of_tables, filters, limit), pattern) == expected
+    assert find_matching_chunks(Pool(reader, filters, limit), pattern) == expected
+    assert find_matching_chunks(Pool(of_tables, filters, limit), pattern) == expected
 
 
 @given(pattern=_PATTERNS, filters=_FILTERS, limit=st.sampled_from([0, 1, 5, 100]))
@@ -201,7 +201,7 @@ def test_the_rest_is_not_read_where_what_is_first_is_found(reader, monkeypatch):
         return real(self, texts)
 
     monkeypatch.setattr(Pattern, "matches", matches)
-    assert len(holding(Pool(reader, Filters(), 1), Pattern("e", is_regex=False))) == 1
+    assert len(find_matching_chunks(Pool(reader, Filters(), 1), Pattern("e", is_regex=False))) == 1
     assert sum(looked) < reader.searcher.num_docs / 2
 
 
@@ -209,13 +209,13 @@ def test_the_table_is_not_opened_where_there_are_texts(reader, monkeypatch):
     fresh = open_reader(reader.layout)
     monkeypatch.setattr("docindex_dagster.stores.lance_table.open_for_reading", lambda *_: pytest.fail("it is opened"))
     pool = Pool(fresh, Filters(), 10)
-    assert holding(pool, Pattern("->>", is_regex=False))
+    assert find_matching_chunks(pool, Pattern("->>", is_regex=False))
     assert find_matches(pool, Pattern("->>", is_regex=False)).total
 
 
-@pytest.mark.parametrize("search", [holding, find_matches])
+@pytest.mark.parametrize("search", [find_matching_chunks, find_matches])
 def test_it_ends_once_nobody_waits(reader, search):
-    with until(lambda: True), pytest.raises(QueryError, match="given up"):
+    with until(lambda: True), pytest.raises(QueryError, match="was cancelled"):
         search(Pool(reader, Filters(), 10), Pattern("->>", is_regex=False))
 
 
@@ -223,7 +223,7 @@ def test_it_ends_once_nobody_waits(reader, search):
 @example("\x00\\E\n$", "a\x00\\E\n$")
 @example("x" * 1500, "y" + "x" * 1500)
 def test_a_text_as_a_pattern_matches_itself_alone(text, other):
-    found = pc.match_substring_regex(pa.array([other, other + text + other]), quoted(text)).to_pylist()
+    found = pc.match_substring_regex(pa.array([other, other + text + other]), escape_regex(text)).to_pylist()
     assert found == [text in other, True]
 
 
@@ -237,7 +237,7 @@ def test_a_text_as_a_pattern_matches_itself_alone(text, other):
 def test_what_is_necessary_is_in_all_that_matches(regex, text):
     if is_pattern(Pattern(regex, is_regex=True)):
         is_match = pc.match_substring_regex(pa.array([text]), f"(?m){regex}")[0].as_py()
-        assert not is_match or necessary(regex) in text
+        assert not is_match or longest_literal(regex) in text
 
 
 @pytest.mark.parametrize(
@@ -249,4 +249,4 @@ def test_what_is_necessary_is_in_all_that_matches(regex, text):
     ],
 )
 def test_the_longest_text_of_a_pattern_is_looked_for_first(regex, text):
-    assert necessary(regex) == text
+    assert longest_literal(regex) == text

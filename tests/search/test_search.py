@@ -211,7 +211,7 @@ def test_no_glob_is_more_than_a_one_line_error(reader, mode, glob):
 def test_a_place_that_is_not_indexed_is_a_typed_error(reader):
     with pytest.raises(QueryError, match="docindex why"):
         find_chunks(reader, "src/nosuch.py:99")
-    with pytest.raises(QueryError, match=r"src/util.py is at line 99; the last line that is indexed is \d$"):
+    with pytest.raises(QueryError, match=r"src/util.py is at line 99: the last indexed line is \d$"):
         find_chunks(reader, "src/util.py:99")
 
 

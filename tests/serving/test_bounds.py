@@ -144,7 +144,7 @@ def test_commits_are_narrowed_by_query_author_date_path_and_source(tools):
     assert tools.log(query="what kind of wheel", top_k=1).count("\n   | Say what kind of wheel it is\n") == 1
     assert tools.log(path="cog.txt").count("   | ") == 1
     for narrowed in ({"author": "grace"}, {"since": datetime(2100, 1, 1, tzinfo=UTC)}, {"sources": ["plant"]}):
-        assert tools.log(**narrowed) == "No commit found. Try other words, or fewer filters."
+        assert tools.log(**narrowed) == "No commits found. Try other words or fewer filters."
 
 
 def test_the_cursor_leads_through_every_line_of_a_file(tools):
@@ -241,7 +241,7 @@ def test_parts_that_are_given_fit_and_the_others_are_counted(parts, notes, token
 
     def more(count: int) -> str:
         shown.append(count)
-        return f'{len(parts) - count} more; go on with cursor "{count}".' if count < len(parts) else ""
+        return f'{len(parts) - count} more; continue with cursor "{count}".' if count < len(parts) else ""
 
     text = budget.fitted(notes, parts, tokens, more)
 

@@ -79,7 +79,7 @@ def test_elsewhere_there_is_none_and_nothing_is_noted(root):
     assert set(tools) == TOOLS
     assert "note" not in instructions
     assert is_error
-    assert "there is no tool 'note_answer'" in text
+    assert "tool 'note_answer' not found" in text
     assert records(root) == []
 
 
@@ -89,15 +89,15 @@ def test_an_agent_notes_what_answered_and_takes_it_back(root):
     _, taken = asked(root, {**NOTED, "answers": False}, {**NOTED, "answers": False})
 
     assert answers == [
-        (False, 'Noted: pump.md:5 of library/docs answers "how does a pump start".'),
-        (False, 'Noted before: pump.md:5 of library/docs answers "how does a pump start".'),
-        (False, 'Noted: pump.md:1-5 of library/more answers "how does a pump start".'),
+        (False, 'Recorded: pump.md:5 of library/docs answers "how does a pump start".'),
+        (False, 'Already recorded: pump.md:5 of library/docs answers "how does a pump start".'),
+        (False, 'Recorded: pump.md:1-5 of library/more answers "how does a pump start".'),
     ]
     assert [(one["path"], one["source"], one["origin"]) for one in noted] == [
         ("pump.md:5", "library/docs", "mcp"),
         ("pump.md:1-5", "library/more", "mcp"),
     ]
-    assert [text.partition(":")[0] for _, text in taken] == ["Taken back", "It was not noted"]
+    assert [text.partition(":")[0] for _, text in taken] == ["Removed", "Not recorded"]
     assert len(records(root)) == 1
 
 
@@ -107,7 +107,7 @@ def test_an_agent_notes_what_answered_and_takes_it_back(root):
         ({"place": "pump.md:5"}, "pump.md:5 is in library/docs and in library/more: name the source"),
         ({"place": "nowhere.md"}, "no indexed chunk is named"),
         ({"place": "\0"}, "no indexed chunk is named"),
-        ({"source": "nowhere"}, "there is no source 'nowhere'"),
+        ({"source": "nowhere"}, "source 'nowhere' not found"),
         ({"question": " "}, "the question is empty"),
         ({"question": "x" * 2001}, "should have at most 2000 characters"),
         ({"answer": True}, "note_answer has no argument 'answer'"),

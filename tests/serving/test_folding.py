@@ -15,7 +15,7 @@ from docindex_dagster.memory import domains
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
 from docindex_dagster.serving import fold_scheduler as folding_module
-from docindex_dagster.serving.fold_scheduler import Done, folding
+from docindex_dagster.serving.fold_scheduler import FoldResult, folding
 
 DOMAIN, OTHER = "memory/main", "project/acme"
 CONFIG = "[memory]\nfold_messages = 1\nper_second = 1000\n"  # a server folds at ten times as many
@@ -54,10 +54,10 @@ def wait_until(is_so: Callable[[], object]) -> None:
 
 
 @contextmanager
-def folds(settings: Settings, *keys: str) -> Iterator[tuple[list[str], list[Done]]]:
+def folds(settings: Settings, *keys: str) -> Iterator[tuple[list[str], list[FoldResult]]]:
     """Folding that looks often; what it reports and what it did."""
     reports: list[str] = []
-    done: list[Done] = []
+    done: list[FoldResult] = []
     with folding(settings, keys or (DOMAIN,), report=reports.append, on_folded=done.append, pause_s=0.05):
         yield reports, done
 
@@ -140,7 +140,8 @@ def test_an_error_is_reported_once_and_it_is_tried_again_later(settings, monkeyp
         wait_until(lambda: done)
 
     assert len(reports) == 1
-    assert reports[0].startswith(f"{DOMAIN} is not folded, and is tried again in 0 min: ")
+    assert reports[0].startswith(f"cannot fold {DOMAIN}: ")
+    assert reports[0].endswith("; next attempt in 0 min")
 
 
 def test_what_fails_and_quotes_a_message_is_not_reported(settings, monkeypatch, capsys):
@@ -151,7 +152,7 @@ def test_what_fails_and_quotes_a_message_is_not_reported(settings, monkeypatch, 
     monkeypatch.setattr("os.nice", lambda _: 0)
 
     assert folding_module.main(str(settings.root), DOMAIN) == 1
-    assert capsys.readouterr().err.startswith("ValueError: what it says may quote messages")
+    assert capsys.readouterr().err.startswith("ValueError: details may quote messages")
 
 
 def test_tools_answer_while_it_folds(settings):
@@ -182,7 +183,7 @@ def test_idle_it_costs_next_to_nothing(settings):
 @pytest.mark.parametrize(
     ("line", "done"),
     [
-        ('[2, [["memory.fold", 0.5]]]', Done(2, (("memory.fold", 0.5),))),
+        ('[2, [["memory.fold", 0.5]]]', FoldResult(2, (("memory.fold", 0.5),))),
         ("a library says goodbye", None),
         ("{}", None),
         ("[1]", None),
@@ -190,4 +191,4 @@ def test_idle_it_costs_next_to_nothing(settings):
     ],
 )
 def test_of_what_the_process_prints_its_own_line_counts(line, done):
-    assert Done.of_json(line) == done
+    assert FoldResult.of_json(line) == done

@@ -118,8 +118,8 @@ def test_every_tool_answers(agent):
     )
     assert "valve.open()" in place
     assert "chunk 1 of 1" in page
-    assert "is to be indexed" in why
-    assert "1 chunk of it can be found now" in why
+    assert "will be indexed" in why
+    assert "1 chunk is searchable" in why
     assert "not indexed: always-skipped: *.lock" in lock
     assert "library/docs: ok; 2 files, 2 chunks" in status
 
@@ -140,8 +140,8 @@ def test_every_answer_leads_to_files_on_disk(agent, root):
     assert f"file: {docs}/pump.md\n" in literal
     assert f"file: {docs}/pump.md:1\n" in similar
     assert show.count(f"file: {docs}/station.py\n") == 1
-    assert context.startswith(f"Paths of library/docs are below {docs}.\n")
-    assert graph.startswith(f"Paths of library/docs are below {docs}.\n")
+    assert context.startswith(f"Paths of library/docs are relative to {docs}.\n")
+    assert graph.startswith(f"Paths of library/docs are relative to {docs}.\n")
 
 
 def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(agent, root):
@@ -161,10 +161,10 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         f"library/docs station.py\n   file: {root}/docs/station.py\n   1:11 | def start_pump(valve):"
     )
     assert re.findall(r"^   (\d+:\d+) \|", first, re.MULTILINE) == ["1:3", "5:7"]
-    assert first.endswith('1 more matches; go on with cursor "2".')
+    assert first.endswith('1 more matches; continue with cursor "2".')
     assert re.findall(r"^   (\d+:\d+) \|", rest, re.MULTILINE) == ["1:11"]
     assert "go on" not in rest
-    assert none.startswith("No match.")
+    assert none.startswith("No matches.")
 
 
 @pytest.mark.parametrize(
@@ -175,26 +175,26 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x", "top_k": 0}, "top_k should be greater than or equal to 1, not 0"),
         ("search", {"query": "x", "mode": "psychic"}, "mode should be 'hybrid', "),
         ("search", {"query": "x", "types": ["prose"]}, "types[0] should be 'doc', "),
-        ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it has query, mode, "),
-        ("search", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
+        ("search", {"query": "x", "limit": 3}, "search has no argument 'limit'; it accepts query, mode, "),
+        ("search", {"query": "x", "cursor": "-1"}, "cursor: it is not from an answer"),
         ("find_similar", {"place": "nowhere.py:3"}, "no indexed chunk is named"),
-        ("search", {"query": "x(", "mode": "regex"}, "no regular expression"),
-        ("search", {"query": "x", "sources": ["nowhere"]}, "there is no source 'nowhere'"),
+        ("search", {"query": "x(", "mode": "regex"}, "invalid RE2 pattern"),
+        ("search", {"query": "x", "sources": ["nowhere"]}, "source 'nowhere' not found"),
         ("search", {"query": "x", "languages": ["klingon"]}, "languages: markdown, python"),
         ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
         ("search", {"query": "x", "path": "*" * 400}, "too complex"),
         ("context", {"query": "x", "max_tokens": 5}, "max_tokens should be greater than or equal to 200, not 5"),
-        ("log", {"since": "yesterday"}, "should be a date or a moment, as 2026-01-31"),
-        ("log", {"since": 2024}, "should be a date or a moment, as 2026-01-31"),
+        ("log", {"since": "yesterday"}, "should be a date or time such as 2026-01-31"),
+        ("log", {"since": 2024}, "should be a date or time such as 2026-01-31"),
         ("log", {"since": "2024-13-01"}, "since should be a valid date"),
-        ("log", {"sources": ["nowhere"]}, "there is no source 'nowhere'"),
+        ("log", {"sources": ["nowhere"]}, "source 'nowhere' not found"),
         ("show", {"reference": "nowhere.py:3"}, "no indexed chunk is named"),
         ("show", {"reference": "\0"}, "no indexed chunk is named"),
         ("show", {"reference": "x" * 9000}, "x"),
         ("why", {"path": "/etc/passwd"}, "lies in no source"),
         ("why", {"path": "../../nowhere"}, "there is no ../../nowhere here"),
-        ("why", {"path": "\0"}, "no path holds a NUL"),
-        ("nothing", {}, "there is no tool 'nothing'; there are search, "),
+        ("why", {"path": "\0"}, "it contains a NUL"),
+        ("nothing", {}, "tool 'nothing' not found; available tools: search, "),
     ],
 )
 def test_a_mistake_is_reported_in_words_and_the_server_goes_on(shared, tool, arguments, problem):
@@ -242,7 +242,7 @@ def test_a_source_that_is_declared_while_the_server_runs_is_known_to_it(tmp_path
     status, why = anyio.run(run)
 
     assert "library/more: ok; 1 files" in status
-    assert "is to be indexed" in why
+    assert "will be indexed" in why
 
 
 def write_revision(root: Path, number: int) -> None:
@@ -308,7 +308,7 @@ def test_without_a_project_it_answers_and_each_tool_says_what_to_do(tmp_path, ro
         ((is_error, text),) = Agent(outside).ask((name, arguments))
 
         assert is_error, name
-        assert "there is no project" in text
+        assert "no project found" in text
         assert "docindex init" in text
 
 
@@ -325,7 +325,7 @@ def test_a_project_that_begins_later_is_found(tmp_path):
 
     before, after = anyio.run(run)
 
-    assert "there is no project" in before
+    assert "no project found" in before
     assert "pump.md" in after
 
 
@@ -377,7 +377,7 @@ def test_a_line_of_json_keeps_its_numbers_but_for_those_that_cannot_be_read(numb
 
 @pytest.mark.parametrize(
     ("symbol", "depth", "answer"),
-    [('"x\\ud800"', "1", "the graph has no 'x\ufffd'"), ('"x"', "9" * 5000, "should be a finite number")],
+    [('"x\\ud800"', "1", "'x\ufffd' not found in the graph"), ('"x"', "9" * 5000, "should be a finite number")],
     ids=["half a character", "a long number"],
 )
 def test_an_argument_that_the_library_cannot_read_is_answered(root, symbol, depth, answer):
@@ -405,6 +405,6 @@ def test_an_answer_that_is_not_close_says_so_before_its_results(agent):
     )
 
     assert far.startswith('Note: nothing here is close to the query: "')
-    assert "occur nowhere in what is searched" in far
+    assert "not occur in the searched sources" in far
     assert "pump.md" in far
     assert "nothing here is close" not in near

@@ -35,7 +35,7 @@ def test_a_record_of_runs_that_cannot_be_read_is_reported_and_so_is_the_rest(set
 
     note, _, line = Tools(Live(settings), broken).status().splitlines()
 
-    assert note == "Note: how runs ended is not known: dagster.yaml is not YAML"
+    assert note == "Note: cannot read the outcomes of runs: dagster.yaml is not YAML"
     assert line.startswith("- library/a: not indexed; ")
 
 
@@ -44,4 +44,4 @@ def test_what_is_cut_as_text_is_reported_however_little():
         [Present(SourceState("git/a", ENTRY, Runs(), State.OK), None, was_left=False)], [], 0, 2000
     )
 
-    assert answer == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content of 2026-11-21"
+    assert answer == "- git/a: ok; 1 of 100 files is cut as text; 100 files, 7 chunks, go; content from 2026-11-21"

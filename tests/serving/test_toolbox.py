@@ -8,7 +8,7 @@ import pytest
 from mcp import Client
 
 from docindex_dagster.answering import prompt
-from docindex_dagster.answering.agent import Looked
+from docindex_dagster.answering.agent import ToolResult
 from docindex_dagster.answering.conversation import Conversation, Reading
 from docindex_dagster.answering.question import Question
 from docindex_dagster.core.errors import QueryError
@@ -22,7 +22,7 @@ from tests.answering import projects
 from tests.serving.http.conftest import TANK
 
 LONG = "# Log\n\n" + "\n\n".join(f"## Day {day}\n\n" + f"On day {day} the gauge was read. " * 60 for day in range(60))
-Call = Callable[..., Looked]
+Call = Callable[..., ToolResult]
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,14 @@ def live(tmp_path_factory) -> Live:
 def call(live) -> Call:
     """Call a tool for a question with some filters."""
 
-    def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> Looked:
+    def make(tool: str, filters: Filters | None = None, max_tokens: int = 4000, **arguments: Any) -> ToolResult:
         question = Question("What?", filters=lambda _: filters or Filters())
         return QuestionTools(live, question).call(tool, arguments, max_tokens)
 
     return make
 
 
-def places(looked: Looked) -> list[str]:
+def places(looked: ToolResult) -> list[str]:
     return [f"{one.source} {one.path}:{one.start_line}-{one.end_line}" for one in looked.context.passages]
 
 
@@ -73,7 +73,7 @@ def test_search_gives_the_lines_that_match_best(call):
     assert passage.text.startswith("How a pump is started")
     assert passage.chunk_ids
     assert looked.outcome == "passages: 1, files: 1"
-    assert looked.text == 'More results; go on with cursor "1".'
+    assert looked.text == 'More results; continue with cursor "1".'
     assert places(call("search", query="how is a pump started", top_k=1, cursor="1")) != places(looked)
 
 
@@ -81,7 +81,7 @@ def test_search_for_exact_text_gives_each_line(call):
     looked = call("search", query="litres)", mode="literal", sources=["shop"], top_k=3)
 
     assert places(looked) == [f"git/shop tank.py:{line}-{line}" for line in (4, 6, 9)]
-    assert looked.text == 'Matches in all: 6, in files: 1.\nMore results; go on with cursor "3".'
+    assert looked.text == 'Matches in all: 6, in files: 1.\nMore results; continue with cursor "3".'
     assert all(passage.chunk_ids for passage in looked.context.passages)
 
 
@@ -105,7 +105,7 @@ def test_show_goes_on_by_its_cursor_until_the_end_of_a_file(call):
         days += [line for one in looked.context.passages for line in one.text.split("\n") if line.startswith("## Day")]
         if not looked.text:
             break
-        cursor = looked.text.removeprefix('More results; go on with cursor "').removesuffix('".')
+        cursor = looked.text.removeprefix('More results; continue with cursor "').removesuffix('".')
 
     assert days == [f"## Day {day}" for day in range(60)]
 
@@ -153,7 +153,7 @@ def test_a_call_stays_within_the_sources_of_its_question(call):
         call("show", MANUAL, reference="pumps.md"),
     ):
         assert {passage.source for passage in looked.context.passages} == {"library/manual"}
-    assert "No commit found" in call("log", MANUAL).text
+    assert "No commits found" in call("log", MANUAL).text
 
 
 @pytest.mark.parametrize("name", ["vault", "library/vault", "git/shop", "git/nowhere", "../vault", ""])
@@ -169,7 +169,7 @@ def test_a_call_stays_within_the_sources_of_its_question(call):
     ],
 )
 def test_a_source_outside_is_refused_with_those_within(call, tool, arguments, name):
-    with pytest.raises(QueryError, match=r"is none of the sources that the question is about: library/manual$"):
+    with pytest.raises(QueryError, match=r"is not a source of this question: library/manual$"):
         call(tool, MANUAL, sources=["manual", name], **arguments)
 
 
@@ -206,7 +206,7 @@ def test_show_refuses_what_lies_in_other_sources(call, reference):
     ],
 )
 def test_show_refuses_what_the_other_filters_keep_out_and_does_not_say_what_it_is(call, filters, reference):
-    with pytest.raises(QueryError, match=r"^no indexed chunk that the question is about is named"):
+    with pytest.raises(QueryError, match=r"^no indexed chunk in the scope of this question is named"):
         call("show", filters, reference=reference)
 
 
@@ -216,7 +216,7 @@ def test_show_refuses_an_id_and_a_commit_outside(call):
 
     assert call("show", reference=commit).context.passages
     for reference in (tank.chunk_ids[0], commit):
-        with pytest.raises(QueryError, match="no indexed chunk that the question is about"):
+        with pytest.raises(QueryError, match="no indexed chunk in the scope of this question"):
             call("show", ON_PATH, reference=reference)
         with pytest.raises(QueryError, match="no indexed chunk"):
             call("show", MANUAL, reference=reference)
@@ -228,7 +228,7 @@ def test_a_path_of_a_call_narrows_and_never_widens(call, path, mode):
     try:
         found = places(call("search", ON_PATH, query="pump", mode=mode, path=path, top_k=50))
     except QueryError as error:
-        assert "meets all of the filters together" in str(error) or "no indexed" in str(error)  # noqa: PT017
+        assert "matches all filters together" in str(error) or "no indexed" in str(error)  # noqa: PT017
         assert path in {"tank.py", "../tank.py"}
     else:
         assert {place.split(":")[0] for place in found} == {"git/shop tests/test_tank.py"}
@@ -251,7 +251,7 @@ def test_a_path_narrows_a_question_without_one(call):
 )
 def test_values_of_a_call_that_the_question_excludes_are_refused(call, filters, argument, wanted):
     for tool in ("search", "context"):
-        with pytest.raises(QueryError, match=f"^{argument}: the question is about"):
+        with pytest.raises(QueryError, match=f"^{argument}: the question is limited to"):
             call(tool, filters, query="pump", **{argument: [wanted]})
 
 
@@ -261,9 +261,9 @@ def test_edges_are_those_that_places_within_prove(call):
     assert "test_pump" in looked.text
     assert "Tank.fill" not in looked.text
     assert "left out" in looked.text
-    with pytest.raises(QueryError, match="stats are of whole sources"):
+    with pytest.raises(QueryError, match="stats cover entire sources"):
         call("graph", ON_PATH, question="stats")
-    with pytest.raises(QueryError, match="the graph has no 'pump'"):
+    with pytest.raises(QueryError, match="'pump' not found in the graph"):
         call("graph", MANUAL, question="callers", symbol="pump")
 
 

@@ -143,7 +143,7 @@ def test_an_empty_repository_has_no_files_until_its_first_commit(tmp_path, repos
 def test_a_head_that_leads_nowhere_is_an_error_that_says_what_to_do(tmp_path, upstream):
     upstream.git("symbolic-ref", "HEAD", "refs/heads/nowhere")
 
-    with pytest.raises(SourceError, match=r"leads to no commit; say which branch: branch ="):
+    with pytest.raises(SourceError, match=r"points to no commit; set the branch: branch ="):
         Followed(tmp_path / "home", upstream.root.as_uri()).update()
 
 

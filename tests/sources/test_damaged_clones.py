@@ -128,7 +128,7 @@ def test_making_a_clone_anew_is_reported(followed):
 
     followed.update()
 
-    assert any("is damaged and is mended" in line for line in followed.reports)
+    assert any("is damaged; repairing it" in line for line in followed.reports)
 
 
 def test_a_link_that_took_the_place_of_a_folder_is_not_followed_when_it_is_removed(followed):

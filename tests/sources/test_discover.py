@@ -233,11 +233,11 @@ def test_links_are_reported_and_not_followed(library, tmp_path):
     assert library.reasons() == {
         "broken.md": "symlink: broken",
         "docs/a.md": None,
-        "docs/up": "symlink: cycle, leads to a folder that holds it",
+        "docs/up": "symlink: cycle (points to a parent folder)",
         "inside.md": "symlink: to docs/a.md",
         "loop.md": "symlink: cycle",
-        "outside": "symlink: leads outside of the source",
-        "outside.md": "symlink: leads outside of the source",
+        "outside": "symlink: points outside the source",
+        "outside.md": "symlink: points outside the source",
     }
 
 
@@ -371,7 +371,7 @@ def test_secrets_and_folders_of_version_control_stand_above_all_settings(library
 @pytest.mark.parametrize("name", ["model.py", "guide.md", "manual.pdf", "data.unknown"])
 def test_pointers_of_git_lfs_are_left_out_and_say_so(library, name):
     library.write(name, f"version https://git-lfs.github.com/spec/v1\noid sha256:{'a1' * 32}\nsize 12345\n")
-    reason = "lfs-pointer: Git LFS keeps the content; fetch it with `git lfs pull`"
+    reason = "lfs-pointer: Git LFS stores the content; fetch it with `git lfs pull`"
     assert library.reasons() == {name: reason}
 
 
@@ -394,7 +394,7 @@ def repositories(library: Tree) -> Tree:
 
 
 def test_linked_work_trees_are_left_out_beside_the_main_one(repositories):
-    reason = "work-tree: a further one of the repository at shop, which is indexed"
+    reason = "work-tree: another work tree of the repository at shop, which is indexed"
     assert repositories.reasons() == {
         "all/shop-a/": reason,
         "pump/.gitmodules": None,
@@ -411,7 +411,7 @@ def test_of_linked_work_trees_without_the_main_one_the_first_is_indexed(reposito
     Tree(tmp_path / "shop").git("worktree", "repair", "../library/shop-b", "../library/all/shop-a")
     reasons = repositories.reasons()
     assert reasons["all/shop-a/a.py"] is None
-    assert reasons["shop-b/"] == "work-tree: a further one of the repository at all/shop-a, which is indexed"
+    assert reasons["shop-b/"] == "work-tree: another work tree of the repository at all/shop-a, which is indexed"
 
 
 def test_a_linked_work_tree_is_indexed_where_the_main_one_is_not_or_where_it_is_named(repositories):

@@ -124,15 +124,15 @@ def test_repositories_inside_are_one_row(repository, tmp_path):
     repository.commit()
     subprocess.run(["git", "clone", "--quiet", other, repository.root / "loose"], check=True, capture_output=True)
     reasons = repository.reasons()
-    assert reasons["vendor/other/"] == "submodule: a repository of its own; add it as a source"
-    assert reasons["loose/"] == "submodule: a repository of its own; add it as a source"
+    assert reasons["vendor/other/"] == "submodule: a separate repository; add it as a source"
+    assert reasons["loose/"] == "submodule: a separate repository; add it as a source"
 
 
 def test_tracked_links_are_not_followed(repository, tmp_path):
     (tmp_path / "secret.md").write_text("secret")
     (repository.root / "out.md").symlink_to(tmp_path / "secret.md")
     repository.commit()
-    assert repository.reasons() == {"out.md": "symlink: leads outside of the source"}
+    assert repository.reasons() == {"out.md": "symlink: points outside the source"}
 
 
 def test_a_folder_that_became_a_link_hides_its_tracked_files(repository, tmp_path):
@@ -142,7 +142,7 @@ def test_a_folder_that_became_a_link_hides_its_tracked_files(repository, tmp_pat
     (repository.root / "docs").symlink_to(tmp_path / "elsewhere")
     found = repository.discover()
     assert "docs/a.md" not in found or found["docs/a.md"]["content_hash"] is None
-    assert found["docs"]["skipped_reason"] == "symlink: leads outside of the source"
+    assert found["docs"]["skipped_reason"] == "symlink: points outside the source"
 
 
 def test_a_conflict_is_uncommitted_and_has_no_blob(repository):
@@ -178,7 +178,7 @@ def test_what_is_not_the_root_of_a_work_tree_is_an_error_that_says_so(repository
 
 
 def test_a_missing_folder_is_an_error_that_says_what_to_do(tmp_path):
-    with pytest.raises(SourceError, match=r"gone is not a folder; mend its path in docindex\.toml"):
+    with pytest.raises(SourceError, match=r"gone is not a folder; fix its path in docindex\.toml"):
         discover(Source(key="git/x", kind="git", name="x", path=tmp_path / "gone"))
 
 

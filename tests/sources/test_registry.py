@@ -88,7 +88,7 @@ def test_an_edit_writes_where_a_link_points_and_keeps_the_link(tmp_path):
 def test_two_sources_of_one_name_are_refused(tmp_path):
     text = '[[source]]\nkind = "git"\npath = "a/x"\n[[source]]\nkind = "git"\npath = "b/x"\n'
 
-    with pytest.raises(SettingsError, match="two sources are named git/x") as raised:
+    with pytest.raises(SettingsError, match="two sources have the key git/x") as raised:
         registry.sources(project(tmp_path, text, "a/x", "b/x"))
 
     assert f"`docindex source add {tmp_path}/b/x --name NAME`" in str(raised.value)
@@ -164,9 +164,9 @@ def test_the_libraries_of_a_declared_folder_are_removed_together(tmp_path):
 def test_what_is_not_there_is_not_called_a_folder(tmp_path):
     (tmp_path / "page.md").write_text("# Page\n")
 
-    with pytest.raises(SourceError, match=f"there is nothing at {tmp_path}/nosuch.h"):
+    with pytest.raises(SourceError, match=f"{tmp_path}/nosuch.h not found"):
         config_edits.declare(tmp_path, str(tmp_path / "nosuch.h"))
-    with pytest.raises(SourceError, match=r"page.md is a file; name its folder"):
+    with pytest.raises(SourceError, match=r"page.md is a file; use its folder"):
         config_edits.declare(tmp_path, str(tmp_path / "page.md"))
 
 
@@ -300,7 +300,7 @@ def test_the_first_branch_of_a_repository_is_the_one_that_its_source_follows(tmp
 def test_a_branch_that_is_followed_already_is_refused(tmp_path):
     config_edits.declare(tmp_path, URL, branch="dev")
 
-    with pytest.raises(SourceError, match="declared already"):
+    with pytest.raises(SourceError, match="already declared"):
         config_edits.declare(tmp_path, URL, branch="dev")
 
 

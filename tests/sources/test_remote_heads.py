@@ -146,7 +146,7 @@ def test_it_differs_from_what_is_checked_out_until_the_checkout_is_brought_up(up
 def test_a_remote_that_cannot_be_reached_is_an_error_of_one_line_without_secrets(remote):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with pytest.raises(SourceError, match=r"^cannot ask http://127\.0\.0\.1:.*Failed to connect") as caught:
+    with pytest.raises(SourceError, match=r"^cannot check http://127\.0\.0\.1:.*Failed to connect") as caught:
         head(remote(url=f"http://ada:s3cret@127.0.0.1:{port}/x"), PATIENCE_S)
     assert "s3cret" not in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -154,7 +154,7 @@ def test_a_remote_that_cannot_be_reached_is_an_error_of_one_line_without_secrets
 
 def test_a_remote_that_does_not_answer_is_given_up_and_no_program_goes_on_asking(remote, mute):
     started = time.monotonic()
-    with pytest.raises(SourceError, match=r"cannot ask http://.* no answer within 0\.5 seconds"):
+    with pytest.raises(SourceError, match=r"cannot check http://.* timed out after 0\.5 seconds"):
         head(remote(url=mute.url), 0.5)
     assert time.monotonic() - started < 5
     assert mute.is_left_alone()

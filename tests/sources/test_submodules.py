@@ -135,7 +135,7 @@ def test_what_changes_in_a_submodule_that_is_not_entered_does_not_count(nested):
 def test_a_submodule_that_is_not_checked_out_says_so(nested):
     nested.git("submodule", "--quiet", "deinit", "--force", "vendor/middle")
 
-    assert nested.reasons(submodules=True)["vendor/middle/"] == "submodule: it is not checked out"
+    assert nested.reasons(submodules=True)["vendor/middle/"] == "submodule: not checked out"
 
 
 def follow(tree: Tree, server: Server, tmp_path, **settings) -> Followed:

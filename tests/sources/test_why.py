@@ -14,7 +14,7 @@ def reason(tree, path, **settings):
 def test_an_indexed_file_says_as_what(library):
     library.write("src/app.py")
     assert why(library.source(), Path("src/app.py")).sentence == (
-        "src/app.py is to be indexed, as python code (loader code)"
+        "src/app.py will be indexed as python code (loader code)"
     )
 
 
@@ -44,7 +44,7 @@ def test_a_file_below_a_link_names_the_link(library, tmp_path):
     (tmp_path / "outside").mkdir()
     (library.root / "docs").symlink_to(tmp_path / "outside")
     found = why(library.source(), Path("docs/a.md"))
-    assert (found.decided_at, found.skipped_reason) == ("docs", "symlink: leads outside of the source")
+    assert (found.decided_at, found.skipped_reason) == ("docs", "symlink: points outside the source")
 
 
 def test_absolute_paths_work_also_through_a_link_to_the_source(library, tmp_path):
@@ -90,5 +90,5 @@ def test_git_says_which_of_its_rules_ignores_a_file(repository):
 def test_an_encoding_that_was_guessed_is_said_to_be_a_guess(library):
     library.write("a.md", "Zażółć gęślą jaźń. Ustawienia źródeł i łączy.\n".encode("iso8859-2"))
     library.write("b.md", "Zażółć gęślą jaźń.\n")
-    assert why(library.source(), Path("a.md")).sentence.endswith("; its encoding is a guess: iso8859_2")
+    assert why(library.source(), Path("a.md")).sentence.endswith("; its encoding is guessed: iso8859_2")
     assert "guess" not in why(library.source(), Path("b.md")).sentence

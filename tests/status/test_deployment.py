@@ -26,7 +26,7 @@ def test_a_url_that_sqlalchemy_takes_for_a_driver_that_is_not_there_is_named(mon
 
 @pytest.mark.parametrize("config", [{}, {"storage": {"sqlite": {"base_dir": "here"}}}])
 def test_shared_stores_want_their_runs_in_postgres(config):
-    assert "in no Postgres" in problems(config, is_shared=True)[0]
+    assert "does not store its runs in Postgres" in problems(config, is_shared=True)[0]
     assert problems(config, is_shared=False) == []
 
 
@@ -59,7 +59,7 @@ def test_a_section_without_settings_is_named(path, value, is_shared):
     for name in reversed(path.split(".")):
         config = {name: config}
     config = {"storage": {"postgres": {"postgres_url": QUALIFIED}}} | config
-    assert problems(config, is_shared=is_shared) == [f"{path} holds no settings: write them below it, or take it out"]
+    assert problems(config, is_shared=is_shared) == [f"expected settings below {path}: add them, or remove it"]
 
 
 @pytest.mark.parametrize("coordinator", [{}, {"class": None}, {"class": 3}])

@@ -50,11 +50,11 @@ def table_rows(html: str) -> list[list[str]]:
 def test_it_begins_with_what_needs_attention_and_the_totals():
     first, *_ = page([failed("git/b"), good("git/a"), good("git/c")]).splitlines()
 
-    assert first == "**1 of 3 sources needs attention.** 6 files in 54 chunks (3.7 MB) of 3 sources can be searched."
+    assert first == "**1 of 3 sources needs attention.** Searchable: 6 files in 54 chunks (3.7 MB) from 3 sources."
 
 
 def test_all_well_is_reported_as_well():
-    assert page([good("git/a")]).startswith("**All sources are well.** ")
+    assert page([good("git/a")]).startswith("**All sources are healthy.** ")
 
 
 def test_a_row_tells_the_state_and_leads_to_the_run():

@@ -57,7 +57,7 @@ def test_a_missing_folder_is_more_telling_than_the_failure_that_it_causes(settin
 
     assert found.state == "missing"
     assert str(settings.root / "gone") in found.problem
-    assert "what is indexed of it stays" in found.problem
+    assert "its index is kept" in found.problem
 
 
 @pytest.mark.parametrize(("hours", "state"), [(25.9, "ok"), (26.1, "not checked lately")])
@@ -103,7 +103,7 @@ def test_what_is_indexed_but_no_longer_declared_says_how_to_remove_it(settings):
     [
         ({"fallbacks": 2}, "ok", None),
         ({"fallbacks": 3}, "degraded", "3 of 100 files are cut as text"),
-        ({"lacks_of_graph": True}, "degraded", "its graph is not complete"),
+        ({"lacks_of_graph": True}, "degraded", "its graph is incomplete"),
     ],
 )
 def test_an_index_that_is_worse_than_it_could_be_is_degraded(settings, worse, state, problem):

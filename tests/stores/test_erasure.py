@@ -93,7 +93,7 @@ def test_of_a_removed_source_nothing_is_left(layout):
 def test_there_is_no_way_back(removed):
     prune(removed, {KEY, OTHER}, erase=True)
 
-    with pytest.raises(StoreError, match="no generation before"):
+    with pytest.raises(StoreError, match="no previous generation"):
         roll_back(removed)
     publish_files(removed, {**FILES, "new.py": ["delta is new"]})
     assert roll_back(removed).sources[KEY].chunks == len(FILES)
@@ -183,7 +183,7 @@ def test_a_file_that_still_holds_erased_text_is_an_error_until_it_is_gone(remove
     stray.write_text(f"by hand: {left}")
 
     for _ in range(2):  # the second erasure finds no other trace of the text
-        with pytest.raises(ErasureError, match=r"copy\.txt still holds erased text"):
+        with pytest.raises(ErasureError, match=r"copy\.txt still contains erased text"):
             prune(removed, {KEY, OTHER}, erase=True)
 
     stray.unlink()

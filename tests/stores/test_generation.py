@@ -36,8 +36,8 @@ FIRST = Generation(1, "model", "table", 1, "00000001", {KEY: SOURCE})
 @pytest.fixture
 def parsed():
     """How many files have been parsed since the test began."""
-    module.parsed.cache_clear()
-    return lambda: module.parsed.cache_info().misses
+    module.parse_generation.cache_clear()
+    return lambda: module.parse_generation.cache_info().misses
 
 
 def test_what_is_written_is_read(layout):

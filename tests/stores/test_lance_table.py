@@ -19,7 +19,7 @@ def test_a_source_is_found_by_an_index_once_the_table_was_compacted(layout):
     publish_files(layout, FILES)
     compact(layout)
 
-    asked = open_reader(layout).table.search().where(lance_table.among("source", [KEY])).select(["chunk_id"])
+    asked = open_reader(layout).table.search().where(lance_table.sql_in("source", [KEY])).select(["chunk_id"])
     assert "ScalarIndexQuery" in str(asked.explain_plan(verbose=True))
 
 

@@ -79,7 +79,7 @@ def end_grace(layout: Layout) -> None:
 def _due_early() -> Iterator[None]:
     """It is due after so few publications that a test can make them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "_MOST_VERSIONS", 8)
+        patch.setattr(maintenance, "_MAX_VERSIONS", 8)
         yield
 
 
@@ -87,7 +87,7 @@ def _due_early() -> Iterator[None]:
 def due_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     layout = Layout(tmp_path_factory.mktemp("maintenance"))
     publish_files(layout, FILES, OTHER)
-    edit(layout, *range(maintenance._MOST_VERSIONS))
+    edit(layout, *range(maintenance._MAX_VERSIONS))
     return layout.home
 
 
@@ -105,7 +105,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
     def arrange(change: Change) -> None:
         compacting = lance_table.drop_other_versions
         home: list[Layout] = []
-        linked = lance_table.linked
+        linked = lance_table.link_version
 
         def noting(layout: Layout, *rest: Any) -> Any:
             home.append(layout)
@@ -116,14 +116,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Change], None]:
             monkeypatch.setattr(lance_table, "drop_other_versions", compacting)  # the change may compact as well
             change(home[-1])
 
-        monkeypatch.setattr(lance_table, "linked", noting)
+        monkeypatch.setattr(lance_table, "link_version", noting)
         monkeypatch.setattr(lance_table, "drop_other_versions", compact)
 
     return arrange
 
 
 def test_a_publication_compacts_nothing(layout):
-    publications = 2 * maintenance._MOST_VERSIONS
+    publications = 2 * maintenance._MAX_VERSIONS
     for number in range(publications):
         publish_files(layout, {f"{one}.py": ["gamma sorts"] for one in range(number + 1)})
 
@@ -158,7 +158,7 @@ def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
     edit(layout, -1)
     assert not maintenance.why_due(layout)
 
-    for number in range(maintenance._MOST_VERSIONS):
+    for number in range(maintenance._MAX_VERSIONS):
         edit(layout, number)
     assert "versions of the table" in maintenance.why_due(layout)
     assert maintenance.bring_up_to_date(layout)
@@ -168,7 +168,7 @@ def test_it_is_due_after_many_publications_and_not_again_after_it(layout):
 
 
 def test_it_is_due_after_one_publication_of_many_rows(layout, monkeypatch):
-    monkeypatch.setattr(maintenance, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(maintenance, "_MIN_CHANGED_ROWS", 10)
     publish_files(layout, FILES)
     assert maintenance.bring_up_to_date(layout)
     edit(layout, 1)
@@ -251,7 +251,7 @@ def test_a_copy_of_rows_that_were_mended_or_erased_meanwhile_is_given_up(due, me
 
 def test_after_an_erasure_meanwhile_nothing_is_left_either(layout, meanwhile):
     publish_files(layout, {**FILES, f"{SECRET}.py": [f"{SECRET} = 'hunter2'"]})
-    edit(layout, *range(maintenance._MOST_VERSIONS))
+    edit(layout, *range(maintenance._MAX_VERSIONS))
     meanwhile(lambda layout: prune(layout, [KEY], erase=True))
 
     assert maintenance.maintain(layout) == []
@@ -328,7 +328,7 @@ def test_killed_anywhere_it_leaves_a_whole_index(due, module, step):
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
         f"from docindex_dagster.stores import maintenance; import {module.__name__} as module;"
-        f"maintenance._MOST_VERSIONS = {maintenance._MOST_VERSIONS};"
+        f"maintenance._MAX_VERSIONS = {maintenance._MAX_VERSIONS};"
         f"done = module.{step}; module.{step} = lambda *rest: (done(*rest), os._exit(9));"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
     )
@@ -413,7 +413,7 @@ def test_what_a_writer_that_died_left_is_not_published_by_it(due, monkeypatch):
 
 
 def test_a_rollback_to_the_table_before_is_brought_over(due, meanwhile, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 0)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 0)
     maintenance.maintain(due)
     tables, before = tables_in(due), read_generation(due, previous=True)
     assert len(tables) == 2
@@ -434,7 +434,7 @@ def test_the_table_that_was_replaced_last_stays_for_readers_and_no_other(due):
     assert reader.table.count_rows() == 81  # it is opened now
     first = tables_in(due) - {read_generation(due).table}
 
-    for number in range(maintenance._MOST_VERSIONS):
+    for number in range(maintenance._MAX_VERSIONS):
         edit(due, number)
     maintenance.maintain(due)
     edit(due, 1)
@@ -451,7 +451,7 @@ def test_a_table_goes_when_the_next_one_is_replaced_though_the_generation_before
     tables = []
     for _ in range(2):
         tables.append(published(due).table)
-        edit(due, *range(maintenance._MOST_VERSIONS))
+        edit(due, *range(maintenance._MAX_VERSIONS))
         maintenance.maintain(due)
 
     assert tables_in(due) == {tables[-1], published(due).table}
@@ -483,18 +483,18 @@ def test_one_at_a_time(due):
 def test_the_folder_stays_within_three_times_its_rows(layout):
     publish_files(layout, FILES, OTHER)
     largest = 0
-    for number in range(3 * maintenance._MOST_VERSIONS):
+    for number in range(3 * maintenance._MAX_VERSIONS):
         edit(layout, number)
         maintenance.bring_up_to_date(layout)
         largest = max(largest, len(list(layout.lance.glob("*.lance/data/*"))))
 
-    assert largest < 3 * maintenance._MOST_VERSIONS
+    assert largest < 3 * maintenance._MAX_VERSIONS
 
 
 def test_the_copy_shares_the_files_of_the_table(due):
     generation = read_generation(due)
 
-    lance_table.linked(due, generation.table, generation.table_version, due.maintenance, "copy")
+    lance_table.link_version(due, generation.table, generation.table_version, due.maintenance, "copy")
 
     for folder in ("data", "_indices"):
         of_table, of_copy = (

@@ -69,7 +69,7 @@ def nearest(
 def is_exact(request, monkeypatch) -> None:
     """Whether all are compared, or those that signs name."""
     if not request.param:
-        monkeypatch.setattr(module, "_MOST_BYTES", 0)
+        monkeypatch.setattr(module, "_MAX_BYTES", 0)
 
 
 @given(
@@ -89,13 +89,13 @@ def test_the_largest_values_of_many_are_found():
     assert largest(values, 100).tolist() == sorted(np.argsort(-values)[:100].tolist())
 
 
-@pytest.mark.parametrize("most_bytes", [module._MOST_BYTES, 0])
+@pytest.mark.parametrize("most_bytes", [module._MAX_BYTES, 0])
 @given(seed=st.integers(0, 100), counts=st.lists(st.integers(0, 60), min_size=1, max_size=6), limit=st.integers(1, 20))
 def test_of_few_the_nearest_are_found_exactly(most_bytes, seed, counts, limit):
     parts, query = drawn(seed, *counts), unit(seed)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_MOST_BYTES", most_bytes)
+        patch.setattr(module, "_MAX_BYTES", most_bytes)
         for name in ("_BLOCK", "_COMPARED"):
             patch.setattr(module, name, 7)  # so that there are blocks for two threads
         found = nearest(parts, query, everything, limit)
@@ -105,7 +105,7 @@ def test_of_few_the_nearest_are_found_exactly(most_bytes, seed, counts, limit):
 
 @pytest.mark.usefixtures("is_exact")
 def test_a_vector_of_zeros_is_at_a_right_angle_to_all(monkeypatch):
-    monkeypatch.setattr(module, "_MOST_BYTES", 0)
+    monkeypatch.setattr(module, "_MAX_BYTES", 0)
     query = unit(1)
 
     found = nearest({"a": part_of("a", np.stack([np.zeros(16), query]))}, query, everything, 2)
@@ -127,8 +127,8 @@ def test_only_rows_that_are_chosen_and_published_are_found():
 @pytest.fixture
 def many(monkeypatch) -> dict[str, Part]:
     """Parts of which few are compared: a tenth, where signs are counted."""
-    monkeypatch.setattr(module, "_MOST_BYTES", 0)
-    monkeypatch.setattr(module, "_FEW", 400)
+    monkeypatch.setattr(module, "_MAX_BYTES", 0)
+    monkeypatch.setattr(module, "_MIN_COMPARED", 400)
     monkeypatch.setattr(module, "_BLOCK", 300)
     random = np.random.default_rng(5)
     topics = random.standard_normal((40, 64))

@@ -65,7 +65,7 @@ def edges(layout: Layout) -> list[Any]:
 def _due_early() -> Iterator[None]:
     """They are due to be packed when there are as many as here."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "_MOST_LOOSE", len(KEYS))
+        patch.setattr(maintenance, "_MAX_LOOSE", len(KEYS))
         yield
 
 
@@ -108,8 +108,8 @@ def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
     [done] = maintenance.maintain(loose)
 
     assert (done.packed, done.rows) == (6, 0)
-    assert {source.pack for source in published(loose).sources.values()} == {*packs.of_packs(published(loose))}
-    assert len(packs.of_packs(published(loose))) == 1
+    assert {source.pack for source in published(loose).sources.values()} == {*packs.sources_by_pack(published(loose))}
+    assert len(packs.sources_by_pack(published(loose))) == 1
     assert [hits(loose), hits(loose, Mode.GRAPH), edges(loose)] == expected
     assert published(loose).graph_files() == before.graph_files()
     assert link_files.read(loose, published(loose)) is not None
@@ -118,7 +118,9 @@ def test_packing_changes_no_answer_and_no_entry_but_for_the_pack(loose):
 
 
 def test_a_packed_source_is_opened_without_files_of_its_own_and_without_lancedb(packed):
-    assert {file.name.partition(".")[0] for file in packed.packs.iterdir()} == set(packs.of_packs(published(packed)))
+    assert {file.name.partition(".")[0] for file in packed.packs.iterdir()} == set(
+        packs.sources_by_pack(published(packed))
+    )
     assert len(list(packed.rows.iterdir())) == 2  # of the source that was published again, twice
     reader = open_reader(packed)
 
@@ -166,29 +168,29 @@ def test_publishing_the_same_again_leaves_it_in_its_pack(packed):
 
 
 def test_a_pack_that_is_half_empty_is_written_anew_with_others(packed, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 3)
-    first = set(packs.of_packs(published(packed)))
+    monkeypatch.setattr(maintenance, "_MAX_LOOSE", 3)
+    first = set(packs.sources_by_pack(published(packed)))
     for key in KEYS[1:3]:
         publish_files(packed, key, files_of(key, "is another"))
     assert maintenance.bring_up_to_date(packed)
-    assert len(packs.of_packs(published(packed))) == 1
+    assert len(packs.sources_by_pack(published(packed))) == 1
 
     for key in KEYS[:2]:
         publish_files(packed, key, files_of(key, "is a third"))
 
-    assert not first & packs.of_packs(published(packed)).keys()
+    assert not first & packs.sources_by_pack(published(packed)).keys()
     assert not any(pack in file.name for pack in first for file in packed.packs.iterdir())
     assert list(examine(packed)) == []
 
 
 def test_a_full_pack_stays_as_it_is(packed, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 2)
-    monkeypatch.setattr(packs, "_FULL", 4)
+    monkeypatch.setattr(maintenance, "_MAX_LOOSE", 2)
+    monkeypatch.setattr(packs, "_HALF_FULL", 4)
     publish_files(packed, KEYS[1], files_of(KEYS[1], "is another"))
 
     assert maintenance.bring_up_to_date(packed)
 
-    assert sorted(len(keys) for keys in packs.of_packs(published(packed)).values()) == [2, 4]
+    assert sorted(len(keys) for keys in packs.sources_by_pack(published(packed)).values()) == [2, 4]
 
 
 def test_a_source_whose_vectors_were_lost_before_is_searched_all_the_same(loose):
@@ -202,11 +204,11 @@ def test_a_source_whose_vectors_were_lost_before_is_searched_all_the_same(loose)
 
 
 def test_a_pack_holds_so_many_sources(loose, monkeypatch):
-    monkeypatch.setattr(packs, "_MOST_SOURCES", 4)
+    monkeypatch.setattr(packs, "_MAX_SOURCES", 4)
 
     maintenance.maintain(loose)
 
-    assert sorted(len(keys) for keys in packs.of_packs(published(loose)).values()) == [2, 4]
+    assert sorted(len(keys) for keys in packs.sources_by_pack(published(loose)).values()) == [2, 4]
     assert list(examine(loose)) == []
     assert len(hits(loose)) == 2 * len(KEYS)
 
@@ -242,7 +244,7 @@ def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
         "from docindex_dagster.stores import maintenance, packs, cleanup;"
-        f"maintenance._MOST_LOOSE = {len(KEYS)}; done = packs.{step};"
+        f"maintenance._MAX_LOOSE = {len(KEYS)}; done = packs.{step};"
         f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'of_packs' else done(*rest);"
         f"cleanup.remove_old_generations = lambda *_: os._exit(9);"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
@@ -277,7 +279,7 @@ def test_a_pack_of_graphs_that_is_damaged_is_reported_and_mended_by_full_runs(pa
     expected = edges(packed)
     [file] = packed.packs.glob("*.graphs.arrow")
     damage(file)
-    with pytest.raises(DamagedStoreError, match="the graph lost its file"):
+    with pytest.raises(DamagedStoreError, match=r"graph file .* is missing"):
         check_published(packed)
     assert {finding.store for finding in examine(packed)} == {"graph"}
 
@@ -312,7 +314,7 @@ def test_an_erasure_leaves_nothing_in_packs_of_what_is_gone(loose):
 
     assert {place for place in traces(loose.home, SECRET, KEYS[1]) if not place.startswith("tables/")} == set()
     assert hiding_places(loose.home) == []
-    [pack] = packs.of_packs(published(loose))
+    [pack] = packs.sources_by_pack(published(loose))
     assert packs.graphs(loose, pack).keys() == published(loose).graph_files() - published(loose).loose_graph_files()
     assert tables.read_arrow(packs.rows_file(loose.packs, pack)).num_rows == 2 * (len(KEYS) - 2)
     assert (hits(loose), edges(loose)) == expected
@@ -326,7 +328,7 @@ def test_a_program_that_goes_on_reads_a_pack_once(packed):
 
     after = latest.reader().parts
 
-    [pack] = packs.of_packs(published(packed))
+    [pack] = packs.sources_by_pack(published(packed))
     [name] = [each for each in before if each.startswith(packs.rows_file(packed.packs, pack).name)]
     assert after.by_file[name] is before[name]
     assert [live.sum() for part, live in after.held if part in before[name]] == [2 * (len(KEYS) - 2)]
@@ -349,7 +351,7 @@ def test_rows_whose_files_are_lost_are_in_the_pack_with_their_signs(loose, monke
     maintenance.maintain(loose)
 
     monkeypatch.setattr(lance_table, "in_order", lambda *_: pytest.fail("it was read"))
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(matrix, "_MAX_BYTES", 0)
     found = hits(loose)
     assert [chunk_id for chunk_id, _ in found] == [chunk_id for chunk_id, _ in expected]
     assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-5)

@@ -276,7 +276,7 @@ def test_who_opens_the_first_step_while_the_second_replaces_it_gets_a_graph(layo
 
 
 def test_a_pack_that_took_the_first_step_does_not_keep_its_graph(layout, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_LOOSE", 1)
+    monkeypatch.setattr(maintenance, "_MAX_LOOSE", 1)
     run = Run(layout, AFTER)
     run.first()
     maintenance.maintain(layout)

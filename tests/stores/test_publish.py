@@ -203,7 +203,7 @@ def test_a_graph_that_cannot_be_extracted_costs_a_warning_not_the_publication(la
     publication = publish_files(layout, FILES)
 
     assert "unheard-of symbol" in publication.graph_problem
-    assert [catalog.lacks(entry) for entry in catalog.entries(layout)] == [["its graph is not complete"]]
+    assert [catalog.lacks(entry) for entry in catalog.entries(layout)] == [["its graph is incomplete"]]
     assert held_everywhere(layout).num_rows == 3
 
 
@@ -401,11 +401,11 @@ def test_an_index_of_another_schema_version_is_rebuilt_with_every_source(layout)
     publish_files(layout, FILES)
     publish_files(layout, {"o.py": ["other text"]}, "git/other")
     made_by_another_version(layout)
-    assert [finding.problem for finding in examine(layout)] == ["another version of docindex made it"]
+    assert [finding.problem for finding in examine(layout)] == ["another version of docindex built it"]
 
     publication = publish_files(layout, FILES)
 
-    assert publication.warnings == ("the index was built anew for this version of docindex, and searches use it now",)
+    assert publication.warnings == ("the index was rebuilt for this version of docindex, and searches now use it",)
     assert list(read_generation(layout).sources) == ["git/other", KEY]
     assert list(examine(layout)) == []
 
@@ -420,8 +420,8 @@ def test_an_index_of_another_schema_version_answers_until_every_source_is_rebuil
 
     publication = publish_files(layout, FILES)
 
-    reported = "the index goes over to the form of this version of docindex: 1 of 2 sources are done"
-    assert publication.warnings == (f"{reported}; searches use the old one until all are",)
+    reported = "the index is migrating to the format of this docindex version: 1 of 2 sources are done"
+    assert publication.warnings == (f"{reported}. Searches use the old index until then",)
     assert layout.current.read_bytes() == before
     assert open_reader(layout).searcher.num_docs == 4
     assert str(takeover.under_way(layout, MODEL.name)) == reported
@@ -509,9 +509,9 @@ def test_a_graph_that_is_not_of_the_chunks_is_not_published(layout):
     publication = publish_files(layout, FILES)
 
     assert list(publication.generation.sources) == [KEY]
-    assert any("git/other cannot be taken over" in warning for warning in publication.warnings)
+    assert any("cannot reuse git/other" in warning for warning in publication.warnings)
     chunks = chunks_of(FILES)
-    with pytest.raises(VerificationError, match=r"the graph is not of these chunks: .* edges without their chunk"):
+    with pytest.raises(VerificationError, match=r"the graph does not match these chunks: .* edges without their chunk"):
         publish(
             layout, SourceRows(KEY, chunks.slice(1), vectors_of(chunks.slice(1)), extracted(layout, KEY, chunks)), MODEL
         )
@@ -543,7 +543,7 @@ def test_a_source_that_cannot_be_taken_over_is_reported(layout):
     publication = publish_files(layout, FILES)
 
     assert list(publication.generation.sources) == [KEY]
-    assert any("git/other cannot be taken over" in warning for warning in publication.warnings)
+    assert any("cannot reuse git/other" in warning for warning in publication.warnings)
     assert any("git%2Fold" in warning for warning in publication.warnings)
 
 
@@ -681,7 +681,7 @@ def test_nobody_rolls_back_to_a_generation_that_is_damaged(layout, lose):
     before = layout.current.read_bytes()
     lose(layout)
 
-    with pytest.raises(StoreError, match="generation 1 cannot be gone back to"):
+    with pytest.raises(StoreError, match="cannot roll back to generation 1"):
         roll_back(layout)
 
     assert layout.current.read_bytes() == before

@@ -15,7 +15,7 @@ from docindex_dagster.core.layout import Layout
 from docindex_dagster.search.candidates import Pool
 from docindex_dagster.search.filters import Filters
 from docindex_dagster.search.matches import find_matches
-from docindex_dagster.search.text_scan import Pattern, holding
+from docindex_dagster.search.text_scan import Pattern, find_matching_chunks
 from docindex_dagster.stores import cleanup, row_files
 from docindex_dagster.stores.difference import difference
 from docindex_dagster.stores.doctor import examine, roll_back
@@ -65,7 +65,7 @@ def made_of(files: dict[str, list[str]]) -> dict[str, tuple[str, list[float]]]:
 def found(reader: Reader, text: str) -> tuple[list[tuple[str, float]], int]:
     pool = Pool(reader, Filters(), 10)
     pattern = Pattern(text, is_regex=False)
-    return holding(pool, pattern), find_matches(pool, pattern).total
+    return find_matching_chunks(pool, pattern), find_matches(pool, pattern).total
 
 
 def test_an_edit_of_a_file_writes_what_changed(layout):
@@ -106,7 +106,7 @@ _CONTENTS = st.dictionaries(st.integers(0, 30), st.integers(0, 5), max_size=31)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_factory, monkeypatch, versions):
     monkeypatch.setattr(row_files, "_SMALL", 0)
-    monkeypatch.setattr(row_files, "_MOST_LATER", 3)
+    monkeypatch.setattr(row_files, "_MAX_LATER", 3)
     layout = Layout(tmp_path_factory.mktemp("texts"))
     names: tuple[str, ...] = ()
     held = chunks_of({}).select(["chunk_id", "row_hash"])
@@ -120,7 +120,7 @@ def test_after_any_publications_the_files_have_the_rows_of_the_last(tmp_path_fac
         assert len(names) <= 1 + 3
         source = _entry(names, chunks.num_rows)
         assert rows_of(layout, source) == made_of(files)
-        put_together = replace(source, rows=row_files.alone(layout, KEY, source))
+        put_together = replace(source, rows=row_files.merge_row_files(layout, KEY, source))
         assert rows_of(layout, put_together) == made_of(files)
 
 
@@ -262,7 +262,7 @@ def test_the_doctor_finds_another_text_and_a_forced_publication_mends_it(layout)
     path.write_bytes(path.read_bytes().replace(b"alpha7 one", b"alpha7 two"))
     (finding,) = examine(layout, has_tables=False)
     assert (finding.source, finding.store) == (KEY, "texts in row files")
-    assert "another text of chunk" in finding.problem
+    assert "the text of chunk" in finding.problem
     chunks = chunks_of(files_of())
     publish_rows(layout, KEY, chunks, vectors_of(chunks), force=True)
     assert list(examine(layout, has_tables=False)) == []

@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docindex_dagster.stores import matrix as module
-from docindex_dagster.stores.matrix import BITS, differences, signs, signs_of_query, singles
+from docindex_dagster.stores.matrix import BITS, differences, signs, signs_of_query, to_float32
 
 
 def test_every_finite_half_is_the_same_number_as_a_single():
     every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     halves = every[np.isfinite(every)].reshape(-1, 2)
 
-    found = singles(halves)
+    found = to_float32(halves)
 
     assert found.dtype == np.float32
     assert np.array_equal(found, halves.astype(np.float32))
@@ -27,7 +27,7 @@ def test_differences_are_counted_in_each_vector(seed, count):
     found = np.empty(count, np.uint16)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW", 8)
+        patch.setattr(module, "_MIN_COMPARED", 8)
         module._repeated.cache_clear()
         differences(of, query, found)
 
@@ -51,7 +51,7 @@ def test_the_share_of_signs_that_differ_is_that_of_the_angle(dimension, degrees)
     vectors = np.stack([turned[:, 0], np.cos(angle) * turned[:, 0] + np.sin(angle) * turned[:, 1]]).astype(np.float16)
     found = np.empty(2, np.uint16)
 
-    differences(signs(vectors), signs_of_query(singles(vectors[0])), found)
+    differences(signs(vectors), signs_of_query(to_float32(vectors[0])), found)
 
     assert found[0] == 0
     assert found[1] / BITS == pytest.approx(degrees / 180, abs=0.07)

@@ -19,8 +19,8 @@ def maintain_with_news(layout: Layout) -> None:
     """Maintain the stores while a source is published."""
     compact = lance_table.drop_other_versions
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(maintenance, "_MOST_VERSIONS", 1)
-        patch.setattr(maintenance, "_MOST_LOOSE", 0)
+        patch.setattr(maintenance, "_MAX_VERSIONS", 1)
+        patch.setattr(maintenance, "_MAX_LOOSE", 0)
 
         def publish_and_compact(*rest: Any) -> None:
             publish_files(layout, {"c.py": ["epsilon is new"]}, "git/new")
@@ -69,7 +69,7 @@ def unsynced(layout, monkeypatch) -> list[set[str]]:
     publish_files(layout, FILES)
     publish_files(layout, {"a.py": ["other text"]}, "git/other")
     with monkeypatch.context() as patch:
-        patch.setattr(maintenance, "_MOST_LOOSE", 2)
+        patch.setattr(maintenance, "_MAX_LOOSE", 2)
         assert maintenance.bring_up_to_date(layout)
     before = _names(layout)
     monkeypatch.setattr(os, "fsync", record)

@@ -162,7 +162,7 @@ def test_a_source_is_taken_along_whose_tables_have_vectors_of_the_new_model(old)
 
     assert coming(old) == sorted([FIRST, LAST])
     assert publication.takeover.missing == ("library/b",)
-    assert publication.warnings == (f"{publication.takeover}; searches use {OLD.name} until all are",)
+    assert publication.warnings == (f"{publication.takeover}. Searches use {OLD.name} until then",)
 
 
 def test_edits_meanwhile_are_in_the_new_index(half):
@@ -266,7 +266,7 @@ def test_changing_back_drops_next_and_publications_go_to_current(half):
     publication = index(half, LAST, OLD, "gamma changed its mind")
 
     assert publication.takeover is None
-    assert publication.warnings == (f"the index of tiny, which was to take over, is given up: the model is {OLD.name}",)
+    assert publication.warnings == (f"the pending index of tiny was discarded: the model is now {OLD.name}",)
     assert not half.next.exists()
     assert read_generation(half).model == OLD.name
     assert held(half) == sorted(TEXTS)
@@ -286,7 +286,7 @@ def test_changing_back_without_any_change_of_a_source_drops_next_too(half):
 def test_a_third_model_replaces_the_one_that_was_to_take_over(half):
     publication = index(half, LAST, THIRD)
 
-    assert "the index of tiny, which was to take over, is given up" in publication.warnings[0]
+    assert "the pending index of tiny was discarded" in publication.warnings[0]
     assert (read_next(half).model, coming(half)) == ("third", [LAST])
     assert tables_there(half) == {lance_table.table_name(name) for name in (OLD.name, "third")}
     assert finds_all(half, OLD)
@@ -387,7 +387,7 @@ def test_the_former_model_can_come_back_beside_the_generation_that_a_rollback_ne
 
 def test_maintaining_the_table_of_the_former_model_spares_the_one_that_a_rollback_needs(old, monkeypatch):
     monkeypatch.setattr(lance_table, "_GRACE", timedelta(0))
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     index_all(old, NEW)
     assert maintenance.bring_up_to_date(old)
     for text in ("one", "two"):
@@ -409,12 +409,12 @@ UNREADABLE: dict[str, Callable[[Layout], object]] = {
 @pytest.mark.parametrize("what", UNREADABLE)
 def test_a_candidate_that_cannot_be_read_is_built_anew_with_a_warning(half, what):
     UNREADABLE[what](half)
-    assert {"to take over" in finding.store for finding in examine(half)} == {True}
+    assert {"pending" in finding.store for finding in examine(half)} == {True}
     assert finds_all(half, OLD)
 
     publication = index(half, OTHERS[0], NEW)
 
-    assert any("was to take over is given up" in text or "built anew" in text for text in publication.warnings)
+    assert any("pending index was discarded" in text or "rebuilt" in text for text in publication.warnings)
     assert coming(half) == sorted([FIRST, OTHERS[0]])
     assert list(examine(half)) == []
     index(half, LAST, NEW)
@@ -455,9 +455,7 @@ def test_the_doctor_says_what_is_wrong_with_the_candidate_and_a_full_run_mends_i
 
     findings = list(examine(half))
 
-    assert {(one.source, one.store) for one in findings} == {
-        (FIRST, "vectors in row files (of the index that is to take over)")
-    }
+    assert {(one.source, one.store) for one in findings} == {(FIRST, "vectors in row files (of the pending index)")}
     index(half, FIRST, NEW, force=True)
     assert list(examine(half)) == []
 

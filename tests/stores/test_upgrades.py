@@ -59,7 +59,7 @@ def places(settings: Settings) -> list[str]:
 def test_an_index_of_an_earlier_version_answers_and_is_rebuilt(upgraded):
     layout = Layout(upgraded.home)
     assert {"pumps.md", "valve.py"} <= {*places(upgraded)}  # by words: its vectors may be of an earlier model
-    assert "another version of docindex made it" in {finding.problem for finding in examine(layout)}
+    assert "another version of docindex built it" in {finding.problem for finding in examine(layout)}
     assert not is_current(upgraded, registry.find(upgraded, "library/code"))
 
     reported = [*run(upgraded, "library/code").warnings, *run(upgraded, "library/notes").warnings]

@@ -107,7 +107,7 @@ def test_a_file_with_other_vectors_is_found_by_the_doctor_and_mended_by_a_full_r
 
 
 def test_signs_of_other_vectors_are_found_by_the_doctor(layout, monkeypatch):
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(matrix, "_MAX_BYTES", 0)
     publish_files(layout, PUMPS)
     check(layout, open_reader(layout).generation)
     (file,) = files_of(layout)
@@ -143,7 +143,7 @@ def found_in(layout: Layout, source: str = "library/pumps") -> set[tuple[str, fl
 def test_more_than_fits_into_memory_is_sifted_by_signs(layout, monkeypatch, lost):
     publish_files(layout, PUMPS)
     expected = found_in(layout)
-    monkeypatch.setattr(matrix, "_MOST_BYTES", 0)
+    monkeypatch.setattr(matrix, "_MAX_BYTES", 0)
     publish_files(layout, MORE)
     publish_files(layout, PUMPS, "library/others")
     publish_files(layout, PUMPS)
@@ -192,4 +192,4 @@ def test_a_program_that_was_idle_while_its_generation_was_cleared_away_goes_on(l
     compact(layout, keep_previous=False)
 
     assert candidate.reader().parts.held
-    assert candidate.reader(anew=True).parts.held
+    assert candidate.reader(reopen=True).parts.held

@@ -18,7 +18,7 @@ def test_only_before_the_command_trust_counts(hostile):
         done = hostile.run(*words)
 
         assert done.returncode == 2
-        assert "stands before the command" in " ".join(done.stderr.replace("│", " ").split())
+        assert "put it before the command" in " ".join(done.stderr.replace("│", " ").split())
     hostile.check()
 
 
@@ -30,7 +30,7 @@ def test_no_command_takes_the_name_of_a_file_for_an_option(hostile, name):
         done = hostile.run(*words)
 
         assert done.returncode == 1
-        assert "is the name of a file here" in done.stderr
+        assert "is the name of a file in this folder" in done.stderr
     assert hostile.run("why", "--", name).returncode == hostile.run("why", f"./{name}").returncode == 0
     hostile.check()
 
@@ -59,7 +59,7 @@ def test_a_folder_named_like_a_placeholder_stands_for_no_other_folder(hostile, w
 
     hostile.check()
     assert done.returncode == 1
-    assert "would stand for each folder" in " ".join(done.stderr.split())
+    assert "stands for each folder" in " ".join(done.stderr.split())
 
 
 def test_a_project_named_like_a_placeholder_needs_no_trust(hostile):

@@ -61,7 +61,7 @@ def test_output_is_not_written_through_a_link_of_the_checkout(own, git, link, pl
     ):
         done = own.run(*words, cwd=cwd)
         assert done.returncode == 1, done.stderr
-        assert f"a link in {own.root} leads" in " ".join(done.stderr.split())
+        assert f"a symlink in {own.root} redirects it" in " ".join(done.stderr.split())
     assert target.read_text() == RC
 
 
@@ -86,7 +86,7 @@ def test_a_project_elsewhere_declares_no_folder_that_a_link_in_a_checkout_leads_
         done = own.run(*words, str(place), cwd=project)
 
         assert done.returncode == 1
-        assert f"if you mean {own.private.parent}, name it so" in " ".join(done.stderr.split())
+        assert f"redirects it to {own.private.parent}; pass that path" in " ".join(done.stderr.split())
     assert not (project / "docindex.toml").exists()
 
 
@@ -104,7 +104,7 @@ def test_a_search_follows_no_link_out_of_the_checkout(own, git, link):
         done = own.run(*words, cwd=cwd)
         assert done.returncode == 1
         assert done.stdout == ""
-        assert f"if you mean {(own.root / link).resolve()}, name it so" in " ".join(done.stderr.split())
+        assert f"redirects it to {(own.root / link).resolve()}; pass that path" in " ".join(done.stderr.split())
 
 
 def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own, git):
@@ -120,7 +120,7 @@ def test_a_search_of_a_folder_named_like_a_placeholder_reads_no_other_folder(own
 
     own.check()
     assert done.returncode == 1
-    assert "stands for each folder beside it" in " ".join(done.stderr.split())
+    assert "is a placeholder in source paths" in " ".join(done.stderr.split())
 
 
 def test_a_folder_that_has_become_a_link_is_not_read_when_an_index_of_several_is_made_anew(own, git):
@@ -160,7 +160,7 @@ def test_a_source_that_becomes_a_link_during_a_run_is_not_read_through_it(own, s
         done = own.run("index")
 
     assert docs.is_symlink()
-    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
+    assert "is not the folder that docindex was configured to read" in " ".join(done.stderr.split())
     assert done.returncode == 1
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.home.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
@@ -192,7 +192,7 @@ def test_a_folder_that_its_user_names_and_a_pull_makes_a_link_is_not_read_throug
 
     assert (own.root / swapped).is_symlink()
     assert PRIVATE not in done.stdout
-    assert "is not what docindex was asked to read" in " ".join(done.stderr.split())
+    assert "is not the folder that docindex was configured to read" in " ".join(done.stderr.split())
     texts = [pq.read_table(table)["text"].to_pylist() for table in own.user.rglob("chunks/*.parquet")]
     assert PRIVATE not in str(texts)
 
@@ -209,7 +209,7 @@ def test_no_message_is_written_where_a_pull_has_made_a_folder_around_the_home_a_
     (own.root / "data").rename(own.root / "before")
     (own.root / "data").symlink_to(elsewhere)
 
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         memory.ingest("The valve is open.", session="s")
     assert not any(elsewhere.iterdir())
 
@@ -246,7 +246,7 @@ def test_no_command_writes_where_a_folder_around_the_home_is_a_link(own):
     for words in (("source", "use", "own"), ("graph", "import", "--remove", "own"), ("index",)):
         done = own.run(*words, DOCINDEX_HOME=str(own.root / "data/index"))
         assert done.returncode == 1
-        assert "is a link to" in " ".join(done.stderr.split())
+        assert "is a symbolic link to" in " ".join(done.stderr.split())
     assert not any(elsewhere.iterdir())
 
 
@@ -294,7 +294,7 @@ def test_a_link_in_the_git_folder_of_a_submodule_is_not_followed(own, git, link)
     [table] = own.home.rglob("discovered_files/*with-submodules.parquet")
     rows = {row["path"]: row["skipped_reason"] for row in pq.read_table(table).to_pylist()}
     assert "plan of a merger" not in str(rows)
-    assert rows["sub/"] == "submodule: there are links in its .git, which may lead elsewhere"
+    assert rows["sub/"] == "submodule: its .git contains symlinks, which may point outside the source"
 
 
 def test_a_bare_repository_that_borrows_is_not_followed_by_its_url(own, git):
@@ -317,7 +317,7 @@ def test_a_bare_repository_that_a_pull_makes_borrow_is_asked_for_again(own, git)
     assert "git/lib" in own.run("source", "list", cwd=project).stdout
 
     (bare / "commondir").write_text(f"{own.user}/private.git\n")
-    git_folders._looked_at.clear()
+    git_folders._scans.clear()
 
     assert "git/lib" not in own.run("source", "list", cwd=project).stdout
 
@@ -331,7 +331,7 @@ def test_a_link_of_a_checkout_is_not_followed_by_its_url(own, git):
     done = own.run("source", "add", f"file://{own.root}/lib", cwd=project)
 
     assert done.returncode == 1
-    assert f"if you mean {own.user / 'private'}, name it so" in " ".join(done.stderr.split())
+    assert f"redirects it to {own.user / 'private'}; pass that path" in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize("name", [".docindex", "index"])
@@ -348,10 +348,10 @@ def test_nothing_is_written_where_a_pull_has_made_the_home_a_link(own, monkeypat
     (own.root / name).symlink_to(elsewhere)
     (own.root / "guide.md").write_text("# Valves\n")
 
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         runs.index(settings, "library/own")
     monkeypatch.setenv("DOCINDEX_HOME", str(settings.home))  # as the variables of a job have it
-    with pytest.raises(LinkError, match="is a link to"):
+    with pytest.raises(LinkError, match="is a symbolic link to"):
         load_settings(own.root)
     with pytest.raises(LinkError, match="is a symbolic link"):
         Layout(settings.home)
@@ -366,7 +366,7 @@ def test_no_folder_of_another_repository_is_named_by_an_init(own, git):
     (own.user / "plans-of-a-merger/plan.md").touch()
     git(own.user, "add", ".")
     (own.root / ".git/index").symlink_to(own.user / ".git/index")
-    git_folders._looked_at.clear()
+    git_folders._scans.clear()
 
     done = own.run("init", "--dry-run")
 
@@ -425,7 +425,7 @@ def test_a_trusted_link_that_a_pull_leads_elsewhere_during_a_run_is_not_followed
     link.symlink_to(hostile.private.parent)
     outcome = runs.index(settings, key)
 
-    assert f"docs now leads to {hostile.private.parent}" in outcome.failures[0]
+    assert f"docs now points to {hostile.private.parent}" in outcome.failures[0]
     assert PRIVATE not in hostile.run("search", "combination", "--mode", "bm25").stdout
 
 

@@ -244,7 +244,7 @@ def test_neither_modules_nor_variables_of_the_checkout_reach_the_processes_of_th
     finally:
         os.killpg(ui.pid, signal.SIGKILL)
         ui.wait()
-    assert ".env is ignored" in printed.read_text()
+    assert "ignoring .env" in printed.read_text()
     hostile.check()
 
 
@@ -269,7 +269,7 @@ def test_what_its_user_declares_is_trusted_and_nothing_else(hostile):
     assert "valve.md" in hostile.run("search", "open a valve").stdout
     again = hostile.run("index", str(hostile.private.parent))
     assert again.returncode == 1
-    assert "declared already, but" in again.stderr
+    assert "is already declared, but" in again.stderr
     hostile.check()
 
 
@@ -358,7 +358,7 @@ def test_nothing_is_trusted_that_a_pull_changes_before_it_is_shown(hostile, monk
     done = hostile.run("trust", "--yes")
 
     assert done.returncode == 1
-    assert "changed meanwhile" in done.stderr
+    assert "changed in the meantime" in done.stderr
     assert "not trusted" in hostile.run("source", "list").stderr
 
 

@@ -195,7 +195,7 @@ def test_each_citation_says_what_its_check_says(asked: Asked, tab: Page, answer:
     assert marks.nth(2).evaluate("element => element.closest('a')") is None
     source = tab.locator(f".cited .source[data-number='{manual}']")
     expect(source).to_contain_text("supported")
-    expect(source).to_contain_text(f"Doubtful: [{tank}] has more of what the sentence names.")
+    expect(source).to_contain_text(f"Doubtful: [{tank}] contains more of what the sentence names.")
     expect(tab.locator(".rest summary")).to_have_text("5 more that were read")
     marks.nth(0).hover()
     expect(tab.locator(f".cited .source[data-number='{tank}']")).to_have_class(re.compile(r"\blit\b"))
@@ -395,7 +395,7 @@ def test_a_conversation_that_the_server_forgot_goes_on_and_says_so(asked: Asked,
     tab.reload()
     ask(tab, "And how is it started?")
     expect_end(tab, turns=2)
-    expect(tab.locator(".noted").nth(1)).to_contain_text("The server no longer has the conversation so far")
+    expect(tab.locator(".noted").nth(1)).to_contain_text("The server no longer has this conversation")
     assert len(asked.prompts[-1]) == 2
 
 
@@ -405,7 +405,7 @@ def test_a_failure_says_what_to_do_and_the_question_can_be_asked_again(asked: As
     tab.goto("/ask")
     ask(tab)
     trouble = tab.locator(".trouble:visible")
-    expect(trouble).to_contain_text("A model that was asked did not answer")
+    expect(trouble).to_contain_text("A model did not respond")
     expect(trouble).to_contain_text("DOCINDEX_LLM__API_KEY")
     assert KEY not in tab.locator("html").inner_html()
     tab.get_by_role("button", name="Ask again").click()
@@ -439,7 +439,7 @@ def test_changed_lines_say_so(asked: Asked, tab: Page, answer: str):
     expect(tab.locator("a.citation").first).to_have_text(re.compile(r"\[\d changed\]"))
     expect(tab.locator("a.citation").first).to_have_attribute("title", re.compile("changed since they were indexed"))
     expect(tab.locator(".cited .source").first).to_contain_text("changed since it was indexed")
-    expect(tab.locator(".checks")).to_contain_text("1 of changed lines")
+    expect(tab.locator(".checks")).to_contain_text("1 with changed lines")
 
 
 def test_steps_of_an_agent_are_listed(tab: Page):
@@ -486,7 +486,7 @@ def test_steps_of_an_agent_are_listed(tab: Page):
     expect(tab.locator(".step")).to_have_text('graph {"name": "pump"} → 3 callers')
     expect(tab.locator(".answer")).to_have_text("Three callers.")
     expect(tab.locator(".noted")).to_have_text("no vectors")
-    expect(tab.locator(".state-line")).to_contain_text("limit of tokens")
+    expect(tab.locator(".state-line")).to_contain_text("token limit")
     assert [one["agent"] for one in sent] == [True]
     tab.reload()
     expect(tab.locator(".step")).to_have_count(1)
@@ -510,7 +510,7 @@ def test_an_agent_calls_tools_of_the_server_and_what_they_give_is_read_and_cited
     expect_end(tab)
     steps = tab.locator(".step")
     expect(steps).to_have_text([re.compile(f"^{name} .* →") for name in ("graph", "log", "search", "delete")])
-    expect(tab.locator(".step.problem")).to_have_text([re.compile("git/shop"), re.compile("no tool")])
+    expect(tab.locator(".step.problem")).to_have_text([re.compile("git/shop"), re.compile("tool 'delete' not found")])
     expect(tab.locator(".answer")).not_to_contain_text("Let me look")
     expect(tab.locator("a.citation")).to_have_text(f"[{tank}]")
     given = [message["content"] for message in asked.prompts[-1] if message["role"] == "tool"]
@@ -528,9 +528,9 @@ def test_a_verdict_lands_in_the_file(asked: Asked, tab: Page, answer: str):
     ask(tab)
     expect_end(tab)
     tab.get_by_role("button", name="The answer is bad").click()
-    tab.get_by_label("What is good or bad about it").fill("the [99] is made up")
+    tab.get_by_label("Comment (optional)").fill("the [99] is made up")
     tab.keyboard.press("Enter")
-    expect(tab.get_by_text("Noted, thank you")).to_be_visible()
+    expect(tab.get_by_text("Thank you for your feedback")).to_be_visible()
     expect(tab.get_by_role("button", name="The answer is bad")).to_have_attribute("aria-pressed", "true")
     record = json.loads((asked.root / ".docindex" / "feedback.jsonl").read_text().splitlines()[-1])
     assert (record["verdict"], record["comment"], record["question"]) == ("bad", "the [99] is made up", QUESTION)
@@ -568,7 +568,7 @@ def test_a_model_that_cannot_be_asked_is_announced(asked: Asked, tab: Page):
     settings.write_text(re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", before))
     try:
         tab.goto("/ask")
-        expect(tab.locator("#unreachable")).to_contain_text("The language model cannot be asked")
+        expect(tab.locator("#unreachable")).to_contain_text("The language model is not available")
     finally:
         settings.write_text(before)
 
@@ -642,14 +642,14 @@ def test_logging_out_forgets_what_was_asked(asked: Asked, browser: Browser):
     ):
         asked.script("It moves.")
         tab.goto("/ask")
-        tab.get_by_label("Token of this server").fill(token)
+        tab.get_by_label("Server token").fill(token)
         tab.keyboard.press("Enter")
         tab.wait_for_url("**/ask")
         ask(tab)
         expect_end(tab)
         assert tab.evaluate("localStorage.getItem('docindex.asked')") is not None
         tab.get_by_role("button", name="Log out").click()
-        expect(tab.get_by_label("Token of this server")).to_be_visible()
+        expect(tab.get_by_label("Server token")).to_be_visible()
         assert tab.evaluate("localStorage.getItem('docindex.asked')") is None
 
 

@@ -90,7 +90,7 @@ def test_an_answer_that_comes_late_does_not_replace_a_newer_one(tab: Page):
 def test_a_result_says_why_it_is_there(tab: Page):
     tab.goto("/?q=pump")
     first = tab.locator(".hit").first
-    first.get_by_text("Why it is here").click()
+    first.get_by_text("Why this result?").click()
     expect(first.get_by_role("rowheader", name="bm25")).to_be_visible()
 
 
@@ -101,13 +101,13 @@ def test_a_result_is_noted_as_the_answer_and_taken_back(tab: Page):
     button.focus()
     tab.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-pressed", "true")
-    expect(tab.locator("#said")).to_have_text("Noted as an answer")
+    expect(tab.locator("#said")).to_have_text("Marked as an answer")
     expect_no_grave_barrier(tab)
     tab.reload()
     expect(button).to_have_attribute("aria-pressed", "true")
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
-    expect(tab.locator("#said")).to_have_text("No longer noted")
+    expect(tab.locator("#said")).to_have_text("No longer marked as an answer")
     tab.goto("/?q=%3F%3F+%21")
     tab.locator(".hit").first.get_by_role("button", name="This answers it").click()
     expect(tab.locator(".note.bad")).to_contain_text("the question is empty")
@@ -152,7 +152,7 @@ def test_the_keyboard_is_enough(tab: Page):
 def test_shortcuts_can_be_turned_off(tab: Page):
     tab.goto("/?q=pump")
     tab.locator("#help").click()
-    tab.get_by_label("Shortcuts of one letter").uncheck()
+    tab.get_by_label("Single-letter shortcuts").uncheck()
     tab.get_by_role("button", name="Close").click()
     tab.keyboard.press("/")
     expect(tab.locator("#q")).not_to_be_focused()
@@ -200,7 +200,7 @@ def test_the_outline_marks_what_it_names(tab: Page):
 def test_indexing_shows_its_progress_and_its_end(tab: Page):
     tab.goto("/sources")
     tab.get_by_role("button", name="Index changes of library/manual").click()
-    expect(tab.get_by_text("Index job of library/manual started")).to_be_visible()
+    expect(tab.get_by_text("Started the index job of library/manual")).to_be_visible()
     expect(tab.locator("#work .job")).to_contain_text("library/manual")
     expect(tab.get_by_role("progressbar", name="Progress of library/manual").first).to_be_visible()
     expect(tab.locator("#pulse")).to_contain_text("manual")
@@ -212,7 +212,7 @@ def test_indexing_shows_its_progress_and_its_end(tab: Page):
 def test_a_job_can_be_cancelled(tab: Page):
     tab.goto("/sources")
     tab.get_by_label("Other ways to index git/shop").click()
-    tab.get_by_role("button", name="Index anew").locator("visible=true").click()
+    tab.get_by_role("button", name="Rebuild").locator("visible=true").click()
     tab.get_by_role("button", name="Cancel the job of git/shop").click()
     tab.goto("/jobs")
     expect(tab.locator("tbody tr").first).to_contain_text("canceled", timeout=JOB_MS)

@@ -1,1 +1,1 @@
-"""Reading a syntax tree into the intermediate representation."""
+"""Extraction of the intermediate representation from a syntax tree."""

@@ -1,7 +1,7 @@
-"""What the queries of a language find in a syntax tree: statements whose scope is not known yet, in file order.
+"""Statements captured by the queries of a language, in file order, before their scope is determined.
 
-What a function without a name is given, and where a declaration is seen, is read here, since both depend on what
-stands around a place.
+This module also determines the arguments of anonymous functions and the visibility of declarations, since both depend
+on the surrounding nodes.
 """
 
 from bisect import bisect_right
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
     Captured = Mapping[str, list[Node]]
 
-_NESTED_LIMIT = 4  # macros in macros
+_NESTED_LIMIT = 4  # nested macros
 _BLANKED = bytes(byte if byte == ord("\n") else ord(" ") for byte in range(256))
 _DEPTH_LIMIT = 100
-_FIRST = frozenset({"decorator", "initial", "outer"})  # captures that say something of others in the same place
+_FIRST = frozenset({"decorator", "initial", "outer"})  # captures that affect others at the same position
 _VARIABLES = frozenset({"bind", "parameter", "assigned"})
 
 
 class Language(NamedTuple):
-    """A language whose files can be read: its name, how its statements are read, and the query that finds them."""
+    """A supported language: its name, its syntax and the query for its statements."""
 
     name: str
     syntax: Syntax
@@ -41,18 +41,18 @@ class Language(NamedTuple):
 
 
 class Place(NamedTuple):
-    """What stands in a place, whose scope is not known yet."""
+    """A statement or mark at a position, whose scope is not known yet."""
 
     start: int
     end: int
     line: int
     found: Statement | Mark
-    region: Region | None = None  # where a declaration is seen
-    until: int = 0  # of what a function without a name is given: where this function ends
+    region: Region | None = None  # where a declaration is visible
+    until: int = 0  # for an argument of an anonymous function: the end of this function
 
 
 def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Place]:
-    """All that the query finds, also in what the grammar leaves unread, in the order of the file."""
+    """Return all matches of the query in file order, including those in code that the grammar does not parse."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(language.query)
@@ -65,10 +65,10 @@ def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Pl
         if current is None:
             break
         unread: list[Node] = []
-        for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):  # by the patterns
-            capture, whole = _main_captures(tuple(parts))
+        for _, parts in sorted(cursor.matches(current.root_node), key=itemgetter(0)):  # by pattern index
+            capture, position = _main_captures(tuple(parts))
             if capture in ONE:
-                if found := _place(capture, parts, parts[whole][0], language.syntax, reader):
+                if found := _place(capture, parts, parts[position][0], language.syntax, reader):
                     (first if capture in _FIRST else others).append(found)
             elif capture in MANY:
                 others += _several(capture, parts, language.syntax, reader)
@@ -80,7 +80,7 @@ def find_places(tree: "Tree", language: Language, reader: Reader) -> Iterable[Pl
 
 
 def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
-    """The places that are in none of some nodes."""
+    """Yield the places outside the ignored nodes."""
     spans = sorted((node.start_byte, node.end_byte) for node in ignored)
     ends = [*accumulate((end for _, end in spans), max)]
     for place in places:
@@ -90,7 +90,7 @@ def _outside(places: list[Place], ignored: "list[Node]") -> Iterator[Place]:
 
 
 def _read_again(nodes: "Sequence[Node]", tree: "Tree", language: str) -> "Tree | None":
-    """The tree of what the grammar leaves unread, such as the arguments of macros, at the same places."""
+    """Parse code that the grammar leaves unparsed, such as macro arguments, at the same offsets."""
     nodes = [node for node in nodes if node.text and node.text[:1] in b"(["]
     if not nodes:
         return None
@@ -115,7 +115,7 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
     start, end, line = node.start_byte, node.end_byte, node.start_point[0] + 1
     if isinstance(found, Parameter | Return):
         if isinstance(found, Return) and node.type in syntax.anonymous:
-            start -= 1  # what it is returned by stands around it
+            start -= 1  # so that the return precedes the function it returns
         found = _in_named_function(node, found, syntax, reader)
     if found is None:
         return None
@@ -125,20 +125,20 @@ def _place(capture: str, parts: "Captured", node: "Node", syntax: Syntax, reader
             region = region_of(syntax.blocks, parts[capture][0], captured(parts, "bind.within"))
         if "bind.given" in parts:
             until = _end_of_function(parts["bind.given"][0], reader)
-    # One a statement: this takes a third of the time of a call of the class.
+    # Hot path: this is three times faster than calling the class.
     return tuple.__new__(Place, (start, end, line, found, region, until))
 
 
 @lru_cache(maxsize=1_000)
 def _main_captures(captures: tuple[str, ...]) -> tuple[str, str]:
-    """Of the captures of a place the one that says what stands there, and that of where it is."""
+    """Return the capture that determines the kind of statement, and the one that determines its position."""
     capture = next((capture for capture in (*MANY, *ONE, "again", "ignored") if capture in captures), "")
     return capture, f"{capture}.within" if f"{capture}.within" in captures else capture
 
 
 def _end_of_function(given: "Node", reader: Reader) -> int:
-    """Where the function without a name ends that what is bound is given to."""
-    functions = reader.syntax.given.functions if reader.syntax.given is not None else frozenset()
+    """Return the end of the anonymous function that receives an argument."""
+    functions = reader.syntax.lambda_calls.functions if reader.syntax.lambda_calls is not None else frozenset()
     node: Node | None = given
     while node is not None and node.type not in functions:
         node = node.parent
@@ -146,19 +146,19 @@ def _end_of_function(given: "Node", reader: Reader) -> int:
 
 
 def _renamed(places: list[Place], syntax: Syntax) -> Iterable[Place]:
-    """The places; of names that several functions without a name are given, each has another one."""
-    given = Counter(one.found.target for one in places if one.until and isinstance(one.found, Assignment))
-    mark = "~" if syntax.blocks is None else "~~"  # those of blocks have the other one
-    return _numbered(places, given, mark) if len(given) < given.total() else places
+    """Rename arguments that several anonymous functions have in common, so that each name is unique."""
+    uses = Counter(one.found.target for one in places if one.until and isinstance(one.found, Assignment))
+    mark = "~" if syntax.blocks is None else "~~"  # "~" is used for block variables
+    return _numbered(places, uses, mark) if len(uses) < uses.total() else places
 
 
-def _numbered(places: list[Place], given: Counter[Expression], mark: str) -> Iterator[Place]:
+def _numbered(places: list[Place], uses: Counter[Expression], mark: str) -> Iterator[Place]:
     around: list[tuple[int, Name, Name]] = []
     seen: Counter[Name] = Counter()
     for place in places:
         around = [one for one in around if one[0] > place.start]
         found = place.found
-        if place.until and isinstance(found, Assignment) and isinstance(found.target, Name) and given[found.target] > 1:
+        if place.until and isinstance(found, Assignment) and isinstance(found.target, Name) and uses[found.target] > 1:
             seen[found.target] += 1
             around.append((place.until, found.target, Name(f"{found.target.text}{mark}{seen[found.target]}")))
             yield place._replace(found=found._replace(target=around[-1][2]))
@@ -169,7 +169,7 @@ def _numbered(places: list[Place], given: Counter[Expression], mark: str) -> Ite
 
 
 def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: Reader) -> Statement | None:
-    """Parameters of an anonymous function are names of the function around it; what it returns belongs to no symbol."""
+    """Turn parameters of an anonymous function into variables of the enclosing one, and drop its returns."""
     if not isinstance(found, Parameter | Return) or not syntax.functions:
         return found
     within, around = node, node.parent
@@ -189,7 +189,7 @@ def _in_named_function(node: "Node", found: Statement, syntax: Syntax, reader: R
 
 
 def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Expression:
-    """What a function without a name is given by the one whose argument it is."""
+    """Return the value passed to an anonymous function by the function it is an argument of."""
     arguments, calls = function.parent, reader.syntax.calls
     call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
     if call is None or call.type not in calls:
@@ -197,9 +197,9 @@ def _given(within: "Node", node: "Node", function: "Node", reader: Reader) -> Ex
     while node.parent is not None and within.id not in {node.parent.id, node.id}:
         node = node.parent
     called = reader.expression(part_of(call, calls[call.type]))
-    at, position = _place_among(parts_of(arguments), function), _place_among(parts_of(within), node)
+    at, position = _index_of(parts_of(arguments), function), _index_of(parts_of(within), node)
     return passed(call, called, at, position, reader) if at != BLOCK else UNKNOWN
 
 
-def _place_among(nodes: "Sequence[Node]", node: "Node") -> int:
+def _index_of(nodes: "Sequence[Node]", node: "Node") -> int:
     return next((at for at, one in enumerate(nodes) if one.id == node.id), 0)

@@ -1,4 +1,4 @@
-"""What declarations of C and C++ say: one may declare variables and functions, and fill the fields of a struct."""
+"""Statements of C and C++ declarations: variables, functions and initializers of structs."""
 
 import re
 from collections.abc import Iterator
@@ -39,17 +39,17 @@ _FUNCTIONS = frozenset({"function_declarator", "abstract_function_declarator"})
 _FUNCTIONS_OR_LAMBDAS = _FUNCTIONS | {"lambda_declarator"}
 _NO_CLASS = frozenset({"primitive_type", "placeholder_type_specifier", "sized_type_specifier", "enum_specifier"})
 _TEMPLATE_ARGUMENTS = re.compile(r"<[^<>]*>")
-_MOST_HELD = 12  # elements of a collection
-_MOST_FIELDS = 200  # elements of a table that are looked at
+_MOST_ELEMENTS = 12  # of a collection
+_MOST_FIELDS = 200  # elements read from a table
 
 
 def declared(declaration: Node, reader: Reader) -> Found:
-    """What each declarator of a declaration says."""
+    """Yield the statements for each declarator of a declaration."""
     kind = declaration.child_by_field_name("type")
     for declarator in declaration.children_by_field_name("declarator"):
         function = function_declarator(declarator)
-        if function is not None and _is_made(declaration, function):
-            yield from _made(declaration, function, kind, reader)
+        if function is not None and _is_construction(declaration, function):
+            yield from _construction(declaration, function, kind, reader)
         elif function is not None:
             yield from _prototype(declaration, function, reader)
         else:
@@ -57,7 +57,7 @@ def declared(declaration: Node, reader: Reader) -> Found:
 
 
 def function_declarator(node: Node | None) -> Node | None:
-    """The declarator of a function, as opposed to a pointer to one."""
+    """Return the declarator of a function; None for a pointer to a function."""
     *_, node = _inwards(node)
     if node is None or node.type not in _FUNCTIONS_OR_LAMBDAS:
         return None
@@ -66,29 +66,29 @@ def function_declarator(node: Node | None) -> Node | None:
 
 
 def _inwards(node: Node | None) -> Iterator[Node | None]:
-    """A declarator and those in it, down to what is no pointer, array or the like."""
+    """Yield a declarator and its inner declarators, down to one that is not a pointer, array or similar."""
     yield node
     while node is not None and node.type in _WRAPPERS:
         node = node.child_by_field_name("declarator") or next(iter(node.named_children), None)
         yield node
 
 
-def _is_made(declaration: Node, function: Node) -> bool:
-    """Whether what looks like a function, declared in another one, is an object that is made of variables."""
+def _is_construction(declaration: Node, function: Node) -> bool:
+    """Return whether a local function declaration actually constructs an object from variables."""
     kind = declaration.child_by_field_name("type")
-    given = parts_of(function.child_by_field_name("parameters"))
+    listed = parts_of(function.child_by_field_name("parameters"))
     return (
         declaration.parent is not None
         and declaration.parent.type == "compound_statement"
         and kind is not None
         and kind.type in {"type_identifier", "qualified_identifier", "template_type"}
-        and bool(given)
-        and all(child.type == "parameter_declaration" and child.child_count == 1 for child in given)
-        and all(child.named_children and child.named_children[0].type == "type_identifier" for child in given)
+        and bool(listed)
+        and all(child.type == "parameter_declaration" and child.child_count == 1 for child in listed)
+        and all(child.named_children and child.named_children[0].type == "type_identifier" for child in listed)
     )
 
 
-def _made(declaration: Node, function: Node, kind: Node | None, reader: Reader) -> Found:
+def _construction(declaration: Node, function: Node, kind: Node | None, reader: Reader) -> Found:
     name = text_of(function.child_by_field_name("declarator"))
     listed = function.child_by_field_name("parameters")
     if kind is None or listed is None or not name.isidentifier() or not (declared := _type_of(kind)):
@@ -107,14 +107,14 @@ def _prototype(declaration: Node, function: Node, reader: Reader) -> Found:
 
 
 def signature(node: Node, reader: Reader) -> Found:
-    """The parameters of a function with a body."""
+    """Yield the parameters of a function with a body."""
     function = function_declarator(node)
     if function is not None:
         yield from parameters(function, reader)
 
 
 def parameters(function: Node, reader: Reader) -> Found:
-    """The parameters of a function, those without a name, too."""
+    """Yield the parameters of a function, including unnamed ones."""
     listed = function.child_by_field_name("parameters")
     for node in parts_of(listed):
         if node.type in {"variadic_parameter", "variadic_parameter_declaration"}:
@@ -140,7 +140,7 @@ def _name_of(declarator: Node | None, reader: Reader) -> str:
 
 
 def template(listed: Node, _: Reader) -> Found:
-    """The types that a class is given."""
+    """Yield the parameters of a class template."""
     for node in parts_of(listed):
         name = "_"
         if node.type in {"type_parameter_declaration", "optional_type_parameter_declaration"}:
@@ -161,7 +161,7 @@ def _variable(declaration: Node, kind: Node | None, declarator: Node, reader: Re
         is_array = _is_array(declarator)
         yield declarator, bound(name, Instance(TypeRef("Array", (declared,)) if is_array else declared))
     if value is not None:
-        yield from _initialised(declarator, name, declared, value, reader)
+        yield from _initialized(declarator, name, declared, value, reader)
     if not declared and (declaration.type == "field_declaration" or _points_at_function(declarator)):
         yield declarator, bound(name, UNKNOWN)
 
@@ -171,7 +171,7 @@ def _type_of(kind: Node) -> TypeRef | None:
     return declared_type(text_of(named))
 
 
-def _initialised(declarator: Node, name: Expression, declared: TypeRef | None, value: Node, reader: Reader) -> Found:
+def _initialized(declarator: Node, name: Expression, declared: TypeRef | None, value: Node, reader: Reader) -> Found:
     if value.type in {"argument_list", "initializer_list"} and declared:
         if value.parent is not None and not any(child.type == "=" for child in value.parent.children):
             yield value, _new(declared, value, reader)
@@ -179,7 +179,7 @@ def _initialised(declarator: Node, name: Expression, declared: TypeRef | None, v
             is_array = _is_array(declarator)
             yield from _filled(value, declared, reader, is_array=is_array)
             if is_array or declared.name.startswith("std."):
-                yield from _held(declarator, name, value, reader, is_map=declared.name.endswith("map"))
+                yield from _elements(declarator, name, value, reader, is_map=declared.name.endswith("map"))
             return
     if value.type == "initializer_list" and (field := _function_field(declarator)) is not None:
         yield from _rows(declarator, name, value, field, reader)
@@ -190,12 +190,12 @@ def _initialised(declarator: Node, name: Expression, declared: TypeRef | None, v
 
 
 def _new(declared: TypeRef, arguments: Node, reader: Reader) -> CallSite:
-    """The call of a constructor by a declaration."""
+    """Return the constructor call of a declaration."""
     return CallSite("new", FILE, path(declared.name), written_in(arguments, reader), 0, 0)
 
 
 def _filled(values: Node, kind: TypeRef, reader: Reader, *, is_array: bool) -> Found:
-    """What is put into the fields of a struct, or of the structs of an array."""
+    """Yield the initial values of the fields of a struct, or of the structs in an array."""
     at = 0
     for child in values.named_children[:_MOST_FIELDS]:
         if child.is_extra:
@@ -214,9 +214,9 @@ def _filled(values: Node, kind: TypeRef, reader: Reader, *, is_array: bool) -> F
             yield child, Assignment("initial", FILE, target, known, 0, 0)
 
 
-def _held(declarator: Node, name: Expression, values: Node, reader: Reader, *, is_map: bool) -> Found:
-    """What a collection is made with."""
-    for child in values.named_children[:_MOST_HELD]:
+def _elements(declarator: Node, name: Expression, values: Node, reader: Reader, *, is_map: bool) -> Found:
+    """Yield the elements that a collection is initialized with."""
+    for child in values.named_children[:_MOST_ELEMENTS]:
         value = _value_of(child)
         if is_map and value is not None and value.type == "initializer_list" and value.named_children:
             value = value.named_children[-1]
@@ -226,7 +226,7 @@ def _held(declarator: Node, name: Expression, values: Node, reader: Reader, *, i
 
 
 def _function_field(declarator: Node) -> tuple[int, str] | None:
-    """Where a struct without a name has its one pointer to a function."""
+    """Return the position and name of the only function pointer in an anonymous struct."""
     declaration = declarator.parent
     kind = declaration.child_by_field_name("type") if declaration is not None else None
     body = kind.child_by_field_name("body") if kind is not None and kind.child_by_field_name("name") is None else None
@@ -250,7 +250,7 @@ def _may_be_function(field: Node) -> bool:
 
 
 def _rows(declarator: Node, name: Expression, values: Node, field: tuple[int, str], reader: Reader) -> Found:
-    """The functions in a table whose rows have no type of their own: the rows are followed as these."""
+    """Yield the functions in a table whose rows have an anonymous type; a row is treated as its function."""
     for row in values.named_children[:_MOST_FIELDS]:
         if row.type != "initializer_list":
             continue
@@ -267,7 +267,7 @@ def _field_name(designator: Node | None) -> str:
 
 
 def qualified_name(node: Node | None) -> str:
-    """A name with its scopes, without template arguments."""
+    """Return a dotted name with its scopes, without template arguments."""
     text = text_of(node)
     shorter = _TEMPLATE_ARGUMENTS.sub("", text)
     while shorter != text:
@@ -283,12 +283,12 @@ def _is_pair(node: Node) -> bool:
 
 
 def _value_of(child: Node | None) -> Node | None:
-    """What is written in a list, with or without the name of its field."""
+    """Return the value of an initializer, with or without a field name."""
     return child.child_by_field_name("value") if child is not None and _is_pair(child) else child
 
 
 def _may_run(known: Expression) -> bool:
-    """Whether a value may be a function or an object."""
+    """Return whether a value may be a function or an object."""
     return not isinstance(head(known), Unknown | Literal | Collection | Record)
 
 

@@ -1,6 +1,6 @@
-"""How each type of node is read into an expression: one rule a sort of nodes.
+"""Rules that convert nodes into expressions, one per kind of node in `Expressions`.
 
-Rules take the node, the reader of its file and how deep it stands; before these, what a language says of the sort.
+A rule takes the fields that the language assigns to the node type, then the node, the reader of the file and the depth.
 """
 
 import re
@@ -47,18 +47,18 @@ _LONGEST_MACRO = 200  # characters
 
 
 def reader_of(syntax: Expressions) -> Reader:
-    """A reader of the expressions of one file."""
+    """Return a reader for the expressions of a file."""
     return Reader(syntax, _rules(syntax), _constants(syntax), _leaves(syntax))
 
 
 @cache
 def _rules(syntax: Expressions) -> dict[str, Rule]:
-    """How each type of node is read."""
+    """Return the rules by node type."""
     rules: dict[str, Rule] = {}
-    for name, rule in _SORTS.items():
-        sort = getattr(syntax, name)
-        for kind in sort:
-            fields = sort[kind] if isinstance(sort, Mapping) else ()
+    for name, rule in _RULES.items():
+        node_types = getattr(syntax, name)
+        for kind in node_types:
+            fields = node_types[kind] if isinstance(node_types, Mapping) else ()
             rules[kind] = partial(rule, *([fields] if isinstance(fields, str) else fields))
     rules |= {kind: partial(_special, read, rules.get(kind)) for kind, read in syntax.special.items()}
     return rules | {kind: partial(_by_reader, read) for kind, read in syntax.readers.items()}
@@ -82,7 +82,7 @@ def _by_reader(read: Callable[[Node, Read], Expression], node: Node, reader: Rea
 def _special(
     first: Callable[[Node, Reader], Expression | None], rule: Rule | None, node: Node, reader: Reader, depth: int
 ) -> Expression:
-    """What a language says of a sort, else what the rule says; read once, since both read parts of it."""
+    """Apply the language's own rule, or else the general one; cached, since both read the same children."""
     known = reader.known.get(node.id)
     if known is None:
         before, reader.depth = reader.depth, depth + 1
@@ -147,13 +147,13 @@ def _block(node: Node, reader: Reader, depth: int) -> Expression:
 
 
 def _method(owner: str, name: str, node: Node, reader: Reader, depth: int) -> Expression:
-    """A call that names object and method itself; of `send(:go)` the method that it names."""
+    """Read a call with fields for object and method; `send(:go)` is a call of `go`."""
     called, is_run = named_method(owner, name, node, reader, depth)
     return _called(node, called, reader, depth) if is_run else called
 
 
 def named_method(owner: str, name: str, node: Node, reader: Reader, depth: int) -> tuple[Expression, bool]:
-    """What is named by a call that names object and method itself, and whether it runs it."""
+    """Return the method named by a call with fields for object and method, and whether the call runs it."""
     named = reader.syntax.named
     method = node.child_by_field_name(name)
     if method is None:
@@ -163,35 +163,35 @@ def named_method(owner: str, name: str, node: Node, reader: Reader, depth: int) 
         first = arguments.named_children[0] if arguments is not None and arguments.named_children else None
         if called := _key_text(first):
             within = node.child_by_field_name(owner)
-            whole = Name(called) if within is None else Attribute(reader.part(within, depth + 1), called)
-            return whole, named[word]
+            found = Name(called) if within is None else Attribute(reader.part(within, depth + 1), called)
+            return found, named[word]
     return member(owner, name, node, reader, depth), True
 
 
 def _called(node: Node, called: Expression, reader: Reader, depth: int) -> Expression:
-    """What a call gives; of some functions that follows from what they are given."""
+    """Return the result of a call; for some library functions, it is derived from the arguments."""
     syntax = reader.syntax
-    gives = syntax.library.get(path_of(called)) if syntax.library else None
-    known = gives(given_to(node, syntax), lambda part: reader.part(part, depth + 1)) if gives is not None else None
+    rule = syntax.library.get(path_of(called)) if syntax.library else None
+    known = rule(given_to(node, syntax), lambda part: reader.part(part, depth + 1)) if rule is not None else None
     return known or (_mapped(node, called, reader, depth) if syntax.lambdas else Call(called))
 
 
 def _mapped(node: Node, called: Expression, reader: Reader, depth: int) -> Expression:
-    """A call, or what the function gives that it is given, where it maps."""
-    if not isinstance(called, Attribute) or called.name not in _MAKING:
+    """Return a call; for mapping methods, also the result of their callback."""
+    if not isinstance(called, Attribute) or called.name not in _COMBINING:
         return Call(called)
-    given = parts_of(node.child_by_field_name("arguments"))
+    arguments = parts_of(node.child_by_field_name("arguments"))
     if called.name in _FOLDING:
-        start = reader.part(given[-1], depth + 1) if given and given[-1].type in reader.syntax.values else UNKNOWN
-        return either((Call(called), start))
-    mapped = _result_of(node.child_by_field_name("block") or next(iter(given), None), reader, depth)
+        has_start = bool(arguments) and arguments[-1].type in reader.syntax.values
+        return either((Call(called), reader.part(arguments[-1], depth + 1) if has_start else UNKNOWN))
+    mapped = _result_of(node.child_by_field_name("block") or next(iter(arguments), None), reader, depth)
     if mapped is UNKNOWN:
         return Call(called)
     return either((Call(called), Collection((mapped,)) if called.name in _MAPPING else mapped))
 
 
 def _result_of(function: Node | None, reader: Reader, depth: int) -> Expression:
-    """What a function without a name gives, where that is one expression; what one gives that is named."""
+    """Return the result of a named function, or of an anonymous one whose body is a single expression."""
     if function is None:
         return UNKNOWN
     if function.type in reader.syntax.names:
@@ -203,7 +203,7 @@ def _result_of(function: Node | None, reader: Reader, depth: int) -> Expression:
 
 
 def _key(node: Node, reader: Reader) -> str:
-    """The name by which an element is looked up, where it is a literal; of one that is written with it, this one."""
+    """Return the literal key of a subscript, or the label of an element; "" for other keys."""
     labels = reader.syntax.labels
     label = node.child_by_field_name(labels[node.type]) if node.type in labels else None
     if label is not None and label.type in reader.syntax.names:
@@ -214,7 +214,7 @@ def _key(node: Node, reader: Reader) -> str:
 
 
 def _composite(declared: str, elements: str, node: Node, reader: Reader, depth: int) -> Expression:
-    """Something of a type that is written with what it holds, which is recorded where it is a collection."""
+    """Return an instance of a composite literal's type; for collections, also with its elements."""
     kind = declared_type(text_of(part_of(node, declared)))
     body = part_of(node, elements)
     if kind is None:
@@ -225,13 +225,13 @@ def _composite(declared: str, elements: str, node: Node, reader: Reader, depth: 
     return either((Instance(kind), listed(reader.part(child, depth + 1) for child in children)))
 
 
-def _made(name: str, node: Node, reader: Reader, depth: int) -> Expression:
-    """A new object; of a generic type with its type arguments."""
-    made = part_of(node, name)
-    written = text_of(made)
+def _new(name: str, node: Node, reader: Reader, depth: int) -> Expression:
+    """Return a new object; for a generic type, with its type arguments."""
+    cls = part_of(node, name)
+    written = text_of(cls)
     if "<" in written and "<>" not in written and (declared := declared_type(written)):
         return Instance(declared)
-    return New(_plain(reader.part(made, depth + 1)))
+    return New(_plain(reader.part(cls, depth + 1)))
 
 
 def _part(node: Node, name: str, reader: Reader, depth: int) -> Expression:
@@ -239,17 +239,17 @@ def _part(node: Node, name: str, reader: Reader, depth: int) -> Expression:
 
 
 def member(owner: str, name: str, node: Node, reader: Reader, depth: int) -> Expression:
-    """What a node names of its object."""
+    """Return the member that a node accesses."""
     named = part_of(node, name)
     written = text_of(named)
     if named is None or not written:
         return UNKNOWN
     within = part_of(node, owner)
     if within is None or within.id == named.id:
-        return path(written)  # a method called without its object
+        return path(written)  # a method called without a receiver
     before = reader.part(within, depth + 1)
     plain = written.lstrip(".?!:~")
-    return Attribute(before, plain.partition("<")[0] or plain) if plain else UNKNOWN  # of an operator
+    return Attribute(before, plain.partition("<")[0] or plain) if plain else UNKNOWN  # empty for an operator
 
 
 def _collection(name: str, node: Node, reader: Reader, depth: int) -> Expression:
@@ -271,32 +271,32 @@ def _collection(name: str, node: Node, reader: Reader, depth: int) -> Expression
     return Collection(tuple(part for _, part in parts))
 
 
-# In `vec![first(…), second]`: the first element, and those that are names.
+# In `vec![first(…), second]`: the first element, and elements that are plain names.
 _FIRST_LISTED = re.compile(r"(\w+)!\s*[\[(]\s*&?((?:\w+::)*[^\W\d]\w*)\s*([({])")
 _NAME_LISTED = re.compile(r"(?<=[\[(,])\s*&?((?:\w+::)*[^\W\d]\w*)\s*(?=[,\])])")
 
 
 def _listed(name: str, node: Node, reader: Reader, _: int) -> Expression:
-    """The collection that a macro gives, whose arguments the grammar leaves unread."""
+    """Return the collection that a macro creates from arguments that the grammar does not parse."""
     macro = text_of(node)
     if macro.partition("!")[0] != name:
         return UNKNOWN
     if first := _FIRST_LISTED.match(macro):
-        made = first[2].replace("::", ".")
-        if made in reader.syntax.library:
+        cls = first[2].replace("::", ".")
+        if cls in reader.syntax.library:
             return UNKNOWN
-        return Collection((Instance(TypeRef(made)) if first[3] == "{" else Call(path(made)),))
+        return Collection((Instance(TypeRef(cls)) if first[3] == "{" else Call(path(cls)),))
     return listed(path(name.replace("::", ".")) for name in _NAME_LISTED.findall(macro[:_LONGEST_MACRO]))
 
 
 def _is_indexed(call: Node, syntax: Expressions) -> bool:
-    """Whether an item is called, where the grammar does not distinguish it from a function with type arguments."""
+    """Return whether a call is a call of an element, which the grammar confuses with explicit type arguments."""
     field_name = syntax.indexed.get(call.type)
     return bool(field_name) and call.child_by_field_name(str(field_name)) is not None
 
 
 def _key_text(node: Node | None) -> str:
-    """The name that a node is, as a literal or as it stands."""
+    """Return the name in a literal or name node; "" for any other node."""
     if node is None or node.type not in _KEYS:
         return ""
     text = text_of(node).strip("\"'`: ")
@@ -313,26 +313,26 @@ _KEYS = frozenset(
         "shorthand_property_identifier",
     }
 )
-# Methods that make something of each element, that join what they make, and that make one thing of all.
+# Methods that map each element, that also flatten the results, and that fold all elements into a single value.
 _MAPPING = frozenset({"map", "collect", "filter_map"})
 _FLATTENING = frozenset({"flatMap", "flat_map", "then"})
 _FOLDING = frozenset({"reduce", "reduceRight", "inject", "each_with_object"})
-_MAKING = _MAPPING | _FLATTENING | _FOLDING
+_COMBINING = _MAPPING | _FLATTENING | _FOLDING
 _KEY = re.compile(r"#?[^\W\d]\w*[?!]?")
 
 
-def _plain(made: Expression) -> Expression:
-    """A name without type arguments."""
-    match made:
+def _plain(cls: Expression) -> Expression:
+    """Remove type arguments from a name."""
+    match cls:
         case Name(text):
             return Name(text.partition("<")[0] or text)
         case Attribute(of, name):
             return Attribute(of, name.partition("<")[0] or name)
         case _:
-            return made
+            return cls
 
 
-_SORTS: Mapping[str, Callable[..., Expression]] = {
+_RULES: Mapping[str, Callable[..., Expression]] = {
     "collections": _collection,
     "composites": _composite,
     "blocks": _block,
@@ -343,11 +343,11 @@ _SORTS: Mapping[str, Callable[..., Expression]] = {
     "through": _through,
     "sequences": _last,
     "items": _item,
-    "new": _made,
+    "new": _new,
     "calls": _call,
     "methods": _method,
     "members": member,
     "names": _name,
     "attributes": _attribute,
 }
-"""How nodes of each sort in `Expressions` are read, with the fields that are said there."""
+"""The rules for each kind of node in `Expressions`; they receive the fields listed there."""

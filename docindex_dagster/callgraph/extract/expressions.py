@@ -1,7 +1,7 @@
-"""What the grammar of a language calls things, and the reader of the expressions in a syntax tree.
+"""Expression node types of a language, and the reader of expressions in a syntax tree.
 
-`Expressions` says which types of nodes these are in a language, and a `Reader` holds what is known of one file. What
-follows no name (arithmetic, a function without one) is unknown, and so is what is too large.
+`Expressions` maps the node types of a language to kinds of expressions; a `Reader` holds the state for a file. Nodes
+that do not resolve to a name (arithmetic, anonymous functions) and oversized expressions are unknown.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,116 +16,117 @@ if TYPE_CHECKING:
 
     Node = tree_sitter.Node
 else:
-    Node = object  # the library is loaded only where a file is read
+    Node = object  # tree-sitter is imported only when a file is read
 
 _DEPTH = 30
 _MOST_NODES = 64  # of an expression
-_PLACES = {"0": 0, "1": 1, "-1": -1}
-_SHALLOW = 10  # where what is short is not too deep in itself
-_SHORT = 100  # bytes of an expression that others may repeat
+_POSITIONS = {"0": 0, "1": 1, "-1": -1}
+_SHALLOW = 10  # depth up to which a short expression cannot exceed the depth limit
+_SHORT = 100  # bytes; shorter expressions often repeat, so they are cached
 
 Captured = Mapping[str, list[Node]]
-"""What one match of a query captured."""
+"""The nodes of a query match, by capture."""
 Read = Callable[[Node | None], Expression]
-"""Gives the expression of a part."""
+"""Returns the expression of a child node."""
 Rule = Callable[[Node, "Reader", int], Expression]
-"""Gives the expression of a node that stands so deep in another one."""
+"""Returns the expression of a node at a depth."""
 
 
 class _Sizes(dict[Expression, int]):
-    """By expression, of how many it is made."""
+    """The number of nodes, by expression."""
 
-    def __missing__(self, whole: Expression) -> int:
-        """Count them."""
-        found = self[whole] = 1 + sum([self[part] for part in children(whole)])
-        return found
+    def __missing__(self, expression: Expression) -> int:
+        """Count the nodes."""
+        size = self[expression] = 1 + sum([self[part] for part in children(expression)])
+        return size
 
 
 @dataclass(frozen=True, slots=True)
 class Lambdas:
-    """How functions without a name stand in a call, and what the library gives them."""
+    """Anonymous functions in calls, and the arguments that library methods pass to them."""
 
-    functions: frozenset[str]  # types of nodes
-    between: frozenset[str]  # types of nodes between the call and the function
-    same: frozenset[str] = frozenset()  # methods that give their object
-    items: frozenset[str] = frozenset()  # methods that give what their object holds
+    functions: frozenset[str]  # node types
+    between: frozenset[str]  # node types between the call and the function
+    same: frozenset[str] = frozenset()  # methods that pass their receiver
+    items: frozenset[str] = frozenset()  # methods that pass the elements of their receiver
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expressions:
-    """The types of nodes that are expressions.
+    """The node types of expressions.
 
-    A part that has no field is the first named child, written as "", or that with a number, the last being "-1".
+    A mapping's values name fields. Without a field, "" stands for the first named child, a number for a position; "-1"
+    is the last.
     """
 
     names: frozenset[str]
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the object, the name
-    calls: Mapping[str, str] = field(default_factory=dict)  # what is called
-    indexed: Mapping[str, str] = field(default_factory=dict)  # calls of an item, by the field that says of which
-    methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # calls that name object and method themselves
+    calls: Mapping[str, str] = field(default_factory=dict)  # the callee
+    indexed: Mapping[str, str] = field(default_factory=dict)  # calls of an element; the field of the index
+    methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # calls with fields for object and method
     new: Mapping[str, str] = field(default_factory=dict)  # the type
     items: Mapping[str, str] = field(default_factory=dict)  # the collection
-    through: Mapping[str, str] = field(default_factory=dict)  # what stands for a part of itself
-    either: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # either of two parts
+    through: Mapping[str, str] = field(default_factory=dict)  # wrappers around an expression
+    either: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # one of two expressions
     casts: Mapping[str, str] = field(default_factory=dict)  # the type
-    collections: Mapping[str, str] = field(default_factory=dict)  # by the field of an element's value, or ""
-    keys: Mapping[str, str] = field(default_factory=dict)  # the field of the name of an element or of an item
-    labels: Mapping[str, str] = field(default_factory=dict)  # the field of a name that is written without quotes
-    beside: frozenset[str] = frozenset()  # what is a part of the argument beside it
-    written: frozenset[str] = frozenset()  # functions that are written as elements of a collection, with a `name`
-    sequences: frozenset[str] = frozenset()  # what stands for its last part
+    collections: Mapping[str, str] = field(default_factory=dict)  # the field of an element's value, or ""
+    keys: Mapping[str, str] = field(default_factory=dict)  # the field of the key of an element or subscript
+    labels: Mapping[str, str] = field(default_factory=dict)  # the field of an unquoted name
+    beside: frozenset[str] = frozenset()  # nodes that belong to the adjacent argument
+    written: frozenset[str] = frozenset()  # functions defined as elements of a collection, with a `name`
+    sequences: frozenset[str] = frozenset()  # sequences whose value is the last part
     bare: frozenset[str] = frozenset()  # names that may be calls
-    named: Mapping[str, bool] = field(default_factory=dict)  # calls of what their first argument names; whether it runs
+    named: Mapping[str, bool] = field(default_factory=dict)  # methods that take a method name; whether they call it
     library: Mapping[str, Callable[[Sequence[Node], Read], Expression | None]] = field(default_factory=dict)
-    # What functions give by what they are given, by their names; of None what any call does.
-    lambdas: frozenset[str] = frozenset()  # functions whose body is what they give
-    values: frozenset[str] = frozenset()  # what may be given that is no function
-    spreads: frozenset[str] = frozenset()  # elements that stand for all elements of a collection
+    # Results of library functions from their arguments, by name; None stands for an ordinary call.
+    lambdas: frozenset[str] = frozenset()  # functions whose body is their result
+    values: frozenset[str] = frozenset()  # arguments that are not functions
+    spreads: frozenset[str] = frozenset()  # elements that spread a collection
     attributes: frozenset[str] = frozenset()  # names of attributes of the object
     literals: Mapping[str, str] = field(default_factory=dict)  # the name of the type
     composites: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the type, the elements
-    branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # what holds the cases, the value of each
-    blocks: frozenset[str] = frozenset()  # that stand for an expression, where they hold nothing else
-    listing: Mapping[str, str] = field(default_factory=dict)  # macros that give a collection, by the type of node
-    words: Mapping[str, str] = field(default_factory=dict)  # types of nodes, or names, that stand for another name
-    given: Lambdas | None = None
-    listed: Callable[[Node, Node | None], Iterable[Node]] | None = None  # arguments, where not those in brackets
-    special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # read first
-    readers: Mapping[str, Callable[[Node, Read], Expression]] = field(default_factory=dict)  # what no rule above fits
-    matching: "Callable[[Node, Reader], Expression] | None" = None  # what a name in a pattern is
-    is_placed: bool = False  # what an expression is depends on where it stands
+    branches: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # the node of the cases, the value of each
+    blocks: frozenset[str] = frozenset()  # blocks whose value is their only expression
+    listing: Mapping[str, str] = field(default_factory=dict)  # macros that return a collection, by node type
+    words: Mapping[str, str] = field(default_factory=dict)  # node types or names that are aliases of a name
+    lambda_calls: Lambdas | None = None
+    listed: Callable[[Node, Node | None], Iterable[Node]] | None = None  # arguments, if not those in parentheses
+    special: "Mapping[str, Callable[[Node, Reader], Expression | None]]" = field(default_factory=dict)  # tried first
+    readers: Mapping[str, Callable[[Node, Read], Expression]] = field(default_factory=dict)  # custom rules
+    matching: "Callable[[Node, Reader], Expression] | None" = None  # resolves a name in a pattern
+    is_placed: bool = False  # the meaning of an expression depends on its position
 
 
 @dataclass(slots=True, eq=False)
 class Reader:
-    """A file that is being read, and the expression in it that is, by functions that read parts of it anew."""
+    """Reader of the expressions in a file, with its caches."""
 
     syntax: Expressions
-    rules: Mapping[str, Rule]  # by the types of nodes
-    constants: Mapping[str, Expression]  # what nodes of a type always are
-    leaves: frozenset[str]  # types of nodes whose text alone says what they are
+    rules: Mapping[str, Rule]  # by node type
+    constants: Mapping[str, Expression]  # node types with a constant expression
+    leaves: frozenset[str]  # node types determined by their text alone
     texts: dict[tuple[str, bytes | None], Expression] = field(default_factory=dict)  # by type and text
     arguments: dict[tuple[int, str, bytes | None], tuple[Argument, ...]] = field(default_factory=dict)
-    known: dict[int, Expression] = field(default_factory=dict)  # parts of the expression by the ids of nodes
+    known: dict[int, Expression] = field(default_factory=dict)  # parts of the current expression, by node id
     sizes: _Sizes = field(default_factory=_Sizes)
     depth: int = 0
 
     def expression(self, node: Node | None) -> Expression:
-        """What a node is; unknown where it cannot be followed, or is too large."""
+        """Return the expression of a node; `UNKNOWN` if it cannot be resolved or is too large."""
         if self.depth == 0 and self.known:
             self.known.clear()
         found = self.part(node, self.depth)
         return found if self.sizes[found] <= _MOST_NODES else UNKNOWN
 
     def part(self, node: Node | None, depth: int) -> Expression:
-        """What a part of an expression is; read once a file of leaves, and of what is short, with the same text."""
+        """Return the expression of a child node; leaves and short expressions are cached by text."""
         if node is None or depth > _DEPTH:
             return UNKNOWN
         kind = node.type
         rule = self.rules.get(kind)
         if rule is None:
             return self.constants.get(kind, UNKNOWN)
-        # As `may_be_repeated` says: this is asked of most nodes.
+        # `is_cacheable`, inlined since this runs for most nodes.
         if kind not in self.leaves and (
             depth > _SHALLOW or self.syntax.is_placed or node.end_byte - node.start_byte > _SHORT
         ):
@@ -136,42 +137,42 @@ class Reader:
             known = self.texts[key] = rule(node, self, depth)
         return known
 
-    def may_be_repeated(self, node: Node) -> bool:
-        """Whether others in the file may have the text of a node, and then also mean the same."""
+    def is_cacheable(self, node: Node) -> bool:
+        """Return whether a node is short and means the same wherever its text occurs in the file."""
         return not self.syntax.is_placed and node.end_byte - node.start_byte <= _SHORT
 
 
 def part_of(node: Node, name: str) -> Node | None:
-    """The child of a field; of "" the first that has a name, of a number the one at that place."""
-    if name and name not in _PLACES:
+    """Return the child of a field; for "" the first named child, for a number the named child at that position."""
+    if name and name not in _POSITIONS:
         return node.child_by_field_name(name)
-    place = _PLACES.get(name, 0)
-    if place < 1 and node.named_child_count:  # most have no comments before or behind
-        child = node.named_child(node.named_child_count - 1 if place else 0)
+    at = _POSITIONS.get(name, 0)
+    if at < 1 and node.named_child_count:  # fast path: no comment at the start or end
+        child = node.named_child(node.named_child_count - 1 if at else 0)
         if child is not None and not child.is_extra:
             return child
     parts = parts_of(node)
-    return parts[place] if -len(parts) <= place < len(parts) else None
+    return parts[at] if -len(parts) <= at < len(parts) else None
 
 
 def parts_of(node: Node | None) -> list[Node]:
-    """The children that have a name, without comments."""
+    """Return the named children, without comments."""
     return [child for child in node.named_children if not child.is_extra] if node is not None else []
 
 
 def captured(parts: Mapping[str, list[Node]], capture: str) -> Node | None:
-    """The first node of a capture, if it has one."""
+    """Return the first node of a capture, if there is one."""
     nodes = parts.get(capture)
     return nodes[0] if nodes else None
 
 
 def text_of(node: Node | None) -> str:
-    """The text of a node."""
+    """Return the text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
 def nodes_around(node: Node) -> Iterator[Node]:
-    """The nodes around one, the innermost first."""
+    """Yield the ancestors of a node, innermost first."""
     around = node.parent
     while around is not None:
         yield around
@@ -179,33 +180,33 @@ def nodes_around(node: Node) -> Iterator[Node]:
 
 
 def outside(node: Node, kinds: AbstractSet[str]) -> Node | None:
-    """The first node around one that is of none of some types."""
+    """Return the innermost ancestor whose type is not among `kinds`."""
     return next((around for around in nodes_around(node) if around.type not in kinds), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Where variables are seen: the types of nodes around declarations, and of those after whose end they are seen."""
+    """Node types that determine the visibility of variables."""
 
-    around: frozenset[str]
-    statements: frozenset[str]
-    assignments: frozenset[str]  # that declare nothing
-    after: Mapping[str, str] = field(default_factory=dict)  # by type of block: the field after which they are seen
-    conditions: frozenset[str] = frozenset()  # in which a name is seen after the value that is beside it
+    around: frozenset[str]  # blocks that limit visibility
+    statements: frozenset[str]  # a variable is visible after the end of its statement
+    assignments: frozenset[str]  # assignments without a declaration
+    after: Mapping[str, str] = field(default_factory=dict)  # by block type: the field after which variables are visible
+    conditions: frozenset[str] = frozenset()  # conditions in which a name is visible after the value next to it
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How the statements of one language are read."""
+    """Syntax of a language: its queries and node types."""
 
-    queries: tuple[str, ...]  # the files of `languages/`, without `.scm`
+    queries: tuple[str, ...]  # files in `languages/`, without `.scm`
     expressions: Expressions
-    # The nodes of all functions, of those that have no name of their own, and of what gives these one.
+    # The node types of all functions, of anonymous ones, and of nodes that name an anonymous function.
     functions: frozenset[str] = frozenset()
     anonymous: frozenset[str] = frozenset()
     naming: frozenset[str] = frozenset()
-    types: frozenset[str] = frozenset()  # of functions, which say names of parameters that nothing has
-    blocks: Blocks | None = None  # where variables are seen; None where in all of the function
-    has_selves: bool = False  # the object itself is a first parameter
-    nests_namespaces: bool = False  # each namespace that a file names is in the one before
-    stores_paths: bool = False  # what has a path is declared elsewhere, in a class or namespace
+    types: frozenset[str] = frozenset()  # function types, whose parameter names are not variables
+    blocks: Blocks | None = None  # block scoping; None if variables are visible in the entire function
+    has_selves: bool = False  # the receiver is the first parameter
+    nests_namespaces: bool = False  # each namespace declared in a file is nested in the previous one
+    stores_paths: bool = False  # a path refers to a name declared elsewhere, in a class or namespace

@@ -1,7 +1,7 @@
-"""A parsed file, read into the intermediate representation.
+"""Extraction of the intermediate representation of a parsed file.
 
-How a statement is made of what a query has captured is in `statements.py`, what an expression is in
-`expression_rules.py`, and what a language calls its nodes in `languages/`.
+`statements.py` converts query captures into statements, `expression_rules.py` nodes into expressions, and `languages/`
+defines the node types of each language.
 """
 
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ _FIELDS = {
 
 
 def symbol_ids(names: Sequence[str]) -> list[str]:
-    """An id for each symbol of a file: its qualified name, with `~2` and so on where one is defined again."""
+    """Return an id for each symbol of a file: its qualified name, with `~2` and so on for redefinitions."""
     seen: Counter[str] = Counter()
     found = []
     for name in names:
@@ -68,7 +68,7 @@ def symbol_ids(names: Sequence[str]) -> list[str]:
 
 
 def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> FileIR:
-    """What a parsed file with these symbols, in file order, says."""
+    """Return the IR of a parsed file with these symbols, in file order."""
     syntax, definitions = language.syntax, definitions_of(symbols)
     ids = [definition.id for definition in definitions]
     scoping = Scoping(symbols, ids)
@@ -96,7 +96,7 @@ def read_file(tree: "Tree", language: Language, symbols: Sequence[Symbol]) -> Fi
 
 
 def definitions_of(symbols: Sequence[Symbol]) -> tuple[Definition, ...]:
-    """What a file with these symbols, in file order, defines."""
+    """Return the definitions for the symbols of a file, in file order."""
     ids = symbol_ids([symbol.qualified_name for symbol in symbols])
     return tuple(map(_definition, symbols, ids))
 
@@ -116,7 +116,7 @@ def _definition(symbol: Symbol, identifier: str) -> Definition:
 
 
 def _stored(statement: Statement) -> Statement:
-    """The statement; an assignment to what has a path is to something that is declared elsewhere."""
+    """Turn an assignment to a path into a store, since the target is declared elsewhere."""
     if isinstance(statement, Assignment) and statement.role == "bind" and not isinstance(statement.target, Name):
         return statement._replace(role="store")
     return statement
@@ -126,32 +126,32 @@ _SELVES = frozenset({"self", "cls"})
 
 
 def with_this(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """The statements with `this` where the object itself, or its class, is meant."""
+    """Replace names of the receiver, such as `self` or `cls`, with `this`."""
     first, others = _named(statements)
     classes = {scope.rpartition(".")[0] for scope, name in first.items() if name in _SELVES}
 
     def is_this(scope: str, name: str) -> bool:
         for around in with_parents(scope):
             if (around, name) in others:
-                return around in classes and others[around, name] is UNKNOWN  # of a function without a name in it
+                return around in classes and others[around, name] is UNKNOWN  # parameter of an anonymous function
             if first.get(around) == name:
                 return True
         return False
 
     names_in = NamesIn(_SELVES)
-    renamings: dict[tuple[str, ...], Renaming] = {}  # by the names that are `this`
-    meant: dict[str, Renaming] = {}  # by scope
+    renamings: dict[tuple[str, ...], Renaming] = {}  # by the names that refer to `this`
+    by_scope: dict[str, Renaming] = {}
     for one in statements:
         scope = scope_of(one)
-        if scope not in meant:
+        if scope not in by_scope:
             selves = tuple(name for name in _SELVES if is_this(scope, name))
-            meant[scope] = renamings.setdefault(selves, Renaming(dict.fromkeys(map(Name, selves), THIS)))
-        has_this = meant[scope] and any(map(names_in.__getitem__, expressions_of(one)))
-        yield renamed(one, meant[scope]) if has_this else one
+            by_scope[scope] = renamings.setdefault(selves, Renaming(dict.fromkeys(map(Name, selves), THIS)))
+        has_this = by_scope[scope] and any(map(names_in.__getitem__, expressions_of(one)))
+        yield renamed(one, by_scope[scope]) if has_this else one
 
 
 def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[str, str], Expression]]:
-    """The first parameters of functions, and what else has a name in them that such a parameter may have."""
+    """Return the first parameters of functions, and other bindings named like a receiver."""
     first: dict[str, str] = {}
     others: dict[tuple[str, str], Expression] = {}
     for one in statements:
@@ -166,7 +166,7 @@ def _named(statements: Iterable[Statement]) -> tuple[dict[str, str], dict[tuple[
 
 
 def definitions_of_chunks(rows: Iterable[Mapping[str, Any]]) -> Iterator[Definition]:
-    """The symbols of chunks: what there is of a file of which only another package's chunker knows some."""
+    """Yield the definitions of the symbols in chunks, for files parsed only by a third-party chunker."""
     symbols = [(row["start_byte"] or 0, symbol) for row in rows for symbol in row["symbols"] or ()]
     ids = symbol_ids([symbol["qualified_name"] for _, symbol in symbols])
     for identifier, (byte, symbol) in zip(ids, symbols, strict=True):

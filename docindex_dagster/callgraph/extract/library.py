@@ -1,4 +1,4 @@
-"""What functions of the libraries give by what they are given; each language has a table of them, by their names."""
+"""Results of library functions, derived from their arguments; each language has a table of them by name."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +44,7 @@ _ITEMS_NAMES = """
     SkipWhile MinBy MaxBy DistinctBy Find FindAll FindIndex FindLast Exists RemoveAll TrueForAll
 """
 ITEMS_TO_FUNCTIONS = frozenset(_ITEMS_NAMES.split())
-"""Methods of collections that give each element to a function (Java's streams, Kotlin, LINQ)."""
+"""Methods of collections that pass each element to a callback (Java streams, Kotlin, LINQ)."""
 AROUND_ARGUMENTS = frozenset(
     {
         "annotated_lambda",
@@ -55,15 +55,15 @@ AROUND_ARGUMENTS = frozenset(
         "value_arguments",
     }
 )
-"""Types of nodes between a call and a function that it is given."""
+"""Node types between a call and a function passed to it."""
 _MAPPING = frozenset({"map", "mapNotNull", "compactMap", "Select", "flatMap", "SelectMany", "mapToObj"})
 _FLATTENING = frozenset({"flatMap", "SelectMany"})
-_ARITHMETIC = frozenset({*"+-*/%", ""})  # Kotlin has nodes of their own for these
+_ARITHMETIC = frozenset({*"+-*/%", ""})  # "" for Kotlin, whose nodes have no operator field
 STRING = Literal("String")
 
 
 def given_to(call: Node, syntax: "Expressions") -> list[Node]:
-    """What a call is given."""
+    """Return the argument nodes of a call."""
     listed = call.child_by_field_name("arguments") or call.named_children[-1]
     if syntax.listed is not None:
         return [*syntax.listed(call, listed)]
@@ -71,18 +71,18 @@ def given_to(call: Node, syntax: "Expressions") -> list[Node]:
 
 
 def instance_of(node: Node | None) -> Expression:
-    """Something of the type that a node declares."""
+    """Return an instance of the type in a node."""
     return something(text_of(node))
 
 
 def something(written: str) -> Expression:
-    """Something of a type as it is written."""
+    """Return an instance of a type given as text."""
     declared = declared_type(written)
     return Instance(declared) if declared else UNKNOWN
 
 
 def listed(values: Iterable[Expression]) -> Expression:
-    """A collection of what is known."""
+    """Return a collection of the known values."""
     known = tuple(
         value
         for value in dict.fromkeys(values)
@@ -92,48 +92,48 @@ def listed(values: Iterable[Expression]) -> Expression:
 
 
 def first(given: Given, read: Read) -> Expression:
-    """What is given first."""
+    """Return the first argument."""
     return read(given[0]) if given else UNKNOWN
 
 
 def last(given: Given, read: Read) -> Expression:
-    """What is given last, or an empty collection."""
+    """Return the last argument, or an empty collection."""
     return read(given[-1]) if given else Collection(())
 
 
 def item(given: Given, read: Read) -> Expression:
-    """One of what is given first."""
+    """Return an element of the first argument."""
     return Element(first(given, read))
 
 
 def elements(given: Given, read: Read) -> Expression:
-    """A collection of the elements of what is given."""
+    """Return a collection of the elements of the last argument."""
     return Collection((Element(last(given, read)),))
 
 
 def held(given: Given, read: Read) -> Expression:
-    """Something that holds what is given."""
-    whole = last(given, read)
-    return UNKNOWN if whole is UNKNOWN or isinstance(whole, Literal) else Collection((whole,))
+    """Return a collection that holds the last argument."""
+    value = last(given, read)
+    return UNKNOWN if value is UNKNOWN or isinstance(value, Literal) else Collection((value,))
 
 
 def collected(given: Given, read: Read) -> Expression:
-    """A collection of all that is given."""
+    """Return a collection of all arguments."""
     return Collection(tuple(dict.fromkeys(filter(is_known, map(read, given[:_MOST])))))
 
 
 def joined(given: Given, read: Read) -> Expression:
-    """A collection with more elements."""
+    """Return the first argument, a collection, extended with the other arguments."""
     return either((first(given, read), listed(map(read, given[1:]))))
 
 
 def typed(given: Given, _: Read) -> Expression:
-    """Something of the type that is given first."""
+    """Return an instance of the type in the first argument."""
     return instance_of(given[0] if given else None)
 
 
 def bounded(given: Given, _: Read) -> Expression | None:
-    """A type parameter, as something of the type that bounds it; None where none does."""
+    """Return a type parameter as an instance of its bound; None if it has no bound."""
     named = [one for one in given if one.type == "keyword_argument"]
     bounds = (one.child_by_field_name("value") for one in named if text_of(one.child_by_field_name("name")) == "bound")
     found = instance_of(next(bounds, None))
@@ -141,30 +141,30 @@ def bounded(given: Given, _: Read) -> Expression | None:
 
 
 def module(given: Given, _: Read) -> Module | None:
-    """The module whose name is given, where that is a literal."""
+    """Return the module named by the argument, if that is a literal."""
     name = text_of(given[0]) if len(given) == 1 else ""
     return Module(name[1:-1]) if _LITERAL_MODULE.fullmatch(name) else None
 
 
 def loaded(given: Given, _: Read) -> Expression | None:
-    """Return what an anonymous loader function loads: the default export of a module, or a named one."""
+    """Return the export that an anonymous loader function loads: the default export of a module or a named one."""
     is_short = len(given) > 0 and given[0].end_byte - given[0].start_byte <= _LONGEST_LOADER
     found = _LOADER.search(text_of(given[0])) if is_short else None
     return Attribute(Module(found["module"]), found["member"] or "default") if found else None
 
 
 def attribute(name: str) -> Callable[[Given, Read], Expression | None]:
-    """An attribute of the one thing that is given."""
+    """Return a rule for an attribute of the only argument."""
 
     def of(given: Given, read: Read) -> Expression | None:
-        whole = read(given[0]) if len(given) == 1 else UNKNOWN
-        return None if whole is UNKNOWN else Attribute(whole, name)
+        value = read(given[0]) if len(given) == 1 else UNKNOWN
+        return None if value is UNKNOWN else Attribute(value, name)
 
     return of
 
 
 def object_and_method(call: Node, syntax: Expressions) -> tuple[Node | None, str]:
-    """The object of which a call names a method, and its name; None of any other call."""
+    """Return the receiver and the method name of a method call; (None, "") for other calls."""
     named: Node | None = call
     names = syntax.methods.get(call.type)
     if names is None:
@@ -176,7 +176,7 @@ def object_and_method(call: Node, syntax: Expressions) -> tuple[Node | None, str
 
 
 def mapped(call: Node, reader: Reader) -> Expression | None:
-    """A collection of what a call makes of what its object holds; None of other calls, or where nothing is known."""
+    """Return the collection that a mapping call creates from its receiver; None for other calls or if unknown."""
     owner, method = object_and_method(call, reader.syntax)
     if owner is None or method not in _MAPPING:
         return None
@@ -185,30 +185,30 @@ def mapped(call: Node, reader: Reader) -> Expression | None:
         function = function.named_children[0]
     if function.type not in {"lambda_expression", "lambda_literal"}:
         called = reader.expression(function)
-        made: Expression = Call(called) if function.type in {"method_reference", "callable_reference"} else UNKNOWN
+        result: Expression = Call(called) if function.type in {"method_reference", "callable_reference"} else UNKNOWN
     else:
-        made = body_of(function, Element(reader.expression(owner)), reader)
-    if not is_known(made):
+        result = body_of(function, Element(reader.expression(owner)), reader)
+    if not is_known(result):
         return None
-    return Collection((Element(made) if method in _FLATTENING else made,))
+    return Collection((Element(result) if method in _FLATTENING else result,))
 
 
-def body_of(function: Node, given: Expression, reader: Reader) -> Expression:
-    """What a function without a name, that is one expression, gives for what it is given."""
+def body_of(function: Node, argument: Expression, reader: Reader) -> Expression:
+    """Return the result of an anonymous function whose body is an expression, for an argument."""
     parts = function.named_children
-    if not parts or isinstance(head(given), Unknown):
+    if not parts or isinstance(head(argument), Unknown):
         return UNKNOWN
-    made = reader.expression(parts[-1])
+    result = reader.expression(parts[-1])
     if len(parts) == 1:
-        return made
+        return result
     parameter = text_of(parts[0]).strip("() ")
     if not parameter.isidentifier():
         return UNKNOWN
-    return Renaming({Name(parameter): given})[made]
+    return Renaming({Name(parameter): argument})[result]
 
 
 def arithmetic(node: Node, reader: Reader) -> Expression | None:
-    """The type of a binary operation: a string if either operand is one, else that of the first known operand."""
+    """Return the type of a binary operation: a string if an operand is one, or else the first known operand's type."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator == "??":
         return None

@@ -1,7 +1,7 @@
-"""Statements with other names in them, and names of their own for variables that hide others in a block.
+"""Renaming in statements, and unique names for variables that shadow others in a block.
 
-Each declaration is seen in a part of the file. Where a function declares a name again, or a name also means something
-outside of where it is declared, the declarations get names of their own: `order`, `order~2`.
+Each declaration is visible in a region of the file. If a function declares a name again, or uses it outside the region
+of its declaration, the declarations get unique names: `order`, `order~2`.
 """
 
 from collections import defaultdict
@@ -29,26 +29,26 @@ from docindex_dagster.callgraph.ir import (
     scope_of,
 )
 
-_SIGNS = frozenset({"=", "<-"})  # between a name and its value
+_OPERATORS = frozenset({"=", "<-"})  # between a name and its value
 _CALLS = frozenset({"call", "read"})  # whose callees may be variables
 
 
 class Renaming(dict[Expression, Expression]):
-    """By expression, the same with other names: made of the names to replace, and filled as it is asked."""
+    """The renamed expression, by expression; initialized with the names to replace, and filled on demand."""
 
-    def __missing__(self, whole: Expression) -> Expression:
-        """Rename what the expression is made of."""
-        parts = children(whole)
+    def __missing__(self, expression: Expression) -> Expression:
+        """Rename the parts of an expression."""
+        parts = children(expression)
         if tuple([self[part] for part in parts]) == parts:
-            self[whole] = whole
-            return whole
-        form: Any = type(whole)
-        found: Expression = form(*[self._renamed(getattr(whole, name)) for name in form.__match_args__])
-        self[whole] = found
+            self[expression] = expression
+            return expression
+        cls: Any = type(expression)
+        found: Expression = cls(*[self._renamed(getattr(expression, name)) for name in cls.__match_args__])
+        self[expression] = found
         return found
 
     def _renamed(self, value: Any) -> Any:
-        """A field of an expression."""
+        """Rename a field of an expression."""
         if isinstance(value, tuple):
             return tuple([self._renamed(one) for one in value])
         return value if isinstance(value, str | int) else self[value]
@@ -59,10 +59,10 @@ _NAMELESS = frozenset({str, int, bool, TypeRef})
 
 
 def expressions_of(statement: Statement) -> Sequence[Expression]:
-    """The expressions of a statement."""
+    """Return the expressions of a statement."""
     if isinstance(statement, CallSite):
-        given = statement.arguments
-        return [statement.callee, *[argument.value for argument in given]] if given else (statement.callee,)
+        arguments = statement.arguments
+        return [statement.callee, *[one.value for one in arguments]] if arguments else (statement.callee,)
     match statement:
         case Assignment():
             return statement.target, statement.value
@@ -75,7 +75,7 @@ def expressions_of(statement: Statement) -> Sequence[Expression]:
 
 
 def renamed(statement: _Statement, names: Renaming) -> _Statement:
-    """The statement with other names."""
+    """Return the statement with renamed expressions."""
     return tuple.__new__(type(statement), [_with_names(part, names) for part in statement])
 
 
@@ -90,29 +90,29 @@ def _with_names(part: Any, names: Renaming) -> Any:
 
 
 class NamesIn(dict[Expression, tuple[str, ...]]):
-    """By expression, the names in it that are among some."""
+    """The names among `names` that occur in an expression, by expression."""
 
     def __init__(self, names: Container[str]) -> None:
         super().__init__()
         self._names = names
 
-    def __missing__(self, whole: Expression) -> tuple[str, ...]:
-        """Look for them."""
-        if isinstance(whole, Name):
-            found: tuple[str, ...] = (whole.text,) if whole.text in self._names else ()
+    def __missing__(self, expression: Expression) -> tuple[str, ...]:
+        """Collect the names in an expression."""
+        if isinstance(expression, Name):
+            found: tuple[str, ...] = (expression.text,) if expression.text in self._names else ()
         else:
-            inner = [self[part] for part in children(whole)]
+            inner = [self[part] for part in children(expression)]
             found = inner[0] if len(inner) == 1 else tuple(chain.from_iterable(inner))
-        self[whole] = found
+        self[expression] = found
         return found
 
 
 class Region(NamedTuple):
-    """Where a declaration is seen."""
+    """The bytes in which a declaration is visible."""
 
     start: int
     end: int
-    block: int  # the node around it; 0 where each declaration hides those before it
+    block: int  # id of the enclosing node; 0 if each declaration shadows earlier ones
 
 
 Placed = tuple[Statement, int, Region | None]
@@ -120,7 +120,7 @@ Placed = tuple[Statement, int, Region | None]
 
 
 def region_of(blocks: Blocks, name: Node, within: Node | None) -> Region | None:
-    """Where a declared name is seen; None where it is assigned only."""
+    """Return the region in which a declared name is visible; None for a plain assignment."""
     start, is_statement = name.end_byte, False
     node = around = name.parent
     while node is not None and (kind := node.type) not in blocks.around:
@@ -132,7 +132,7 @@ def region_of(blocks: Blocks, name: Node, within: Node | None) -> Region | None:
     node = within or node
     if node is None:
         return None
-    if (behind := blocks.after.get(node.type)) and (value := node.child_by_field_name(behind)):
+    if (field := blocks.after.get(node.type)) and (value := node.child_by_field_name(field)):
         start = value.end_byte
     if around is not None and around.type in blocks.conditions:
         start = _end_of_value(name)
@@ -140,14 +140,14 @@ def region_of(blocks: Blocks, name: Node, within: Node | None) -> Region | None:
 
 
 def _end_of_value(name: Node) -> int:
-    """Where the value ends that is written behind a name, if any is."""
-    sign = name.next_sibling
-    value = sign.next_sibling if sign is not None and sign.type in _SIGNS else None
+    """Return the end of the value assigned to a name, or of the name if it has no value."""
+    operator = name.next_sibling
+    value = operator.next_sibling if operator is not None and operator.type in _OPERATORS else None
     return value.end_byte if value is not None else name.end_byte
 
 
 class _Declared(NamedTuple):
-    """A declaration that a function numbers, since it may have others of the name."""
+    """A declaration, numbered within its function among those with the same name."""
 
     start: int
     end: int
@@ -157,11 +157,11 @@ class _Declared(NamedTuple):
 
 
 _Uses = Mapping[str, _Declared | None]
-"""The names that a statement uses, and which declaration of each is seen where it stands."""
+"""The names that a statement uses, each with its visible declaration."""
 
 
 def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> Iterator[Statement]:
-    """The statements, with names of their own for variables that hide others."""
+    """Yield the statements with unique names for variables that shadow others."""
     declared = [*_declared(places, functions)]
     uses = [*_uses(places, declared)]
     known = {(one.scope, one.name) for one in declared if one is not None}
@@ -192,8 +192,8 @@ def with_unique_names(places: Sequence[Placed], functions: frozenset[str]) -> It
 
 
 def _declared(places: Iterable[Placed], functions: frozenset[str]) -> Iterator[_Declared | None]:
-    """What each statement declares in a function, numbered by their names; None where it declares nothing."""
-    numbers: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # by scope and name those of blocks
+    """Yield the declaration of each statement in a function; None if it declares nothing."""
+    numbers: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)  # by scope and name, then by block
     for statement, _, region in places:
         name = _name_declared(statement) if region is not None else ""
         scope = scope_of(statement) if name else FILE
@@ -206,7 +206,7 @@ def _declared(places: Iterable[Placed], functions: frozenset[str]) -> Iterator[_
 
 
 def _name_declared(statement: Statement) -> str:
-    """The name of the variable or parameter that a statement is about; "" for none."""
+    """Return the name of the variable or parameter that a statement declares; "" if there is none."""
     match statement:
         case Assignment(target=Name(name)) | Parameter(name=name) if name.isidentifier():
             return name
@@ -215,7 +215,7 @@ def _name_declared(statement: Statement) -> str:
 
 
 def _uses(places: Iterable[Placed], declared: Sequence[_Declared | None]) -> Iterator[_Uses]:
-    """Of each statement the names of declared variables that it uses, with the declarations that are seen there."""
+    """Yield, for each statement, the declared variables that it uses, with their visible declarations."""
     upcoming = sorted(filter(None, declared), key=itemgetter(0))[::-1]
     names_in = NamesIn({one.name for one in upcoming})
     around: dict[str, list[_Declared]] = defaultdict(list)  # by name, the last one at the end
@@ -234,7 +234,7 @@ def _uses(places: Iterable[Placed], declared: Sequence[_Declared | None]) -> Ite
 
 
 def _read(statement: Statement, *, is_declared: bool) -> Sequence[Expression]:
-    """The expressions of a statement that use variables."""
+    """Return the expressions of a statement that use variables."""
     if isinstance(statement, CallSite):
         expressions = expressions_of(statement)
         return expressions if statement.kind in _CALLS else expressions[1:]

@@ -1,7 +1,7 @@
-"""The scope of each statement: the innermost definition around the place where it stands, with some exceptions.
+"""Scopes of statements: the innermost enclosing definition, with some exceptions.
 
-What decorates a definition stands outside of it, the default of a parameter runs where its function is defined, and the
-value of a property belongs to what is around it.
+A decorator is outside the definition it decorates, the default of a parameter runs where its function is defined, and
+the value of a property belongs to the enclosing scope.
 """
 
 import sys
@@ -46,13 +46,13 @@ _SCOPES = frozenset(
         "union",
     }
 )
-"""The kinds of symbol in which names have a meaning of their own."""
+"""The kinds of symbols that are scopes."""
 CALLABLE = frozenset({"function", "method"})
-_PLACED = frozenset({Import, Assignment, Parameter, Base})  # what has a scope behind its kind, and a place
+_PLACED = frozenset({Import, Assignment, Parameter, Base})  # fields: kind, scope, …, line, byte
 
 
 class Scoping:
-    """A walk through the places of a file, and what marks say there: of methods and classes, and of the file."""
+    """A walk through the places of a file that assigns scopes and collects marks."""
 
     def __init__(self, symbols: Sequence[Symbol], ids: Sequence[str]) -> None:
         self.properties: list[str] = []
@@ -60,15 +60,15 @@ class Scoping:
         self.namespaces: list[str] = []
         self._upcoming = _scopes(symbols, ids)[::-1]
         self._open: list[tuple[Symbol, str]] = []
-        self._until = 0  # where the symbols around the place are others
-        self._scope = self._outer = FILE  # the ids of the innermost one, and of the one around that
+        self._until = 0  # offset at which the enclosing symbols change
+        self._scope = self._outer = FILE  # ids of the innermost scope and of its parent
         self._symbol: Symbol | None = None
         self._variables: set[tuple[str, str]] = set()
-        # Where the last decorator, the last value of a property and the last default of a parameter end.
+        # The ends of the last decorator, property value and parameter default.
         self._decorated = self._initial = self._outside = 0
 
     def statements(self, places: Iterable[Place]) -> Iterator[Placed]:
-        """The statements, each with its scope."""
+        """Yield the statements with their scopes."""
         for place in places:
             start, found = place.start, place.found
             if start >= self._until:
@@ -85,12 +85,12 @@ class Scoping:
                 yield one
 
     def _is_outside(self, place: Place, symbol: Symbol) -> bool:
-        """Whether a place in a property is not in one of its functions."""
+        """Return whether a place in a property is outside its accessors."""
         is_itself = isinstance(place.found, Assignment) and place.found.target is Name(symbol.name)
         return place.start < self._initial or is_itself
 
     def _note(self, mark: Mark, place: Place, scope: str) -> None:
-        """Note what a mark says of a scope, or where what it is about ends."""
+        """Record a mark for a scope, or the end of the code that it applies to."""
         match mark.kind:
             case "property":
                 self.properties.append(scope)
@@ -104,7 +104,7 @@ class Scoping:
                 self._outside = place.end
 
     def _call(self, place: Place, found: CallSite, scope: str) -> Placed | None:
-        """A call in its scope; none of a name alone that is a variable."""
+        """Return a call with its scope; None for a bare name that is a variable."""
         start, callee = place.start, found.callee
         scope = self._outer if start < self._outside else scope
         if isinstance(callee, NameOrCall):
@@ -116,7 +116,7 @@ class Scoping:
         return tuple.__new__(CallSite, parts), start, None
 
     def _scoped(self, place: Place, found: Statement, scope: str) -> Placed | None:
-        """The statement of a place; none of a function that is just defined."""
+        """Return the statement of a place with its scope; None for an assignment that defines the current function."""
         start, region = place.start, place.region
         is_outside = start < self._decorated
         if isinstance(found, Assignment):
@@ -154,14 +154,14 @@ class Scoping:
 
 
 def _at(statement: Statement, scope: str, line: int, byte: int) -> Statement:
-    """The statement with its scope and place."""
+    """Return the statement with its scope and position."""
     if type(statement) in _PLACED:
         return tuple.__new__(type(statement), (statement[0], scope, *statement[2:-2], line, byte))
     return statement if isinstance(statement, Export) else statement._replace(scope=scope)
 
 
 def _defines(one: Assignment, symbol: Symbol | None) -> bool:
-    """Whether what is assigned is the function that is just defined."""
+    """Return whether an assignment defines the current function."""
     if one.value is not UNKNOWN or one.role != "bind" or symbol is None or symbol.kind not in CALLABLE:
         return False
     name = path_of(one.target)
@@ -169,8 +169,8 @@ def _defines(one: Assignment, symbol: Symbol | None) -> bool:
 
 
 def _scopes(symbols: Sequence[Symbol], ids: Sequence[str]) -> list[tuple[Symbol, str]]:
-    """The symbols in which names have a meaning of their own, with their ids, the outer ones first."""
-    named = [symbol for symbol in symbols if symbol.kind != "type"]  # which a `typedef` may name
+    """Return the symbols that are scopes, with their ids, outer ones first."""
+    named = [symbol for symbol in symbols if symbol.kind != "type"]  # a `typedef` may name one of these
     names = {symbol.qualified_name for symbol in named}
     spans = {(symbol.start_byte, symbol.end_byte) for symbol in named}
 

@@ -1,45 +1,52 @@
-"""Statements of the intermediate representation, each made of what a query has captured in one place.
+"""Statements of the intermediate representation, each built from the captures of a query match.
 
-A statement gets its scope, line and byte in `scopes.py`. The queries of `languages/` have these captures:
+`scopes.py` adds scope, line and byte to each statement. The queries in `languages/` use these captures:
 
-- `@call` with `@arguments`: what is called; with `@call.item` that may be an item of it. `@read`: what may be called
-  by its name alone. `@new`: the type of which an object is made. `@macro`: a macro that is used.
-- `@import.module` with `@import.name` and `@import.alias`, or `@import.all`: what is imported, of which module, under
-  which name; with `@import.default` what it gives without a name, with `@import.beside` the module is searched beside
-  the file, and with `@import.unnamed` the module has no name here. `@import.path` is module and name as one path.
-  `@reexport.…` likewise, where it is exported in the same breath. `@use`: a name of a tree of imports.
-  `@import.hidden`: a name that is none of all.
-- `@export` with `@export.value`: a name under which others find something; `@export.default` has none.
-- `@bind` with `@bind.value` (an expression), `@bind.items` (a collection of which it is one) or `@bind.type`: a
-  variable, attribute or field; with `@bind.tested` what it is asked whether it is.
-  With `@bind.member` it is an attribute of the object; `@bind.attribute` is a name for one.
-  `@bind.given` is a function without a name, or its parameters, of which it is what that is given; with `@bind.other`
-  it is not known what. `@bind.block`: what a block is given.
-  With `@bind.within` it is seen in this node only. With `@bind.sent` or `@bind.filled` it is put into a collection.
-  With `@bind.again` it has the type of what is declared before it, with `@bind.self` it is an object of the class
-  around it; `@bind.of` stands before the name, and `@bind.place` is a field that has a number for a name.
-  Of a list of results `@bind.parts` is the statement that assigns them, of a tuple `@bind.unpacked` what takes
-  it apart; of a pattern `@bind.pattern` is its name. `@bind.from` with `@bind.key`: that of which it is a member, under
-  another name where the key says so. `@bind.doc` is a comment that names its type.
-- `@parameter` with `@parameter.type` and `@parameter.value`, in their order; with `@parameter.rest` all that follow,
-  with `@parameter.block` a block, with `@parameter.label` the name by which it is given.
-- `@receiver`: the type to which a function is added as a member. `@generic` with `@generic.type`: a type parameter
-  and what it is bound by.
-- `@fill` with `@arguments`: an object of this type is written with what its fields are.
-- `@return`: what a function returns. `@doc`: a comment that names types.
-- `@base`, `@base.implements`, and `@base.mixin`, whose members come before those of other bases: what a class is made
-  from; `@base.of`: which class; `@base.within`: a name in what has these as the members of a class without a name.
-  `@base.companion`: a class in it whose members are its own, or a type that it is of besides.
-- `@hidden`: the function or instance around it is not found by its name. `@property`: the method around it is read as
-  an attribute; the class around it has one object, of its name.
-- `@initial`: what is not a property's own but belongs to what is around it. `@outer`: what runs where the function
-  around it is defined. `@decorator`: what is applied to the definition below it.
-- `@ignored`: where nothing is found.
-- `@again`: what the grammar leaves unread, to be read as code.
+- Calls:
+  - `@call` with `@arguments`: the callee; with `@call.item`, an element of it may be called.
+  - `@read`: a bare name that may be a call. `@new`: an instantiated type. `@macro`: a macro invocation.
+- Imports and exports:
+  - `@import.module` with `@import.name` and `@import.alias`, or with `@import.all`: an import from a module.
+  - `@import.default`: imports the default export. `@import.beside`: the module path is relative to the file.
+    `@import.unnamed`: the module has no name in this file.
+  - `@import.path`: module and name as a single path. `@import.hidden`: a name excluded from a wildcard import.
+  - `@reexport.…`: the same for re-exports. `@use`: a name in a tree of imports.
+  - `@export` with `@export.value`: an exported name; `@export.default` has no name.
+- Variables, attributes and fields:
+  - `@bind` with `@bind.value` (an expression), `@bind.items` (a collection that contains it) or `@bind.type`.
+  - `@bind.tested`: the statement tests the target for a type.
+  - `@bind.member`: the target is an attribute of the object. `@bind.attribute`: it is a name for an attribute.
+  - `@bind.given`: an anonymous function or its parameters; the target is its argument. With `@bind.other`, the argument
+    is unknown. `@bind.block`: the target is the argument of a block.
+  - `@bind.within`: the node in which the target is visible.
+  - `@bind.sent`, `@bind.filled`: the value is added to the target, a collection.
+  - `@bind.again`: the target has the type of the preceding declaration. `@bind.self`: it is an instance of the
+    enclosing class.
+  - `@bind.of`: a prefix of the name. `@bind.place`: a field with a number as its name.
+  - `@bind.parts`: the statement that assigns several results. `@bind.unpacked`: the statement that unpacks a tuple.
+    `@bind.pattern`: a name in a pattern.
+  - `@bind.from` with `@bind.key`: the object that the target is a member of; the key is its name there if it differs.
+  - `@bind.doc`: a comment with the type.
+- Parameters:
+  - `@parameter` with `@parameter.type` and `@parameter.value`, in order. `@parameter.rest`: a variadic parameter.
+    `@parameter.block`: a block. `@parameter.label`: the argument label.
+  - `@receiver`: the type that a function extends. `@generic` with `@generic.type`: a type parameter and its bound.
+- `@fill` with `@arguments`: an initializer of an object of this type, with its field values.
+- `@return`: a returned value. `@doc`: a comment that contains types.
+- Base classes:
+  - `@base`, `@base.implements`, and `@base.mixin`, whose members take precedence over other bases.
+  - `@base.of`: the derived class. `@base.within`: a name in an anonymous class, whose members have these bases.
+  - `@base.companion`: a nested class whose members belong to the class, or an additional type of an object.
+- `@hidden`: the enclosing function or instance cannot be found by name. `@property`: the enclosing method is read as an
+  attribute, or the enclosing class has a single object with its name.
+- `@initial`: code in a property that belongs to the enclosing scope. `@outer`: code that runs where the enclosing
+  function is defined. `@decorator`: a decorator of the definition below it.
+- `@ignored`: nodes without statements. `@again`: code that the grammar does not parse, to be parsed separately.
 - `@namespace`: the package or namespace of the file.
-- `@assigned` with `@assigned.value`: an assignment to what is declared elsewhere. `@template` and `@instance`: the
-  parameters of a class, and the arguments that these are given somewhere. `@declared` and `@signature`: declarations
-  and heads of functions of C and C++; see `declarations.py`.
+- C and C++, see `declarations.py`:
+  - `@assigned` with `@assigned.value`: an assignment to a name declared elsewhere.
+  - `@template` and `@instance`: the parameters of a class template, and the arguments of an instantiation.
+  - `@declared` and `@signature`: declarations and function heads.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -86,7 +93,7 @@ _Bases = OneOf["base", "implements", "mixin", "companion"]
 
 
 class Mark(NamedTuple):
-    """What a place says of the definition around it, or of the file."""
+    """A property of the enclosing definition or of the file."""
 
     kind: _Marks
     name: str = ""
@@ -95,17 +102,17 @@ class Mark(NamedTuple):
 Found = Statement | Mark | None
 
 MARKS = {kind: Mark(kind) for kind in get_args(_Marks) if kind != "namespace"}
-"""Captures that say one word of the definition around them."""
+"""The marks of the enclosing definition, by capture."""
 BASES: "Mapping[str, _Bases]" = {
     "base": "base",
     "base.implements": "implements",
     "base.mixin": "mixin",
     "base.companion": "companion",
 }
-"""What a class is made from, by captures."""
+"""The kinds of base classes, by capture."""
 _QUOTES = frozenset("\"'`")
 _LONGEST_MODULE = 300  # characters
-# Calls that are captured whole, since what is called is no node of its own.
+# Calls captured as a whole node, since the callee has no node of its own.
 _WHOLE_CALLS = frozenset(
     {
         "function_call_expression",
@@ -167,7 +174,7 @@ def _import(capture: str, parts: Captured, _: Reader) -> Import | None:
         return None
     member = "default" if f"{capture}.default" in parts else _module(parts.get(f"{capture}.name"))
     if f"{capture}.all" not in parts:
-        unnamed = text_of(captured(parts, f"{capture}.unnamed"))  # in quotes, as no name is
+        unnamed = text_of(captured(parts, f"{capture}.unnamed"))  # quoted, so it cannot equal a name
         name = unnamed or _module(parts.get(f"{capture}.alias")) or member
         named: OneOf["name", "left out"] = "left out" if f"{capture}.hidden" in parts else "name"
         return Import(named, FILE, name, module, member, capture == "reexport", 0, 0)
@@ -182,7 +189,7 @@ def _import_path(parts: Captured, _: Reader) -> Found:
 
 
 def _use(parts: Captured, _: Reader) -> Found:
-    """One name of a tree of imports, after the paths around it."""
+    """Return the import of a name in a `use` tree, prefixed with the enclosing paths."""
     node = parts["use"][0]
     before, around = "", node.parent
     while around is not None and around.type in {"use_list", "scoped_use_list"}:
@@ -205,7 +212,7 @@ def _import_of(name: str, module: str, member: str) -> Import:
 
 def _module(nodes: list[Node] | None) -> str:
     text = "".join(text_of(node) for node in nodes).strip(": \n") if nodes else ""
-    is_quoted = text[:1] in _QUOTES or (text[:1] == "<" and any(map(str.isalnum, text)))  # and is no operator
+    is_quoted = text[:1] in _QUOTES or (text[:1] == "<" and any(map(str.isalnum, text)))  # not an operator
     return text.strip("\"'`<> ") if is_quoted else text
 
 
@@ -259,7 +266,7 @@ def _namespace(parts: Captured, _: Reader) -> Found:
 
 
 def _assigned(parts: Captured, reader: Reader) -> Found:
-    """What is put into a variable that is declared elsewhere, or into a field."""
+    """Return an assignment to a field or to a variable declared elsewhere."""
     target, value = reader.expression(parts["assigned"][0]), reader.expression(parts["assigned.value"][0])
     if not isinstance(head(target), Name) or value is UNKNOWN or isinstance(head(value), Literal):
         return None
@@ -269,14 +276,14 @@ def _assigned(parts: Captured, reader: Reader) -> Found:
 
 
 def _documented(node: Node, _: Reader) -> Iterator[tuple[Node, Statement]]:
-    """The types of parameters and of what is returned that a comment names."""
+    """Yield the types of parameters and return values documented in a comment."""
     for name, declared in types_in(text_of(node)):
         value = Instance(declared)
         yield node, bound(Name(name), value) if name else Return(FILE, value)
 
 
 def _instance(node: Node, reader: Reader) -> Iterator[tuple[Node, Statement]]:
-    """With which arguments a template is used."""
+    """Yield the template arguments of an instantiation."""
     name, declared = reader.expression(node), declared_type(text_of(node))
     if declared is not None:
         yield node, Assignment("instance", FILE, name, Instance(declared), 0, 0)
@@ -289,7 +296,7 @@ MANY: Mapping[str, Callable[[Node, Reader], Iterator[tuple[Node, Statement]]]] =
     "signature": declarations.signature,
     "doc": _documented,
 }
-"""What makes several statements of one place."""
+"""Functions that build several statements from a match, by capture."""
 
 ONE: Mapping[str, Callable[[Captured, Reader], Found]] = {
     "call": _call,
@@ -314,4 +321,4 @@ ONE: Mapping[str, Callable[[Captured, Reader], Found]] = {
     **{capture: partial(_base, capture) for capture in BASES},
     **{capture: partial(_mark, capture) for capture in MARKS},
 }
-"""What makes one statement of a place."""
+"""Functions that build a single statement from a match, by capture."""

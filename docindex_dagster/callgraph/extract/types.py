@@ -1,6 +1,6 @@
-"""Declared types: from the text of a type, as a language or a comment writes it, to a `TypeRef`.
+"""Parser for declared types: from the text in code or comments to a `TypeRef`.
 
-One reader serves all languages: what is `[]Order` in one is `Order[]` or `list[Order]` in others.
+One parser serves all languages: `[]Order` in one is `Order[]` or `list[Order]` in others.
 """
 
 import re
@@ -18,18 +18,18 @@ _WORDS = re.compile(
 _NOTHING = re.compile(r"^(?:None|null|undefined|nil|void|var|auto)$")
 _ARRAY = re.compile(r"^(?:\[\w*\])+\s*([^\[\]\s].*)$|^(.*?)(?:\[\d*\])+$", re.DOTALL)
 _BEHIND_NAME = re.compile(r"(?<=\w)\\")
-_PLAIN = re.compile(r"[\w.\\]+(?:<[\w.,<>: ]*>)?")  # in no notation but that of names and their arguments
+_PLAIN = re.compile(r"[\w.\\]+(?:<[\w.,<>: ]*>)?")  # only a name with type arguments
 _MAP = re.compile(r"^map\[([^\]]*)\](.*)$", re.DOTALL)
-# Of Kotlin and Swift.
+# Kotlin and Swift
 _ARROW = re.compile(r"^\(?(?:([\w.<>?, ]+)\.)?\(([^()]*)\) ?(?:async )?(?:throws )?-> ?.*$", re.DOTALL)
-_PLAIN_ARROW = re.compile(r"^([\w.]+(?: ?\[.*\])?) ?=> ?.*$", re.DOTALL)  # of Scala
-_RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # of TypeScript
+_PLAIN_ARROW = re.compile(r"^([\w.]+(?: ?\[.*\])?) ?=> ?.*$", re.DOTALL)  # Scala
+_RESULT = re.compile(r"^\s*(?:<.*?>\s*\(.*?\)\s*)?=>\s*(.*)$", re.DOTALL)  # TypeScript
 _SLICE = re.compile(r"^\[([^,;]*)(?:;[^\]]*)?\]$", re.DOTALL)
 _CHANNEL = re.compile(r"^(?:<- ?)?chan(?: ?<-| ) ?(.*)$", re.DOTALL)
 _FUNCTION = re.compile(r"^(?:func|fn|Fn|FnMut|FnOnce) ?(?=\()")
 _ERRORS = re.compile(
     r"^(?:error ?\{[^{}]*\}|\w[\w.]*)!(?=[\w?*]|\[[\]:*\d])"
-)  # of Zig, before what a function else gives
+)  # Zig: the error set before the result type
 _RESULT_NAME = re.compile(r"^(?!(?:chan|func|map|fn) )\w+ +(?=\S)")
 _ARGUMENT_NAME = re.compile(r"^\w+ ?= ?")
 _NAME = re.compile(r"(?:\\\.)?[^\W\d][\w$]*(?:\.[^\W\d][\w$]*)*")
@@ -48,11 +48,11 @@ _PLAIN_NAME = re.compile(
 
 @lru_cache(maxsize=20_000)
 def declared_type(written: str) -> TypeRef | None:
-    """The type that a text declares; None where it names none that can be followed."""
+    """Parse a declared type; None if it has no resolvable name."""
     if len(written) > _LONGEST:
         return None
     text = written.strip().removeprefix("->").lstrip(": ").strip("\"'").replace("::", ".")
-    if ROOT in text:  # between names, or before the first
+    if ROOT in text:  # a separator between names, or an absolute name
         text = _BEHIND_NAME.sub(".", text).replace(ROOT, f"{ROOT}.")
     text = _SPACES.sub(" ", text)
     text = _ERRORS.sub("", text)
@@ -60,14 +60,14 @@ def declared_type(written: str) -> TypeRef | None:
 
 
 def declared_name(written: str) -> str:
-    """The name of a declared type, without its arguments; "" where it has none."""
+    """Return the name of a declared type, without its arguments; "" if it has none."""
     found = declared_type(written)
     return found.name if found else ""
 
 
-def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911 one case a way to write a type
+def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911 one case per notation
     text = _WORDS.sub(" ", text).replace("&", " ").replace("*", " ").strip(" ?!.:")
-    if not text or depth > 5 or _NOTHING.match(text):  # noqa: PLR2004 no one writes deeper ones
+    if not text or depth > 5 or _NOTHING.match(text):  # noqa: PLR2004 deeper types do not occur
         return None
     text = _split(text, "+")[0].strip()
     if not text:
@@ -96,8 +96,8 @@ def _type(text: str, depth: int) -> TypeRef | None:  # noqa: C901, PLR0911 one c
     return TypeRef(name[0]) if not rest or rest.startswith(("=", ",", "{", "(")) else _last_word(text, depth)
 
 
-def _in_notation(text: str, depth: int) -> TypeRef | None:  # noqa: PLR0911 one case a notation
-    """A type in the notation of a language: a map, array, function or channel; None for any other."""
+def _in_notation(text: str, depth: int) -> TypeRef | None:  # noqa: PLR0911 one case per notation
+    """Parse a map, array, function or channel in a language's own notation; None for any other type."""
     if mapping := _MAP.match(text):
         return _generic("map", [mapping[1], mapping[2]], depth)
     if array := _ARRAY.match(text):
@@ -114,24 +114,24 @@ def _in_notation(text: str, depth: int) -> TypeRef | None:  # noqa: PLR0911 one 
 
 
 def _one_of(parts: Iterable[str], depth: int) -> TypeRef | None:
-    """One of several types; as an argument, the first of them."""
+    """Return a union of several types; as a type argument, only the first of them."""
     known = tuple(dict.fromkeys(filter(None, (_type(part, depth + 1) for part in parts))))
     return TypeRef(EITHER, known) if len(known) > 1 and depth == 0 else next(iter(known), None)
 
 
 def _function(text: str, depth: int) -> TypeRef:
-    """A function type, from the bracket before its parameters on: its result is its argument."""
+    """Parse a function type, starting at its parameters; its argument is the result type."""
     result = _type(text[_closed_at(text) :].strip().removeprefix("->"), depth + 1)
     return TypeRef("func", (result,) if result else ())
 
 
 def _function_taking(types: Iterable[str], depth: int) -> TypeRef:
-    """A function type by the type that it is a member of, and those of its parameters."""
+    """Return a function type with its receiver type and parameter types as arguments."""
     return TypeRef("fun", tuple(_type(written.strip(), depth + 1) or _NO_TYPE for written in types))
 
 
 def _closed_at(text: str) -> int:
-    """Where the bracket that a text begins with is closed."""
+    """Return the offset after the bracket that closes the first one."""
     depth = 0
     for at, character in enumerate(text, 1):
         depth += (character in "([{") - (character in ")]}")
@@ -141,7 +141,7 @@ def _closed_at(text: str) -> int:
 
 
 def _results(written: str) -> list[str]:
-    """The types of several results, which may have names: `a, b int, err error` are int, int and error."""
+    """Return the types of several results, which may have names: `a, b int, err error` is int, int, error."""
     found: list[str] = []
     parts = [part.strip() for part in _split(written, ",") if part.strip()]
     has_names = any(_RESULT_NAME.match(part) for part in parts)
@@ -154,7 +154,7 @@ def _results(written: str) -> list[str]:
 
 
 def _last_word(text: str, depth: int) -> TypeRef | None:
-    """Of `unsigned long`, of `public Order`: the last."""
+    """Parse the last word of a type: `long` in `unsigned long`, `Order` in `public Order`."""
     *_, last = _split(text, " ")
     return _type(last, depth + 1) if last != text else None
 
@@ -165,7 +165,7 @@ def _generic(name: str, arguments: list[str], depth: int) -> TypeRef:
 
 
 def _split(text: str, mark: str) -> list[str]:
-    """Cut at the marks that stand in no bracket."""
+    """Split a text at the marks outside brackets."""
     if mark not in text:
         return [text]
     parts, depth = [""], 0
@@ -179,7 +179,7 @@ def _split(text: str, mark: str) -> list[str]:
 
 
 def types_in(comment: str) -> Iterator[tuple[str, TypeRef]]:
-    """The names of parameters, "" for what is returned, each with its type."""
+    """Yield the documented types of parameters, by name, and of the return value, by ""."""
     for tag in _TAGS.finditer(comment):
         written, end = _type_at(comment, tag.end())
         declared = _class_in(written)
@@ -192,21 +192,21 @@ def types_in(comment: str) -> Iterator[tuple[str, TypeRef]]:
 
 
 def type_after(tag: str, comment: str) -> TypeRef | None:
-    """The type behind a tag; None where it names none that can be followed."""
+    """Return the type after a tag; None if it has no resolvable name."""
     _, found, _ = comment.partition(f"{tag} ")
     written, _ = _type_at(comment, comment.index(tag) + len(tag) + 1) if found else ("", 0)
     return _class_in(written)
 
 
 def _class_in(written: str) -> TypeRef | None:
-    """A type that is not of the language itself; of a collection that says nothing of what it holds, none."""
+    """Parse a type; None for built-in types and for collections without an element type."""
     declared = declared_type(written)
     is_plain = declared is None or (not declared.arguments and _PLAIN_NAME.match(declared.name))
     return None if is_plain else declared
 
 
 def _type_at(text: str, start: int) -> tuple[str, int]:
-    """The text up to the first blank outside of brackets, and where it ends."""
+    """Return the text up to the first white space outside brackets, and its end."""
     if plain := _NO_BRACKET.match(text, start):
         return plain[0], plain.end()
     depth = 0

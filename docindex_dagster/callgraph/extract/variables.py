@@ -1,6 +1,6 @@
-"""What a query finds of variables, attributes, parameters and type parameters: their names, and what they are.
+"""Names and values of captured variables, attributes, parameters and type parameters.
 
-A variable may be assigned together with others, or stand in a pattern.
+A variable may be assigned together with others or be part of a pattern.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal as OneOf
 from typing import NamedTuple
 
-from docindex_dagster.callgraph.extract.callees import called_method, passed, what_is_given
+from docindex_dagster.callgraph.extract.callees import called_method, lambda_argument, passed
 from docindex_dagster.callgraph.extract.expressions import Captured, Node, Reader, captured, parts_of, text_of
 from docindex_dagster.callgraph.extract.library import instance_of
 from docindex_dagster.callgraph.extract.types import declared_type, type_after
@@ -39,12 +39,12 @@ from docindex_dagster.callgraph.ir import (
 
 _NO_TARGETS = (Unknown, Instance, Union, Collection)
 _PATTERNS = frozenset({"object_pattern", "array_pattern"})
-_WRITTEN_OUT = frozenset({"expression_list", "tuple", "list"})
+_LITERALS = frozenset({"expression_list", "tuple", "list"})
 _PAIRING = (".items(", "enumerate(")
 
 
 def binding(parts: Captured, reader: Reader) -> Assignment | None:
-    """A variable, attribute or field, and what it is."""
+    """Return the assignment of a value to a variable, attribute or field."""
     target = _target(parts, parts["bind"][0], reader)
     if target is None:
         return None
@@ -57,15 +57,15 @@ def binding(parts: Captured, reader: Reader) -> Assignment | None:
 
 
 def bound(target: Expression, value: Expression) -> Assignment:
-    """An assignment whose place is not known yet."""
+    """Return an assignment whose scope and position are not known yet."""
     return Assignment("bind", FILE, target, value, 0, 0)
 
 
 def _target(parts: Captured, node: Node, reader: Reader) -> Expression | None:
-    """What is declared or assigned; None where it has no name."""
+    """Return the declared or assigned target; None if it has no name."""
     target: Expression
     if "bind.place" in parts:
-        target = Name(_place_of(node))
+        target = Name(_field_number(node))
     elif "bind.from" in parts or "bind.attribute" in parts:
         target = Name(text_of(node).lstrip(":"))
     else:
@@ -86,7 +86,7 @@ def _target(parts: Captured, node: Node, reader: Reader) -> Expression | None:
 
 
 def _of_this(target: Expression) -> Expression:
-    """What is declared as a member, as an attribute of the object."""
+    """Turn the name of a declared member into an attribute of the object."""
     match target:
         case Name(text):
             return Attribute(THIS, text)
@@ -96,8 +96,8 @@ def _of_this(target: Expression) -> Expression:
             return target
 
 
-def _place_of(node: Node) -> str:
-    """The number of a field that has no name, or of the parameter whose type it is."""
+def _field_number(node: Node) -> str:
+    """Return the position of an unnamed field, or of the parameter with this type."""
     around = node.parent
     names = ("type", "name")
     fields = [field for name in names for field in around.children_by_field_name(name)] if around is not None else []
@@ -106,13 +106,13 @@ def _place_of(node: Node) -> str:
     return str(next((at for at, field in enumerate(fields) if field.id == node.id), 0))
 
 
-def _taken_as(parts: Captured, capture: str, reader: Reader) -> Expression:
-    given = parts[f"{capture}.given"][0]
-    return UNKNOWN if f"{capture}.other" in parts else what_is_given(given, reader)
+def _lambda_argument(parts: Captured, capture: str, reader: Reader) -> Expression:
+    function = parts[f"{capture}.given"][0]
+    return UNKNOWN if f"{capture}.other" in parts else lambda_argument(function, reader)
 
 
-def _block_given(parts: Captured, capture: str, reader: Reader) -> Expression:
-    """What a block is given by the method that it is given to."""
+def _block_argument(parts: Captured, capture: str, reader: Reader) -> Expression:
+    """Return the argument that a method passes to its block."""
     node = parts[capture][0]
     listed = node.parent
     call = listed.parent.parent if listed is not None and listed.parent is not None else None
@@ -123,7 +123,7 @@ def _block_given(parts: Captured, capture: str, reader: Reader) -> Expression:
 
 
 def _member_of(parts: Captured, capture: str, reader: Reader) -> Expression:
-    """What a variable is that is taken out of an object by its name."""
+    """Return the member that a variable is destructured from."""
     node = parts[f"{capture}.from"][0]
     key = text_of(parts.get(f"{capture}.key", parts[capture])[0]).rstrip(": ")
     if node.type in _PATTERNS:
@@ -134,32 +134,32 @@ def _member_of(parts: Captured, capture: str, reader: Reader) -> Expression:
 
 
 def _pattern_name(node: Node) -> str:
-    """A name for a parameter that is written as a pattern."""
+    """Return a unique name for a parameter that is a pattern."""
     return f"$p{node.start_byte}"
 
 
 def parameter(parts: Captured, reader: Reader) -> Parameter:
-    """A parameter, with its type and default."""
+    """Return a parameter with its type or default."""
     node = parts["parameter"][0]
     name = _pattern_name(node) if node.type in _PATTERNS else text_of(node).lstrip("&*:")
     label = text_of(captured(parts, "parameter.label"))
     value = value_of(parts, "parameter", reader)
-    if "parameter.rest" not in parts and not _takes_the_rest(node):
+    if "parameter.rest" not in parts and not _is_vararg(node):
         return Parameter("block" if "parameter.block" in parts else "", FILE, name, value, label, 0, 0)
     if isinstance(value, Instance) and not (value.type.name == "Array" and value.type.arguments):
         value = Instance(TypeRef("Array", (value.type,)))
     return Parameter("rest", FILE, name, value, label, 0, 0)
 
 
-def _takes_the_rest(name: Node) -> bool:
-    """Whether the parameter of this name has `vararg` before it."""
+def _is_vararg(name: Node) -> bool:
+    """Return whether the parameter with this name has the modifier `vararg`."""
     around = name.parent if name.type == "simple_identifier" else None
     before = around.prev_sibling if around is not None else None
     return before is not None and before.type == "parameter_modifiers" and b"vararg" in (before.text or b"")
 
 
 def value_of(parts: Captured, capture: str, reader: Reader) -> Expression:
-    """Something of the declared type, where there is one, else the value."""
+    """Return an instance of the declared type, if there is one, or else the value."""
     for read in _value_readers(tuple(parts), capture):
         value = read(parts, capture, reader)
         if value is not None:
@@ -200,8 +200,8 @@ def _item_of(parts: Captured, capture: str, reader: Reader) -> Expression:
 _ValueReader = Callable[["Captured", str, Reader], Expression | None]
 _VALUES: Mapping[str, _ValueReader] = {
     "attribute": lambda parts, capture, _: Attribute(THIS, f"%{text_of(parts[capture][0]).lstrip(':')}"),
-    "given": _taken_as,
-    "block": _block_given,
+    "given": _lambda_argument,
+    "block": _block_argument,
     "from": _member_of,
     "doc": _documented,
     "type": _typed,
@@ -215,23 +215,23 @@ _VALUES: Mapping[str, _ValueReader] = {
     "sent": lambda parts, capture, reader: reader.expression(parts[f"{capture}.sent"][0]),
     "items": _item_of,
 }
-"""What a part of a capture says of the value; the first that says something is right."""
+"""Readers of the value, by suffix of the capture; the first result that is not None counts."""
 
 
 def _declared(declared: TypeRef, value: list[Node] | None, reader: Reader) -> Expression:
-    """Something of a declared type; where that is of functions, the value says which."""
+    """Return an instance of a declared type; for a function type, also the value."""
     is_function = value and any(one.name.rpartition(".")[2] == "Callable" for one in types_in(declared))
     written = reader.expression(value[0]) if value and is_function else UNKNOWN
     return Union((Instance(declared), written)) if is_known(written) else Instance(declared)
 
 
 def generic(parts: Captured, reader: Reader) -> Generic:
-    """A type parameter, and what it is bound by."""
+    """Return a type parameter with its bound."""
     return Generic(FILE, text_of(parts["generic"][0]), value_of(parts, "generic", reader))
 
 
 def assigned_part(name: Node, statement: Node, reader: Reader) -> Expression:
-    """Of a statement that assigns several values, or the parts of one, what goes to a name."""
+    """Return the value assigned to a name by a statement that assigns several values or results."""
     value = statement.child_by_field_name("right") or statement.child_by_field_name("value")
     left = statement.child_by_field_name("left")
     names = left.named_children if left is not None else statement.children_by_field_name("name")
@@ -243,14 +243,14 @@ def assigned_part(name: Node, statement: Node, reader: Reader) -> Expression:
         return reader.expression(values[at])
     if len(values) != 1:
         return UNKNOWN
-    whole = reader.expression(values[0])
-    if values[0].type not in reader.syntax.calls:  # and whether there is such a value
-        return whole if at == 0 else UNKNOWN
-    return whole if whole is UNKNOWN else Attribute(whole, str(at))
+    result = reader.expression(values[0])
+    if values[0].type not in reader.syntax.calls:  # `value, ok = …`: the second result is a boolean
+        return result if at == 0 else UNKNOWN
+    return result if result is UNKNOWN else Attribute(result, str(at))
 
 
 def unpacked(name: Node, statement: Node, reader: Reader) -> Expression:
-    """Of what a statement or loop of Python takes apart, what goes to a name."""
+    """Return the value that a statement or loop in Python unpacks into a name."""
     names = parts_of(name.parent)
     at = next((index for index, node in enumerate(names) if node.id == name.id), -1)
     value = statement.child_by_field_name("right")
@@ -258,33 +258,33 @@ def unpacked(name: Node, statement: Node, reader: Reader) -> Expression:
         return UNKNOWN
     if statement.type != "assignment":
         return _looped(value, at, len(names), reader)
-    if value.type in _WRITTEN_OUT:
+    if value.type in _LITERALS:
         values = parts_of(value)
         return reader.expression(values[at]) if len(values) == len(names) else UNKNOWN
-    whole = reader.expression(value)
-    return Attribute(whole, str(at)) if is_known(whole) else UNKNOWN
+    items = reader.expression(value)
+    return Attribute(items, str(at)) if is_known(items) else UNKNOWN
 
 
 def _looped(value: Node, at: int, count: int, reader: Reader) -> Expression:
-    """Of what a loop takes each element apart, what goes to the name at a place."""
+    """Return the part of each element that a loop unpacks into the name at a position."""
     if text_of(value).startswith("zip("):
         zipped = parts_of(value.child_by_field_name("arguments"))
         return _each(reader.expression(zipped[at])) if at < len(zipped) else UNKNOWN
     each, is_last = _each(reader.expression(value)), at == count - 1
     if each is UNKNOWN:
         return UNKNOWN
-    if any(mark in text_of(value) for mark in _PAIRING):  # an element is the last of its pair
+    if any(mark in text_of(value) for mark in _PAIRING):  # the element is the second of its pair
         return each if is_last else UNKNOWN
     part = Attribute(each, str(at))
     return Union((part, each)) if is_last else part
 
 
-def _each(whole: Expression) -> Expression:
-    return Element(whole) if is_known(whole) else UNKNOWN
+def _each(items: Expression) -> Expression:
+    return Element(items) if is_known(items) else UNKNOWN
 
 
 def repeated_type(name: Node) -> Expression:
-    """Something of the type of the constant before one that repeats it."""
+    """Return an instance of the type of the preceding constant, which a constant without value repeats."""
     before = name.parent.prev_named_sibling if name.parent is not None else None
     while before is not None and before.child_by_field_name("value") is None:
         before = before.prev_named_sibling
@@ -292,20 +292,20 @@ def repeated_type(name: Node) -> Expression:
 
 
 class Step(NamedTuple):
-    """A step from a value to a part of it: one under a name, or, without a name, what it holds."""
+    """A step from a value to a part of it: a member, or, without a name, an element."""
 
     name: str = ""
-    is_last: bool = False  # the last of a tuple
-    cls: TypeRef | None = None  # what the pattern says of the value
+    is_last: bool = False  # the last item of a tuple
+    cls: TypeRef | None = None  # the class of the value, from the pattern
 
 
 HELD = Step()
 
 
 def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
-    """A value with the steps to a part of it, from what the pattern tells of a class where the value tells nothing.
+    """Apply steps to a value; a pattern's class serves as the type if the value is unknown.
 
-    The last of a pair may be the value of a map, of which pairs are read.
+    The last item of a pair may also be the value itself, since elements of a map are its values.
     """
     for step in reversed(steps):
         part = Attribute(value, step.name) if step.name else Element(value)
@@ -317,5 +317,5 @@ def with_steps(value: Expression, steps: Sequence[Step]) -> Expression:
 
 
 def position(node: Node, nodes: Sequence[Node]) -> int:
-    """The place of a node among some; 0 where it is none of them."""
+    """Return the position of a node in a list; 0 if it is not in the list."""
     return next((at for at, other in enumerate(nodes) if other.id == node.id), 0)

@@ -1,7 +1,7 @@
-"""The languages whose calls are followed: how each is read, and what it means by a name.
+"""Languages supported by the call graph, each with its syntax and name resolution rules.
 
-A language has a module with its syntax and rules, and a query. Where its imports lead is a `Search` among the rules, or
-a function. What it alone means by a name are hooks among the rules: functions that the resolver asks.
+A language has a module with its syntax and rules, and a query. The rules contain the import search (a `Search` or a
+function) and hooks: functions for language-specific semantics, called by the resolver.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,24 +69,24 @@ RULES = {name: rules for name, (_, rules) in _LANGUAGES.items()}
 
 
 def read_configurations(modules: Modules) -> frozenset[str]:
-    """Read what says where imports lead; return which files do so that their names do not give away."""
+    """Read the files that configure imports; return those that are not recognizable by their names."""
     modules.derived(go.declared_modules)
     modules.derived(rust.declared_crates)
     return modules.derived(ecmascript_configs.read_configurations).extended
 
 
 def rules_of(language: str) -> Rules:
-    """The rules of a language or of the code in its files; where no names are followed, those of a file of its own."""
+    """Return the rules of a language or of the code embedded in its files; default rules if it is not supported."""
     return RULES.get(HOSTS.get(language, language)) or Rules(language)
 
 
 def has_calls(language: str) -> bool:
-    """Whether calls are followed in a language."""
+    """Return whether calls are resolved in a language."""
     return language in SYNTAX
 
 
 def extract(tree: "Tree", language: str, symbols: Sequence[Symbol]) -> FileIR:
-    """What a parsed file with these symbols says; of a language whose calls are not followed, what it defines."""
+    """Return the IR of a parsed file with these symbols; only definitions if the language is not supported."""
     if has_calls(language):
         return read_file(tree, _language(language), symbols)
     return FileIR(definitions=definitions_of(symbols))

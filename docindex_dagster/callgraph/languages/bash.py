@@ -1,7 +1,7 @@
-"""Bash: what its grammar calls expressions and statements, and the files that `source` and `.` lead to.
+"""Bash: syntax, and the files loaded with `source` and `.`.
 
-Parameters have numbers, and functions are known by their names wherever they are written. A word is the name of a
-function, wherever it stands; a variable keeps its `$`, so that it is not taken for one.
+Parameters are numbered, and functions are global wherever they are defined. Any word may be the name of a function; a
+variable keeps its `$` to distinguish it.
 """
 
 import posixpath
@@ -40,7 +40,7 @@ _LOADING = "source"  # the command that loads a file
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The file of a path, of which the folder may be computed; all that a pattern names."""
+    """Yield the file of a path, whose folder may be computed, or all files that match a glob."""
     before = None
     while before != module:
         before, module = module, _COMPUTED.sub("\0", module)
@@ -55,11 +55,11 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def _matching(modules: Modules, importer: str, pattern: str) -> list[str]:
-    """The files that a pattern names, in the nearest folder around the importer in which any are."""
+    """Return the files that match a glob, relative to the nearest parent folder of the importer with a match."""
     for folder in upwards(posixpath.dirname(importer)):
         path = posixpath.normpath(posixpath.join(folder, pattern))
-        beside = (known for known in modules.paths if posixpath.dirname(known) == posixpath.dirname(path) != "")
-        if found := sorted(known for known in beside if fnmatchcase(known, path)):
+        siblings = (known for known in modules.paths if posixpath.dirname(known) == posixpath.dirname(path) != "")
+        if found := sorted(known for known in siblings if fnmatchcase(known, path)):
             return found
         pattern = re.sub(r"^(?:\.\.?/)+", "", pattern)
     return []
@@ -67,12 +67,12 @@ def _matching(modules: Modules, importer: str, pattern: str) -> list[str]:
 
 _NAME = re.compile(r"[A-Za-z_][\w.:-]*|\d+")
 _FIRST = re.compile(r"[A-Za-z_][\w.:-]*(?=[\s;]|$)")
-_OF_CODE = frozenset({"trap", "eval"})  # commands that are given commands as text
+_EVALUATING = frozenset({"trap", "eval"})  # commands that run text as code
 _ALL = frozenset({"@", "*"})  # parameters
 
 
 def _word(node: Node, _: Read) -> Expression:
-    """A word that may be the name of a function; of text that is run, its first word."""
+    """Return the name of a function in a word, or in the first word of text that runs as code."""
     text = text_of(node).strip("'=").strip()
     if text == ".":
         return Name("source")
@@ -84,7 +84,7 @@ def _is_code(node: Node) -> bool:
     around = node.parent
     command = around.parent if around is not None and around.type == "string" else around
     name = command.child_by_field_name("name") if command is not None and command.type == "command" else None
-    return text_of(name) in _OF_CODE
+    return text_of(name) in _EVALUATING
 
 
 def _variable(node: Node, _: Read) -> Expression:
@@ -120,21 +120,21 @@ _SHIFT = Name("shift")
 
 
 def with_parameters(ir: FileIR) -> FileIR:
-    """The same file with the parameters of its functions, which are named as they are called, before each `shift`."""
+    """Add numbered parameters to the functions of a file; arguments after `shift` are renumbered."""
     functions = [one for one in ir.definitions if one.kind in {"function", "method"}]
-    shifted = _Shifted(one.id for one in functions)
-    calls = tuple(shifted.call(one) for one in ir.calls)
+    shifts = _Shifts(one.id for one in functions)
+    calls = tuple(shifts.call(one) for one in ir.calls)
     return replace(
         ir,
         calls=calls,
-        assignments=tuple(shifted.assignment(one) for one in ir.assignments),
+        assignments=tuple(shifts.assignment(one) for one in ir.assignments),
         imports=tuple(_imports(ir.imports)),
         parameters=tuple(parameter for one in functions for parameter in _parameters(one)),
     )
 
 
 def _imports(imports: Iterable[Import]) -> Iterator[Import]:
-    """The imports; files of which a loop takes one after the other only where a variable is loaded."""
+    """Drop imports of a loop variable, and globs unless a variable is loaded."""
     imports = [*imports]
     has_variable = any(_VARIABLE.fullmatch(one.module) for one in imports)
     for one in imports:
@@ -143,7 +143,7 @@ def _imports(imports: Iterable[Import]) -> Iterator[Import]:
 
 
 def _called_name(definition: Definition, definitions: Mapping[str, Definition]) -> str:
-    """The name by which a function is called: without those of the functions that it is written in."""
+    """Return the name used to call a function: without the names of enclosing functions."""
     around = definition.parent
     while around and around not in definitions:
         around = around.rpartition(".")[0]
@@ -155,34 +155,34 @@ def _parameters(function: Definition) -> Iterator[Parameter]:
         yield Parameter("", function.id, f"${number}", UNKNOWN, "", function.line, function.byte)
 
 
-class _Shifted:
-    """Follows the statements of a file, to tell which parameter `$1` is after a `shift`."""
+class _Shifts:
+    """Tracks `shift` in the statements of a file, to determine which parameter `$1` refers to."""
 
     def __init__(self, functions: Iterable[str]) -> None:
         self._functions = frozenset(functions)
-        self._lines: dict[str, list[int]] = defaultdict(list)  # by function, where it takes some off
-        self._counts: dict[str, list[int]] = defaultdict(lambda: [0])  # by function, how many are off after each
+        self._lines: dict[str, list[int]] = defaultdict(list)  # lines of `shift`, by function
+        self._counts: dict[str, list[int]] = defaultdict(lambda: [0])  # parameters shifted after each, by function
 
     def call(self, one: CallSite) -> CallSite:
-        """A call with what it is given; the calls are to be read in their order."""
+        """Return a call with renumbered parameters. Calls must be passed in file order."""
         count = self._counts[one.scope][-1]
         callee = _numbered(one.callee, count) if one.scope in self._functions else one.callee
-        given = [argument.value for argument in one.arguments]
-        given = given[given.index(one.callee) + 1 :] if one.callee in given else given
+        values = [argument.value for argument in one.arguments]
+        values = values[values.index(one.callee) + 1 :] if one.callee in values else values
         if one.callee is _SHIFT:
-            first = given[0].text if given and isinstance(given[0], Name) else "1"
+            first = values[0].text if values and isinstance(values[0], Name) else "1"
             self._lines[one.scope].append(one.line)
             self._counts[one.scope].append(count + (min(int(first), _MOST) if _COUNT.fullmatch(first) else 0))
-        numbered = [part for value in given for part in self._given(value, count, one.scope)]
+        numbered = [part for value in values for part in self._arguments(value, count, one.scope)]
         return one._replace(callee=callee, arguments=tuple(map(Argument, numbered[:_MOST])))
 
     def assignment(self, one: Assignment) -> Assignment:
-        """An assignment, after all calls were read."""
+        """Return an assignment with renumbered parameters. All calls must have been passed before."""
         count = self._counts[one.scope][bisect_left(self._lines[one.scope], one.line)]
         value = _numbered(one.value, count) if one.scope in self._functions else one.value
         return one._replace(value=value)
 
-    def _given(self, value: Expression, count: int, scope: str) -> Iterator[Expression]:
+    def _arguments(self, value: Expression, count: int, scope: str) -> Iterator[Expression]:
         if scope not in self._functions:
             yield value
             return
@@ -196,8 +196,8 @@ def _is_rest(value: Expression) -> bool:
     return value is REST or (isinstance(value, Union) and value.parts[0] is REST)
 
 
-def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one a form
-    """An expression with the numbers that parameters had before some were taken off."""
+def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one per form
+    """Return an expression with the original numbers of parameters, given the count of shifted ones."""
     match value:
         case Name("$rest"):
             return Name(f"${count + 1}")
@@ -220,17 +220,17 @@ def _numbered(value: Expression, count: int) -> Expression:  # noqa: PLR0911 one
 
 
 def _outermost(definitions: Mapping[str, Definition]) -> list[Definition]:
-    """All functions as they are seen: wherever they are written."""
+    """Place all functions at the top level, since they are global."""
     return [one._replace(parent=FILE, name=_called_name(one, definitions)) for one in definitions.values()]
 
 
 def _command(callee: Expression) -> Values:
-    """The command that a call runs which reaches no function."""
+    """Return the external command that a call runs if it reaches no function."""
     return (external(callee.text),) if isinstance(callee, Name) and callee.text[:1] != "$" else ()
 
 
 def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """A function of a file that this one loads, or that one loads which loads this one."""
+    """Yield a function from a file that this file loads, or that is loaded by a file loading this one."""
     listed = q.in_files(q.program.named, unit, name.rpartition(".")[2])
     named = [part for part in listed if part[0] is not unit and _called_name(part[1], part[0].definitions) == name]
     loaded = q.visible(unit) if named else ()
@@ -240,14 +240,14 @@ def _of_loaded(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
         return
     loading = dict.fromkeys(other for other, _ in q.in_files(q.program.callers, unit, _LOADING)) if named else ()
     for other in (other for other in loading if other is not unit):
-        beside = q.visible(other)
-        found = [part for part in named if part[0].path in beside] if unit.path in beside else []
+        loaded = q.visible(other)
+        found = [part for part in named if part[0].path in loaded] if unit.path in loaded else []
         for part in [part for part in found if part[0] is other] or _last_loaded(q, other, found):
             yield from q.defined(*part, Resolution.PACKAGE)
 
 
 def _last_loaded(q: Queries, unit: Unit, found: Sequence[tuple[Unit, Definition]]) -> Sequence[tuple[Unit, Definition]]:
-    """Of functions of one name those of the files that are loaded last, which may be several."""
+    """Return the functions from the files loaded last, among functions with the same name."""
     for one in reversed(unit.imported if len(found) > 1 else ()):
         files = q.program.find_module(unit, one.module)
         if inside := [part for part in found if part[0].path in files]:
@@ -262,5 +262,5 @@ RULES = Rules(
     redefines=True,
     has_class_scope=False,
     has_marked_variables=True,
-    hooks=Hooks(prepared=with_parameters, placed=_outermost, shared=_of_loaded, unreached=_command),
+    hooks=Hooks(prepare=with_parameters, place=_outermost, shared=_of_loaded, external_target=_command),
 )

@@ -1,4 +1,4 @@
-; Captures are described in extract/statements.py. The arguments of a command begin with its name.
+; Captures are described in extract/statements.py. The arguments of a command start with its name.
 
 (command name: (command_name [
   (word) (simple_expansion) (expansion)

@@ -1,7 +1,7 @@
-"""C and C++: what their grammars call expressions and statements.
+"""C and C++: syntax and rules.
 
-`*x`, `x[i]` and what stands before `->` are elements: of a pointer the object itself, of a smart pointer or an iterator
-what they point at. `::name` begins with the namespace around all others.
+`*x`, `x[i]` and the operand of `->` are elements: the object itself for a pointer, or the target of a smart pointer or
+iterator. `::name` starts at the global namespace.
 """
 
 import re
@@ -33,13 +33,13 @@ from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules
 _CASTS = frozenset(
     {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "static_pointer_cast", "dynamic_pointer_cast"}
 )
-_MADE = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allocate_shared": "std.shared_ptr"}
+_FACTORIES = {"make_unique": "std.unique_ptr", "make_shared": "std.shared_ptr", "allocate_shared": "std.shared_ptr"}
 _COPIES = frozenset({"move", "forward", "ref", "cref", "as_const", "addressof", "bind", "mem_fn", "bind_front"})
 _PAIRS = ("map", "pair")
 
 
 def _path(node: Node, _: Read) -> Expression:
-    """A name with its scopes; a destructor is not followed."""
+    """Return a qualified name as a path; destructors are unknown."""
     name = qualified_name(node)
     return UNKNOWN if "~" in name else path(name)
 
@@ -75,13 +75,13 @@ def _call(node: Node, read: Read) -> Expression:
     first = declared_type(text_of(next(iter(parts_of(types)), None)))
     if first and name in _CASTS:
         return Instance(first)
-    if first and name in _MADE:
-        return Instance(TypeRef(_MADE[name], (first,)))
+    if first and name in _FACTORIES:
+        return Instance(TypeRef(_FACTORIES[name], (first,)))
     return instance_of(node.child_by_field_name("function")) if types is not None and space == "std" else Call(called)
 
 
 def _function_pointer(node: Node, read: Read) -> Expression:
-    """The name of a pointer to a function; a function that is just declared is none."""
+    """Return the name of a function pointer; unknown for a function declaration."""
     inner = node.child_by_field_name("declarator")
     return read(inner) if inner is not None and inner.type == "parenthesized_declarator" else UNKNOWN
 
@@ -176,23 +176,23 @@ _BUILTINS = """
 
 
 def _held(name: str, arguments: Arguments) -> Arguments:
-    """The arguments of a type of the library that say what it holds: others are allocators and the like."""
+    """Return the element types among the arguments of a library type, without allocators and the like."""
     return arguments[: 2 if name.endswith(_PAIRS) else 1] if name.startswith("std.") else arguments
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """The row of a table, or half of a pair, that a function stands for."""
+    """Return a function for a member of the table row or pair that it represents."""
     return [value] if name == "second" or q.unit(value.path).language == "c" else ()
 
 
 def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
-    """Half of a pair, for which what it holds stands."""
+    """Return a value for `second` of a pair, since pairs are represented by their values."""
     is_enum = value.kind == "class" and q.definition(value).kind == "enum"
     return [value] if name == "second" and not found and not is_enum else ()
 
 
 def _elements_of_object(_: Queries, value: Value) -> Values:
-    """An object, for which what points at it may stand."""
+    """Return the object itself, since an object also represents pointers to it."""
     return (value,)
 
 
@@ -202,16 +202,16 @@ CPP_RULES = Rules(
     sharing="included",
     has_implicit_members=True,
     has_namespaces=True,
-    is_made_by_name=True,
+    has_named_constructors=True,
     runs=("operator()",),
     has_pointers=True,
-    functions=frozenset({"std.function", "std.move_only_function", "function"}),
+    function_types=frozenset({"std.function", "std.move_only_function", "function"}),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
-        missing=_missing,
-        of_function=_of_function,
-        held=_held,
-        elements_of_object=_elements_of_object,
+        fallback=_missing,
+        function_member=_of_function,
+        element_types=_held,
+        object_elements=_elements_of_object,
     ),
 )
 C_RULES = replace(CPP_RULES, calls_classes=False)

@@ -1,4 +1,4 @@
-"""C#: what its grammar calls expressions and statements."""
+"""C#: syntax and rules."""
 
 from docindex_dagster.callgraph.extract.expressions import Expressions, Lambdas, Node, Reader, Syntax, outside, text_of
 from docindex_dagster.callgraph.extract.library import ITEMS_TO_FUNCTIONS, arithmetic, mapped
@@ -6,12 +6,12 @@ from docindex_dagster.callgraph.extract.types import declared_name
 from docindex_dagster.callgraph.ir import UNKNOWN, Expression, path
 from docindex_dagster.callgraph.rules import Rules
 
-_GIVING = frozenset({"variable_declarator", "arrow_expression_clause", "return_statement", "block", "if_statement"})
+_TARGETS = frozenset({"variable_declarator", "arrow_expression_clause", "return_statement", "block", "if_statement"})
 
 
 def _new(node: Node, reader: Reader) -> Expression:
-    """The type that `new(…)` has by what it is given to; a type that is only known there is unknown."""
-    around = outside(node, _GIVING)
+    """Return an instance for `new(…)` from the declared type of its target; unknown if inferred there."""
+    around = outside(node, _TARGETS)
     if around is None:
         return UNKNOWN
     if around.type == "assignment_expression":
@@ -65,7 +65,7 @@ SYNTAX = Syntax(
             "typeof_expression": "Type",
         },
         words={"this": "this", "base": "super"},
-        given=Lambdas(
+        lambda_calls=Lambdas(
             frozenset({"lambda_expression", "anonymous_method_expression"}),
             frozenset({"argument", "argument_list"}),
             items=ITEMS_TO_FUNCTIONS,
@@ -90,5 +90,5 @@ RULES = Rules(
     sees_outer_namespaces=True,
     has_partial_classes=True,
     wrappers=dict.fromkeys(["Task", "ValueTask", "Nullable", "Lazy"], "object"),
-    callers=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
+    call_methods=frozenset({"Invoke", "BeginInvoke", "DynamicInvoke"}),
 )

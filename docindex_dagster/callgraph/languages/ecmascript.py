@@ -1,4 +1,4 @@
-"""JavaScript and TypeScript: what their grammars call expressions and statements, and where imports lead."""
+"""JavaScript and TypeScript: syntax, rules and module resolution."""
 
 import posixpath
 import re
@@ -27,7 +27,7 @@ _MAIN = ("src/index", "index", "src/main", "lib/index")
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The file of a path, an alias or a package."""
+    """Yield the file of a path, an alias or a package."""
     for stem in candidates(modules, importer, module):
         if path := _file(modules, posixpath.normpath(stem)):
             yield path
@@ -35,8 +35,8 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The paths, without extensions, that a name may mean."""
-    module = module.partition("?")[0]  # which says how a bundler loads it
+    """Yield the paths, without extensions, that a name may refer to."""
+    module = module.partition("?")[0]  # the query tells a bundler how to load the module
     if module.startswith("."):
         yield posixpath.join(posixpath.dirname(importer), module)
         return
@@ -49,7 +49,7 @@ def candidates(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def _packaged(configurations: Configurations, importer: str, module: str) -> Iterator[str]:
-    """Return the paths, without extensions, that a name may map to in the nearest package of the source."""
+    """Yield the paths, without extensions, that a name may map to in the nearest package of the source."""
     name, rest = split_name(module)
     packages = configurations.packages.get(name, {})
     for path in nearest(importer, packages):
@@ -59,7 +59,7 @@ def _packaged(configurations: Configurations, importer: str, module: str) -> Ite
 
 
 def _file(modules: Modules, stem: str) -> str | None:
-    """The file of a path without its ending, or with that of what is compiled to it."""
+    """Return the file of a path without extension, or the source file of a compiled one."""
     for name in dict.fromkeys((stem, _WRITTEN.sub("", stem))):
         for ending in (*_ENDINGS, *_INDEX):
             path = f"{name}{ending}".removeprefix("./")
@@ -69,7 +69,7 @@ def _file(modules: Modules, stem: str) -> str | None:
 
 
 def _class_expression(node: Node, _: Read) -> Expression:
-    """A class that is an expression: its name, or the methods in the function around it."""
+    """Return the name of a class expression, or `class` for the methods in the enclosing function."""
     name = node.child_by_field_name("name")
     return Name(text_of(name) if name is not None else "class")
 
@@ -160,28 +160,28 @@ _BUILTINS = """
 
 
 def _itself(_: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
-    """What a class without a name is called here."""
+    """Resolve `class`, the name used here for an anonymous class."""
     return _unnamed_class(unit, scope) if name == "class" else None
 
 
 def _unnamed_class(unit: Unit, scope: str) -> Values:
-    """The class without a name that a function gives, whose methods are the function's."""
+    """Return the anonymous class of a function, whose methods are nested in the function."""
     function = next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
     return (Value("literal", unit.path, function.qualified),) if function else ()
 
 
 def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
-    """What a class, a constructor or a literal calls `this`."""
+    """Resolve `this` in a class, constructor or literal."""
     holder, is_literal = unit.holder(scope)
     if is_literal:
-        owner = unit.class_around(scope)  # that of an arrow function in it
+        owner = unit.class_around(scope)  # an arrow function in a literal keeps `this` of the class
         of_class = [Value("object", unit.path, owner.id)] if owner else []
         return [Value("literal", unit.path, holder), *of_class]
     return [Value("object", unit.path, holder)] if holder in unit.definitions else ()
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What a function has that is an object, too: what is put into it, and what all functions have."""
+    """Return a member of a function object: an assigned one or one of all functions."""
     if name == "prototype":
         return [value.as_kind("object")]
     unit, definition = q.unit(value.path), q.definition(value)
@@ -197,12 +197,12 @@ TYPESCRIPT_RULES = Rules(
     candidates=candidates,
     constructors=frozenset({"constructor"}),
     wrappers=dict.fromkeys(["Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited"], "object"),
-    callers=frozenset({"call", "apply"}),
-    binders=frozenset({"bind"}),
-    classes=frozenset({"constructor"}),
+    call_methods=frozenset({"call", "apply"}),
+    bind_methods=frozenset({"bind"}),
+    class_attributes=frozenset({"constructor"}),
     has_prototypes=True,
     has_open_dispatch=True,
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(itself=_itself, this=_this, of_function=_of_function),
+    hooks=Hooks(self_reference=_itself, this=_this, function_member=_of_function),
 )
 JAVASCRIPT_RULES = replace(TYPESCRIPT_RULES, has_overloads=False)

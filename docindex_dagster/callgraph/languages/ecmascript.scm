@@ -112,7 +112,7 @@
 (for_in_statement left: (identifier) @bind right: (_) @bind.items)
 (for_in_statement left: (array_pattern (identifier) @bind .) right: (_) @bind.items)
 
-; How functions inherit: util.inherits(A, B), A.prototype = Object.create(B.prototype), A.prototype = new B(),
+; Inheritance with functions: util.inherits(A, B), A.prototype = Object.create(B.prototype), A.prototype = new B(),
 ; Object.setPrototypeOf(A.prototype, B.prototype), Object.assign(A.prototype, mixin)
 (call_expression
   function: [(identifier) @_inherits (member_expression property: (property_identifier) @_inherits)]

@@ -1,4 +1,4 @@
-"""What the configurations of JavaScript and TypeScript say about imports: tsconfig, jsconfig and package.json."""
+"""Import settings from JavaScript and TypeScript configuration files: tsconfig, jsconfig and package.json."""
 
 import json
 import posixpath
@@ -12,8 +12,8 @@ from docindex_dagster.callgraph.modules import Modules, upwards
 _STRING = r'("(?:\\.|[^"\\])*"?)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*(?:.*?\*/|.*)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
-_LEAF = "${configDir}"  # the folder of the configuration that extends the others
-_DEEPEST = 50  # configurations that extend one another
+_LEAF = "${configDir}"  # the folder of the outermost extending configuration
+_MAX_DEPTH = 50  # of configurations that extend each other
 _SHOWN = 100  # characters of a path in a problem
 _ENTRIES = ("source", "types", "typings", "module", "main")
 _DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
@@ -38,7 +38,7 @@ class Alias(NamedTuple):
 
 
 class Package(NamedTuple):
-    """A package of the source: its folder, and the files that others import from it by name."""
+    """A package of the source: its folder and its entry points."""
 
     folder: str
     entries: Sequence[Alias]
@@ -48,9 +48,9 @@ class Configurations(NamedTuple):
     """All configurations of a source.
 
     Attributes:
-        aliases: by the folder, or file, in which they hold; the most specific first.
+        aliases: by the folder or file that they apply to; the most specific first.
         packages: by name, then by the path of the package.json.
-        extended: paths that other configurations extend or refer to, whether they exist or not.
+        extended: paths that other configurations extend or reference, including missing ones.
     """
 
     aliases: Mapping[str, Sequence[Alias]]
@@ -78,7 +78,7 @@ def read_configurations(modules: Modules) -> Configurations:
 
 
 def entry_paths(packages: Mapping[str, Package], path: str, module: str) -> Iterator[str]:
-    """Return the paths, endings aside, that a package may have for a module; sources come after what is built."""
+    """Yield the paths, ignoring extensions, that a package may have for a module; sources come after built files."""
     package = packages[path]
     for alias in package.entries:
         if (target := alias.expand(module)) is not None:
@@ -86,11 +86,11 @@ def entry_paths(packages: Mapping[str, Package], path: str, module: str) -> Iter
             yield from _sources(package.folder, target)
 
 
-_Placed = tuple[str, Any]  # a value, behind the folder of the configuration that has it
+_Placed = tuple[str, Any]  # the folder of the configuration, and a value from it
 
 
 class _Reader:
-    """Reads the configurations of compilers, with what they extend."""
+    """Reader of compiler configurations and the ones they extend."""
 
     def __init__(self, modules: Modules) -> None:
         self.modules = modules
@@ -100,13 +100,13 @@ class _Reader:
         self._options: dict[str, dict[str, _Placed]] = {}
 
     def values(self, path: str) -> Mapping[str, Any]:
-        """Return what a file says; nothing if it cannot be read."""
+        """Return the contents of a file; empty if it cannot be read."""
         if path not in self._values:
             self._values[path] = self.modules.configuration(path, _parse)
         return self._values[path]
 
     def projects(self) -> Iterator[str]:
-        """Return the configurations by their names, and those that they refer to."""
+        """Yield the configurations found by name, and those they reference."""
         named = [*self.modules.named.get("tsconfig", ()), *self.modules.named.get("jsconfig", ())]
         found = dict.fromkeys(
             sorted((path for path in named if path.endswith(".json")), key=lambda path: (not _is_main(path), path))
@@ -123,13 +123,13 @@ class _Reader:
                     waiting.append(target)
 
     def options(self, path: str, depth: int = 0) -> Mapping[str, _Placed]:
-        """Return what a configuration says, also by those that it extends; what extends itself adds nothing."""
+        """Return the options of a configuration, including inherited ones; extending itself adds nothing."""
         if path in self._options:
             return self._options[path]
         found = self._options[path] = {}
         values, folder = self.values(path), posixpath.dirname(path)
         extended = values.get("extends")
-        for written in (extended if isinstance(extended, list) else [extended]) if depth < _DEEPEST else ():
+        for written in (extended if isinstance(extended, list) else [extended]) if depth < _MAX_DEPTH else ():
             if _is_path(written) and (base := self._base(path, written)):
                 found |= self.options(base, depth + 1)
         options = _mapping(values.get("compilerOptions"))
@@ -138,17 +138,17 @@ class _Reader:
         return found
 
     def _base(self, path: str, written: str) -> str | None:
-        """Return the file that a configuration extends; None if the source has none."""
+        """Return the file that a configuration extends; None if the source does not contain it."""
         folder = posixpath.dirname(path)
         if not written.startswith("."):
             return next(filter(None, map(self._file, self._packaged(folder, written))), None)
         found = self._file(posixpath.join(folder, written))
         if found is None and "node_modules" not in written:
-            self.modules.unreadable[path] = f"it extends {written[:_SHOWN]}, which is not in the index"
+            self.modules.unreadable[path] = f"extends {written[:_SHOWN]}, which is not in the index"
         return found
 
     def _packaged(self, folder: str, written: str) -> Iterator[str]:
-        """Return where a package has a configuration: below folders of packages, or in the source."""
+        """Yield the possible paths of a configuration in a package: in `node_modules` or in the source."""
         yield from (posixpath.join(around, "node_modules", written) for around in upwards(folder))
         name, rest = split_name(written)
         for path, package in self.packages.get(name, {}).items():
@@ -184,7 +184,7 @@ def _is_path(written: object) -> TypeGuard[str]:
 
 
 def _of_options(options: Mapping[str, _Placed], leaf: str) -> list[Alias]:
-    """Return the paths that options name, the most specific first, and where all other names are looked for."""
+    """Return the aliases from `paths`, most specific first, then the one from `baseUrl`."""
     base = options.get("baseUrl")
     root = _placed(*base, leaf) if base and _is_path(base[1]) else None
     folder, paths = options.get("paths", (leaf, {}))
@@ -198,21 +198,21 @@ def _of_options(options: Mapping[str, _Placed], leaf: str) -> list[Alias]:
 
 
 def _scopes(options: Mapping[str, _Placed], leaf: str) -> dict[str, None]:
-    """Return the folders and files for which a configuration is: its own, and those that it includes."""
+    """Return the folders and files that a configuration applies to: its own folder and the included ones."""
     folder, included = options.get("include", (leaf, []))
     fixed = [_placed(folder, re.split(r"[*?]", one)[0], leaf) for one in _list(included) if _is_path(one)]
     return dict.fromkeys("" if scope == "." else scope for scope in map(posixpath.normpath, (*fixed, leaf)))
 
 
 def _placed(folder: str, written: str, leaf: str) -> str:
-    """Return a path from the root of the source."""
+    """Return a path relative to the root of the source."""
     if written.startswith(_LEAF):
         folder, written = leaf, written.removeprefix(_LEAF).lstrip("/")
     return posixpath.normpath(posixpath.join(folder, written))
 
 
 def _own_names(values: Mapping[str, Any], folder: str) -> Iterator[Alias]:
-    """Return the names that a package has for itself: `#name`, and packages of the source under other names."""
+    """Yield the aliases private to a package: `#name` imports, and renamed dependencies on packages of the source."""
     own = _mapping(values.get("imports"))
     imports = [alias for key, target in own.items() for alias in _named(key, target, folder)]
     yield from sorted((alias for alias in imports if alias.pattern.startswith("#")), key=_generality)
@@ -224,7 +224,7 @@ def _own_names(values: Mapping[str, Any], folder: str) -> Iterator[Alias]:
 
 
 def _entries(values: Mapping[str, Any], name: str, folder: str) -> Iterator[Alias]:
-    """Return the files that others find in a package."""
+    """Yield the entry points of a package."""
     exports = values.get("exports")
     by_path = exports if isinstance(exports, dict) and any(key.startswith(".") for key in exports) else {".": exports}
     found = [
@@ -240,7 +240,7 @@ def _entries(values: Mapping[str, Any], name: str, folder: str) -> Iterator[Alia
 
 
 def _named(pattern: str, target: object, folder: str) -> Iterator[Alias]:
-    """Return the aliases of one entry, whose targets may depend on conditions."""
+    """Yield the aliases of an entry, whose targets may depend on conditions."""
     waiting = [target]
     while waiting:
         target = waiting.pop()
@@ -261,7 +261,7 @@ _BUILT = frozenset({"build", "cjs", "dist", "es", "esm", "lib", "out", "types"})
 
 
 def _sources(folder: str, target: str) -> Iterator[str]:
-    """Return the files from which a file of a package is built, as most packages place them."""
+    """Yield the likely source files of a built file, following common package layouts."""
     inside = target.removeprefix(folder).strip("/").split("/")
     built = 0
     while built < len(inside) - 1 and inside[built] in _BUILT:

@@ -1,7 +1,7 @@
-"""Elixir: what its grammar calls the expressions that can be followed.
+"""Elixir: syntax and rules.
 
-A variable and a function may have one name: `names.(x)` calls what the variable holds, as its member `call`, and
-`names(x)` the function. An attribute of the module, `@names`, is the variable `$names`.
+A variable and a function may share a name: `names.(x)` calls the value of the variable, through its member `call`;
+`names(x)` calls the function. A module attribute `@names` is the variable `$names`.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ from docindex_dagster.callgraph.extract.expressions import (
 )
 from docindex_dagster.callgraph.extract.library import first, item, last
 from docindex_dagster.callgraph.ir import UNKNOWN, Attribute, Expression, Function, Name
-from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.nesting import assign_parents
 from docindex_dagster.callgraph.resolver.values import Value, functions
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules
 
 _LAST = frozenset({"|>", "=", "||", "&&", "or", "and"})
-"""Operators whose value is that of what stands behind them, or may be."""
+"""Operators whose value is, or may be, their right operand."""
 
 _ITEM = "Enum.at Enum.find Enum.random Keyword.fetch! Keyword.get List.first Map.fetch! Map.get hd"
 _SAME = "Enum.filter Enum.reject Enum.reverse Enum.sort Enum.take Enum.to_list Map.values"
@@ -36,11 +36,11 @@ def _operator(node: Node, read: Read) -> Expression:
 
 
 def _signed(node: Node, read: Read) -> Expression:
-    """An attribute of the module, or a function that is handed on: `@name`, `&name/1`, `&Module.name/1`."""
-    sign, operand = text_of(node.child_by_field_name("operator")), node.child_by_field_name("operand")
-    if operand is None or sign not in {"@", "&"}:
+    """Return a module attribute or a captured function: `@name`, `&name/1`, `&Module.name/1`."""
+    operator, operand = text_of(node.child_by_field_name("operator")), node.child_by_field_name("operand")
+    if operand is None or operator not in {"@", "&"}:
         return UNKNOWN
-    if sign == "@":
+    if operator == "@":
         return Name(f"${text_of(operand.child_by_field_name('target') or operand)}")
     named = operand.child_by_field_name("left")
     if operand.type != "binary_operator" or named is None or b"/" not in (operand.text or b""):
@@ -49,7 +49,7 @@ def _signed(node: Node, read: Read) -> Expression:
 
 
 def _member(node: Node, read: Read) -> Expression:
-    """What is behind a dot; a module of Erlang, which is an atom, is followed as one in `erlang`."""
+    """Return the member after a dot; an Erlang module, which is an atom, is treated as a member of `erlang`."""
     owner, name = node.child_by_field_name("left"), text_of(node.child_by_field_name("right"))
     is_atom = owner is not None and owner.type == "atom"
     of = Attribute(Name("erlang"), text_of(owner)[1:]) if is_atom else read(owner)
@@ -57,7 +57,7 @@ def _member(node: Node, read: Read) -> Expression:
 
 
 def _field(node: Node, reader: Reader) -> Expression | None:
-    """A field of anything but a module, which is written as a call without brackets; None of other calls."""
+    """Return a field access, which parses as a call without parentheses; None for other calls."""
     target = node.child_by_field_name("target")
     owner = target.child_by_field_name("left") if target is not None and target.type == "dot" else None
     is_call = owner is None or owner.type == "alias" or any(one.type == "arguments" for one in node.children)
@@ -65,14 +65,14 @@ def _field(node: Node, reader: Reader) -> Expression | None:
 
 
 def _delegate(node: Node, reader: Reader) -> Expression | None:
-    """The function to which `defdelegate name(x), to: Module, as: :other` leads; None of other keywords."""
-    given = {
+    """Return the target of `defdelegate name(x), to: Module, as: :other`; None for other keywords."""
+    options = {
         text_of(pair.child_by_field_name("key")).strip(": "): part_of(pair, "value") for pair in node.named_children
     }
     head = node.prev_named_sibling
     named = head.child_by_field_name("target") or head if head is not None else None
-    name = text_of(given.get("as")).lstrip(":") or text_of(named)
-    return Attribute(reader.expression(given["to"]), name) if "to" in given and name else None
+    name = text_of(options.get("as")).lstrip(":") or text_of(named)
+    return Attribute(reader.expression(options["to"]), name) if "to" in options and name else None
 
 
 def _key(node: Node, _: Read) -> Expression:
@@ -80,7 +80,7 @@ def _key(node: Node, _: Read) -> Expression:
 
 
 def _listed(called: Node, listed: Node | None) -> list[Node]:
-    """What a call is given, behind what is piped to it."""
+    """Return the arguments of a call, with a piped value as the first one."""
     around = called.parent
     call = around if called.type != "call" and around is not None and around.type == "call" else called
     pipe = call.parent
@@ -141,24 +141,24 @@ _BUILTINS = """
 
 
 def _is_clause(q: Queries, value: Value, target: Value) -> bool:
-    """Whether two functions are clauses of one: of one name, with as many parameters."""
+    """Return whether two functions are clauses of the same function: same name and arity."""
     is_named = value.path == target.path and value.name.partition("~")[0] == target.name.partition("~")[0]
     return is_named and len(q.parameters(value)) == len(q.parameters(target))
 
 
 def _runs(q: Queries, value: Value) -> Sequence[Value] | None:
-    """What a module that is used runs."""
+    """Return `__using__` of a module, which `use` runs."""
     if value.kind != "class":
         return None
     return functions(q.member(value, _USING))
 
 
 def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
-    """A module whose name begins with that of another one."""
+    """Return a nested module, whose name starts with that of the outer module."""
     if found or value.kind != "class":
         return ()
     unit = q.unit(value.path)
-    inside = q.in_space(unit, f"{unit.full_name(q.definition(value).qualified)}.{name}")
+    inside = q.resolve_full_name(unit, f"{unit.full_name(q.definition(value).qualified)}.{name}")
     return [one for one in inside if one.kind != "function"]
 
 
@@ -173,15 +173,15 @@ RULES = Rules(
     has_function_names=True,
     has_protocols=True,
     has_method_super=True,
-    has_filled_fields=True,
+    infers_fields=True,
     has_untyped_fields=True,
     inherits=False,
     calls_classes=False,
     has_class_scope=False,
-    callers=frozenset({"call"}),
+    call_methods=frozenset({"call"}),
     runs=(_USING,),
     extension=_USING,
-    selves=frozenset({"__MODULE__"}),
+    self_names=frozenset({"__MODULE__"}),
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepared=beside, is_clause=_is_clause, missing=_missing, runs=_runs),
+    hooks=Hooks(prepare=assign_parents, is_clause=_is_clause, fallback=_missing, runs=_runs),
 )

@@ -1,6 +1,6 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
-; The head of a definition, and what says types, look like calls.
+; The heads of definitions and the type specifications look like calls.
 (call
   target: (identifier) @_define
   (arguments . [
@@ -24,7 +24,7 @@
 ((call target: (dot left: (alias) right: (identifier)) @call) @_call
   (#not-match? @_call "[(]"))
 (binary_operator operator: "|>" right: (identifier) @call)
-; What is named by its module and an atom: apply(Module, :name, [argument])
+; Functions named with a module and an atom: apply(Module, :name, [argument])
 ((call target: (identifier) @_apply (arguments . (_) . (atom) . (list) @arguments .) @call)
   (#any-of? @_apply "apply" "spawn" "spawn_link" "spawn_monitor"))
 ((call target: (dot right: (identifier) @_apply) (arguments . (_) . (atom) . (list) @arguments .) @call)
@@ -33,7 +33,7 @@
   (#eq? @_apply "apply"))
 ((call target: (identifier) @_define (arguments . [(call (arguments) @arguments) (identifier)] . (keywords) @call))
   (#eq? @_define "defdelegate"))
-; `use` runs __using__ of a module; what that quotes belongs to the module around.
+; `use` runs __using__ of a module; the quoted code becomes part of the using module.
 ((call target: (identifier) @_use (arguments . [(alias) (dot)] @call)) (#eq? @_use "use"))
 ((call target: (identifier) @_use (arguments . [(alias) (dot)] @base.mixin)) (#eq? @_use "use"))
 
@@ -91,7 +91,7 @@
 ((unary_operator operator: "@" operand: (call target: (identifier) @_attribute (arguments . (_) @bind.value))) @bind
   (#not-match? @_attribute "^(behaviour|callback|deprecated|derive|dialyzer|doc|enforce_keys|impl|macrocallback)$")
   (#not-match? @_attribute "^(moduledoc|opaque|optional_callbacks|since|spec|type|typedoc|typep)$"))
-; The fields of a struct
+; Struct fields
 ((call target: (identifier) @_define (arguments [
   (keywords (pair key: (keyword) @bind value: (_) @bind.value))
   (list (keywords (pair key: (keyword) @bind value: (_) @bind.value)))
@@ -100,7 +100,7 @@
   (#any-of? @_define "defstruct" "defexception"))
 (map (struct (_) @fill) (map_content (keywords) @arguments))
 
-; Of a parameter that is a pattern, the sign that it begins with stands for its name.
+; For a pattern parameter, its first token serves as its name.
 ((call
   target: (identifier) @_define
   (arguments . [

@@ -1,4 +1,4 @@
-"""Go: what its grammar calls expressions and statements, and the files that imports lead to."""
+"""Go: syntax, rules and import resolution."""
 
 import posixpath
 import re
@@ -17,38 +17,38 @@ _VERSION = re.compile(r"/v\d+$|\.v\d+$")
 
 
 def declared_modules(modules: Modules) -> list[tuple[str, str]]:
-    """The names of the modules that the go.mod files declare, the longest first, and their folders."""
+    """Return the modules declared in go.mod files, longest name first, with their folders."""
     names = {path: modules.configuration(path, _parse).get("module") for path in modules.called("go.mod")}
     found = [(name, posixpath.dirname(path)) for path, name in names.items() if name]
     return sorted(found, key=lambda item: -len(item[0]))
 
 
 def _parse(text: str) -> Mapping[str, str]:
-    """Parse the one line of a go.mod that counts."""
+    """Parse the `module` directive of a go.mod file."""
     line = _MODULE.search(text)
     if line is None:
-        raise ValueError("it names no module")
+        raise ValueError("no module directive found")
     return {"module": line[1]}
 
 
 def find(modules: Modules, _: str, module: str) -> Iterator[str]:
-    """The folder of a package, with a slash behind it."""
+    """Yield the folder of a package, with a trailing slash."""
     declared = modules.derived(declared_modules)
     inside = [(name, root) for name, root in declared if f"{module}/".startswith(f"{name}/")]
     folders = [posixpath.join(root, module[len(name) + 1 :]).rstrip("/") for name, root in inside]
-    if not declared and "." in module.partition("/")[0]:  # the folder that ends as the path does behind host and owner
+    if not declared and "." in module.partition("/")[0]:  # match the path after host and owner
         parts = module.split("/")
         folders = ["/".join(parts[start:]) for start in range(2, len(parts))]
     yield from [f"{folder}/" for folder in folders if folder in modules.folders][:1]
 
 
 def package_name(module: str) -> str:
-    """The name that a package most likely has, of which only the path is known."""
+    """Guess the name of a package from its path."""
     return _VERSION.sub("", module).rpartition("/")[2].removeprefix("go-").removesuffix("-go")
 
 
 def _operand(node: Node, read: Read) -> Expression:
-    """What stands behind an operator; behind `<-` what it receives."""
+    """Return the operand of a unary operator; for `<-`, the received element."""
     operand = read(node.child_by_field_name("operand"))
     return Element(operand) if (node.text or b"").startswith(b"<-") else operand
 
@@ -122,13 +122,13 @@ _BUILTINS = """
 
 
 def _with_classes(ir: FileIR) -> FileIR:
-    """The same file with all types that it names as classes: each may have methods."""
+    """Turn all named types of a file into classes, since each may have methods."""
     definitions = (one._replace(kind="class") if one.kind == "type" else one for one in ir.definitions)
     return replace(ir, definitions=tuple(definitions))
 
 
 def _of_neighbours(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """What the other files of a folder define under a name."""
+    """Yield the definitions of a name in the other files of the folder."""
     folder = unit.path.rpartition("/")[0]
     for other, _ in q.in_files(q.program.tops, unit, f"{folder}::{name}"):
         is_local = any(one.is_local for one in other.children_of(FILE, name))
@@ -142,8 +142,8 @@ RULES = Rules(
     sharing="folder",
     has_open_classes=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     calls_classes=False,
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepared=_with_classes, shared=_of_neighbours, package=package_name),
+    hooks=Hooks(prepare=_with_classes, shared=_of_neighbours, package=package_name),
 )

@@ -1,6 +1,6 @@
-"""Haskell: what its grammar calls the expressions that can be followed.
+"""Haskell: syntax and rules.
 
-A function takes one argument after the other: `pick longer words` is `pick()()`, where `pick()` may be `pick` still.
+Functions are curried: `pick longer words` is `pick()()`, where `pick()` may still be `pick`.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from dataclasses import replace
 from docindex_dagster.callgraph.extract.expressions import Expressions, Node, Read, Syntax, text_of
 from docindex_dagster.callgraph.ir import UNKNOWN, Assignment, Attribute, Call, Expression, FileIR, Name, Parameter
 from docindex_dagster.callgraph.modules import Search
-from docindex_dagster.callgraph.nesting import beside
+from docindex_dagster.callgraph.nesting import assign_parents
 from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, external_object
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
 _APPLYING = frozenset({"$", "$!"})
-_GIVEN = external_object("?")  # in what a function holds: it is applied to an argument
+_APPLIED = external_object("?")  # in `held` of a function: one argument has been applied
 
 
 def _name(node: Node, _: Read) -> Expression:
@@ -27,12 +27,12 @@ def _qualified(node: Node, read: Read) -> Expression:
 
 
 def _infix(node: Node, read: Read) -> Expression:
-    """What an operator gives: `f $ x` what `f` does, and one of the source what its function does."""
+    """Return the call that an operator makes: of `f` for `f $ x`, otherwise of the operator's function."""
     operator, left = node.child_by_field_name("operator"), node.child_by_field_name("left_operand")
-    sign = text_of(operator)
-    if sign in _APPLYING:
+    text = text_of(operator)
+    if text in _APPLYING:
         return Call(read(left))
-    return Call(read(node.child_by_field_name("right_operand"))) if sign == "&" else Call(Call(read(operator)))
+    return Call(read(node.child_by_field_name("right_operand"))) if text == "&" else Call(Call(read(operator)))
 
 
 def _section(node: Node, read: Read) -> Expression:
@@ -41,14 +41,14 @@ def _section(node: Node, read: Read) -> Expression:
 
 
 def _applied_to(function: Node, *_: object) -> Iterator[Node]:
-    """What a function is given where it stands, or an operator: one argument after the other."""
+    """Yield the arguments that a function or operator is applied to, in order."""
     node = function
     while (outer := node.parent) is not None:
         if outer.type == "apply":
-            called, given = outer.child_by_field_name("function"), outer.child_by_field_name("argument")
-            if called is None or given is None or called.id != node.id:
+            called, argument = outer.child_by_field_name("function"), outer.child_by_field_name("argument")
+            if called is None or argument is None or called.id != node.id:
                 return
-            yield given
+            yield argument
         elif outer.type == "infix":
             yield from _operands(node, outer)
             return
@@ -58,7 +58,7 @@ def _applied_to(function: Node, *_: object) -> Iterator[Node]:
 
 
 def _operands(node: Node, infix: Node) -> Iterator[Node]:
-    """What stands on both sides of an operator, or what it hands to the function on its other side."""
+    """Yield both operands of an operator, or the operand that it passes to the function on the other side."""
     left, operator, right = map(infix.child_by_field_name, ("left_operand", "operator", "right_operand"))
     if operator is not None and operator.id == node.id:
         yield from filter(None, (left, right))
@@ -115,25 +115,25 @@ _MODULES = Search(is_dotted=True, climbs=False, anywhere=(".hs", ".lhs", ".hsc")
 
 
 def _with_equations(ir: FileIR) -> FileIR:
-    """The same file with the parameters of first equations alone, and what those of the others stand for as assigned.
+    """Keep the parameters of the first equation of each function; bind those of other equations to them.
 
-    Each function has one equation a line.
+    An equation is identified by its line.
     """
     first: dict[str, list[Parameter]] = {}
     others: list[Assignment] = []
-    at: dict[str, tuple[int, int]] = {}  # of each function the line of the last equation, and the next position in it
+    at: dict[str, tuple[int, int]] = {}  # by function: the line of the last equation and the next position in it
     for one in ir.parameters:
         line, position = at.get(one.scope, (one.line, 0))
         position = position if line == one.line else 0
         at[one.scope] = one.line, position + 1
-        taken = first.setdefault(one.scope, [])
-        if not taken or taken[0].line == one.line:
-            taken.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
-        elif position < len(taken) and _is_variable(one.name) and one.name != taken[position].name:
-            value = Name(taken[position].name)
+        listed = first.setdefault(one.scope, [])
+        if not listed or listed[0].line == one.line:
+            listed.append(one if _is_variable(one.name) else one._replace(name=f"{one.name}#{position}"))
+        elif position < len(listed) and _is_variable(one.name) and one.name != listed[position].name:
+            value = Name(listed[position].name)
             others.append(Assignment("bind", one.scope, Name(one.name), value, one.line, one.byte))
-    parameters = tuple(one for taken in first.values() for one in taken)
-    return replace(beside(ir), parameters=parameters, assignments=(*ir.assignments, *others))
+    parameters = tuple(one for listed in first.values() for one in listed)
+    return replace(assign_parents(ir), parameters=parameters, assignments=(*ir.assignments, *others))
 
 
 def _is_variable(pattern: str) -> bool:
@@ -141,19 +141,19 @@ def _is_variable(pattern: str) -> bool:
 
 
 def _free_methods(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
-    """The methods of a name, which need no class."""
+    """Return the class methods with a name, which are called without the class."""
     classes = unit.free_methods.get(name, ())
     return q.all_members([Value("class", unit.path, one.id, resolution) for one in classes], name)
 
 
 def _applied(q: Queries, _: Unit, function: Value) -> Values | None:
-    """What a function gives for one argument more: itself, as long as it takes others."""
+    """Apply a function to one more argument: the function itself, as long as it has more parameters."""
     if function.kind != "function":
         return None
-    held = (*function.held, _GIVEN)
-    if held.count(_GIVEN) < len(q.parameters(function)):
+    held = (*function.held, _APPLIED)
+    if held.count(_APPLIED) < len(q.parameters(function)):
         return (function.holding(held),)
-    return q.returned(function.holding(tuple(one for one in held if one != _GIVEN)))
+    return q.returned(function.holding(tuple(one for one in held if one != _APPLIED)))
 
 
 RULES = Rules(
@@ -165,5 +165,5 @@ RULES = Rules(
     has_export_lists=True,
     is_curried=True,
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(prepared=_with_equations, top=_free_methods, result=_applied),
+    hooks=Hooks(prepare=_with_equations, top=_free_methods, result=_applied),
 )

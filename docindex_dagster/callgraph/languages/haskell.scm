@@ -1,10 +1,10 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (header module: (_) @namespace)
 (function (infix operator: (_) @ignored))
 (function (function_head_parens (infix operator: (_) @ignored)))
 
-; A function is called where it is applied, by an operator or a section too.
+; Application is a call, including application through an operator or a section.
 (apply function: [(variable) (qualified)] @call)
 (infix operator: [(operator) (qualified) (infix_id (_))] @call)
 (left_section operator: [(operator) (qualified) (infix_id (_))] @call)
@@ -16,7 +16,7 @@
   (#any-of? @_operator "." ">>=" ">=>" "<=<" "&" "<&>"))
 ((infix operator: (operator) @_operator right_operand: (infix left_operand: [(variable) (qualified)] @call))
   (#any-of? @_operator "." ">>=" ">=>" "<=<" "&" "<&>"))
-; What a statement is runs.
+; An expression statement is executed.
 (do statement: (exp [(variable) (qualified)] @call))
 (do statement: (bind expression: [(variable) (qualified)] @call))
 
@@ -77,7 +77,7 @@
 ]))
 (function (infix left_operand: (_) @parameter))
 (function (infix right_operand: (_) @parameter))
-; Other variables of patterns
+; Other variables in patterns
 (patterns (_ (variable) @bind))
 (patterns (_ (_ (variable) @bind)))
 (patterns (_ (_ (_ (variable) @bind))))

@@ -1,4 +1,4 @@
-"""Java: what its grammar calls expressions and statements, and what the languages of its virtual machine share."""
+"""Java: syntax and rules, and the rules shared by JVM languages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,7 +44,7 @@ SYNTAX = Syntax(
             "class_literal": "Class",
         },
         words={"this": "this", "super": "super"},
-        given=Lambdas(frozenset({"lambda_expression"}), frozenset({"argument_list"}), items=ITEMS_TO_FUNCTIONS),
+        lambda_calls=Lambdas(frozenset({"lambda_expression"}), frozenset({"argument_list"}), items=ITEMS_TO_FUNCTIONS),
         special={"method_invocation": mapped, "binary_expression": arithmetic},
     ),
     frozenset({"method_declaration", "constructor_declaration", "lambda_expression"}),
@@ -63,12 +63,12 @@ JVM = Rules(
     has_implicit_members=True,
     separates_kinds=True,
     wrappers=dict.fromkeys(["Lazy"], "object"),
-    callers=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
+    call_methods=frozenset({*_JAVA_INVOKERS.split(), "invoke"}),
 )
 
 
 def receiver(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
-    """What `this` is in a function that is added to a type."""
+    """Resolve `this` in an extension function."""
     for around in unit.around(scope) if unit.receivers else ():
         if is_class(around):
             return None
@@ -78,7 +78,7 @@ def receiver(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
 
 
 def _accessed(_: Queries, __: Unit, value: Value) -> Values | None:
-    """An object, where what is called reads it."""
+    """Return the object itself when a call only reads it."""
     return (value,) if value.kind in {"object", "external object"} else None
 
 

@@ -12,7 +12,7 @@
 (superclass (_) @base)
 (super_interfaces (type_list (_) @base.implements))
 (extends_interfaces (type_list (_) @base))
-; A class without a name: its methods stand in what is around it.
+; Anonymous classes: their methods are members of the enclosing definition.
 (object_creation_expression type: (_) @base (class_body (method_declaration name: (_) @base.within)))
 (enum_declaration name: (_) @bind.type body: (enum_body (enum_constant name: (_) @bind)))
 (record_declaration parameters: (formal_parameters (formal_parameter type: (_) @bind.type name: (_) @bind)))

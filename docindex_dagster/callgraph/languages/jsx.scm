@@ -1,4 +1,4 @@
-; A component that is used is called; what begins with a small letter is an element of the page.
+; Using a component is a call; a name in lower case is an HTML element.
 
 ((jsx_opening_element name: (_) @call) (#match? @call "^[A-Z]|[.]"))
 ((jsx_self_closing_element name: (_) @call) (#match? @call "^[A-Z]|[.]"))

@@ -1,11 +1,11 @@
-"""Kotlin: what its grammar calls expressions and statements, and what its functions mean by `it` and `this`."""
+"""Kotlin: syntax, rules, and resolution of `it` and `this` in lambdas."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from docindex_dagster.callgraph.extract.callees import call_around, method_of, what_is_given
+from docindex_dagster.callgraph.extract.callees import call_around, lambda_argument, method_of
 from docindex_dagster.callgraph.extract.expressions import (
     Expressions,
     Lambdas,
@@ -47,9 +47,9 @@ _LAMBDAS = Lambdas(
     same=frozenset({"let", "also", "takeIf", "takeUnless"}),
     items=ITEMS_TO_FUNCTIONS,
 )
-_ABOUT_THE_OBJECT = frozenset({"apply", "run"})
-_THE_SAME = frozenset({"also", "apply", "copy", "takeIf", "takeUnless", "onEach"})
-_ABOUT_NOTHING = ITEMS_TO_FUNCTIONS | _LAMBDAS.same
+_WITH_RECEIVER = frozenset({"apply", "run"})
+_RETURNS_RECEIVER = frozenset({"also", "apply", "copy", "takeIf", "takeUnless", "onEach"})
+_WITHOUT_RECEIVER = ITEMS_TO_FUNCTIONS | _LAMBDAS.same
 _LIBRARY_NAMES = """
     repeat let also println print require check runBlocking launch async coroutineScope withContext withTimeout lazy
     synchronized use runCatching measureTimeMillis thread remember LaunchedEffect supervisorScope withTimeoutOrNull
@@ -57,13 +57,13 @@ _LIBRARY_NAMES = """
 _LIBRARY = frozenset(_LIBRARY_NAMES.split())
 _AROUND_FUNCTIONS = frozenset({"function_declaration", "class_body", "source_file"})
 _COLLECTING = "listOf mutableListOf arrayListOf setOf mutableSetOf arrayOf sequenceOf listOfNotNull"
-_DEEPEST = 4  # functions in functions
+_MAX_DEPTH = 4  # of nested lambdas
 _MOST_OBJECTS = 3
 _COLLECTION = re.compile(r"(?:mutable|linked|hash|empty|array)?(List|Set|Map)(?:Of)?|(list|set|map|array)Of")
 
 
 def _name(node: Node, reader: Reader) -> Expression | None:
-    """What `it` is, and where a name that is called may be a member of the objects of the functions around it."""
+    """Resolve `it`, and a called name that may be a member of the receivers of enclosing lambdas."""
     if node.text == b"it":
         return _it(node, reader)
     call = node.parent
@@ -74,17 +74,17 @@ def _name(node: Node, reader: Reader) -> Expression | None:
 
 
 def _implicit(objects: Sequence[Expression], name: str) -> Implicit:
-    """A name that may be a member of some objects; one that may be several counts as these."""
+    """Return a name that may be a member of some receivers; a single union counts as several receivers."""
     only = objects[0] if len(objects) == 1 else None
     return Implicit(only.parts if isinstance(only, Union) else tuple(objects), name)
 
 
-def _made(node: Node, reader: Reader) -> Expression | None:
-    """What a call with type arguments makes: an object of a generic class, or a collection; what gives its object."""
+def _call(node: Node, reader: Reader) -> Expression | None:
+    """Return the object or collection that a call with type arguments creates, or the receiver that it returns."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if called.type == "navigation_expression":
         method = text_of(called.named_children[-1]).lstrip("?.")
-        return reader.expression(called.named_children[0]) if method in _THE_SAME else mapped(node, reader)
+        return reader.expression(called.named_children[0]) if method in _RETURNS_RECEIVER else mapped(node, reader)
     types = next(iter(suffix.named_children), None)
     if called.type != "simple_identifier" or types is None or types.type != "type_arguments":
         return None
@@ -95,20 +95,20 @@ def _made(node: Node, reader: Reader) -> Expression | None:
 
 
 def _it(node: Node, reader: Reader) -> Expression | None:
-    """What `it` is: of functions that may take nothing, that of the next one around."""
-    given: list[Expression] = []
+    """Resolve `it`; if a lambda may have no parameter, also that of the next enclosing lambda."""
+    arguments: list[Expression] = []
     for function in islice(_functions_around(node, named=False), _MOST_OBJECTS):
         call = call_around(function, _LAMBDAS)
         called = call.named_child(0) if call is not None else None
-        given.append(Literal("Int") if text_of(called) == "repeat" else what_is_given(function, reader))
-        if not isinstance(given[-1], CallbackArgument):
+        arguments.append(Literal("Int") if text_of(called) == "repeat" else lambda_argument(function, reader))
+        if not isinstance(arguments[-1], CallbackArgument):
             break
-    known = either(given)
+    known = either(arguments)
     return None if known is UNKNOWN else known
 
 
 def _this(node: Node, reader: Reader) -> Expression:
-    """What `this` or `this@Outer` is."""
+    """Resolve `this` or `this@Outer`."""
     _, _, label = text_of(node).partition("@")
     if not label:
         return next(iter(_objects_around(node, reader)), THIS)
@@ -120,42 +120,42 @@ def _this(node: Node, reader: Reader) -> Expression:
 
 
 def _object(node: Node, _: Reader) -> Expression:
-    """Of an object that has no class with a name, the first type that it is made from."""
+    """Return an instance of the first supertype of an object expression."""
     first = next((child for child in node.named_children if child.type == "delegation_specifier"), None)
     return something(text_of(first).partition("(")[0].partition("<")[0])
 
 
 def _objects_around(node: Node, reader: Reader) -> list[Expression]:
-    """The objects of the functions without a name around a place, the innermost first."""
-    functions = [*islice(_functions_around(node), _DEEPEST)]
+    """Return the receivers of the enclosing lambdas, innermost first."""
+    functions = [*islice(_functions_around(node), _MAX_DEPTH)]
     found: list[Expression] = []
     for function in reversed(functions):
-        if about := _object_of(function, found[0] if found else None, reader):
-            found.insert(0, about)
+        if receiver := _object_of(function, found[0] if found else None, reader):
+            found.insert(0, receiver)
     return found[:_MOST_OBJECTS]
 
 
 def _object_of(function: Node, outer: Expression | None, reader: Reader) -> Expression | None:
-    """The object that a function without a name is in; `outer` is that of the next one around it."""
+    """Return the receiver of a lambda; `outer` is the receiver of the enclosing lambda."""
     call = call_around(function, _LAMBDAS)
     called = call.named_child(0) if call is not None and call.type == "call_expression" else None
     if call is None or called is None:
         return None
     if called.type == "simple_identifier":
         return _object_of_call(call, text_of(called), outer, reader)
-    whole = reader.expression(called)
-    owner, method = method_of(whole)
-    if owner is None or method in _ABOUT_NOTHING:
+    callee = reader.expression(called)
+    owner, method = method_of(callee)
+    if owner is None or method in _WITHOUT_RECEIVER:
         return None
-    return owner if method in _ABOUT_THE_OBJECT else CallbackArgument(whole, ANY, 0)
+    return owner if method in _WITH_RECEIVER else CallbackArgument(callee, ANY, 0)
 
 
 def _object_of_call(call: Node, method: str, outer: Expression | None, reader: Reader) -> Expression | None:
-    """The object that a function is in which is given to a method that is called without its object."""
+    """Return the receiver of a lambda passed to a method that is called without a receiver."""
     if method == "with":
         arguments = call.named_children[-1].named_child(0)
         return reader.expression(arguments.named_child(0)) if arguments is not None else None
-    if method in _ABOUT_THE_OBJECT:
+    if method in _WITH_RECEIVER:
         return outer or THIS
     if method in _LIBRARY:
         return None
@@ -163,7 +163,7 @@ def _object_of_call(call: Node, method: str, outer: Expression | None, reader: R
 
 
 def _functions_around(node: Node, *, named: bool = True) -> Iterator[Node]:
-    """The functions without a name around a node, the innermost first; without those that name what they are given."""
+    """Yield the enclosing lambdas, innermost first; without `named`, only those without explicit parameters."""
     for around in nodes_around(node):
         if around.type in _AROUND_FUNCTIONS:
             return
@@ -176,7 +176,7 @@ def _functions_around(node: Node, *, named: bool = True) -> Iterator[Node]:
 _SPECIAL = {
     "additive_expression": arithmetic,
     "multiplicative_expression": arithmetic,
-    "call_expression": _made,
+    "call_expression": _call,
     "this_expression": _this,
     "simple_identifier": _name,
     "object_literal": _object,
@@ -216,7 +216,7 @@ SYNTAX = Syntax(
             "check_expression": "Boolean",
         },
         words={"super_expression": "super", "super": "super"},
-        given=_LAMBDAS,
+        lambda_calls=_LAMBDAS,
         special=_SPECIAL,
         is_placed=True,
     ),
@@ -227,8 +227,8 @@ SYNTAX = Syntax(
 
 
 def _missing(_: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
-    """To Java, a singleton is the field INSTANCE of its class."""
+    """Resolve INSTANCE, the field through which Java accesses a singleton object."""
     return [value] if value.kind == "class" and name == "INSTANCE" and not found else ()
 
 
-RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, missing=_missing))
+RULES = replace(JVM, extends_receiver=True, runs=("invoke",), hooks=Hooks(this=receiver, fallback=_missing))

@@ -25,7 +25,7 @@
 (class_declaration
   (type_identifier) @base
   (enum_class_body (enum_entry (simple_identifier) @base.within (class_body))))
-; A class without a name: its methods stand in what is around it.
+; Anonymous classes: their methods are members of the enclosing definition.
 (object_literal
   (delegation_specifier [(user_type) @base (constructor_invocation . (user_type) @base)])
   (class_body (function_declaration (simple_identifier) @base.within)))

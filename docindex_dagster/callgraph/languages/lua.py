@@ -1,8 +1,8 @@
-"""Lua: what its grammar calls expressions and statements.
+"""Lua: syntax and rules.
 
-Lua has one sort of object. A table that functions are written into gets a definition here, so that it has members and
-bases as a class has: what it falls back to is its base. Objects that are made with it as their metatable stand for it:
-`setmetatable(object, Class)` is its last argument.
+Tables are the only kind of object in Lua. This module adds a definition for each table that contains functions, so that
+it has members and bases like a class; its fallback is its base. A table also represents objects with it as their
+metatable: `setmetatable(object, Class)` evaluates to its last argument.
 """
 
 import re
@@ -31,9 +31,9 @@ from docindex_dagster.callgraph.ir import (
     TypeRef,
     Unknown,
     children,
+    collection_of,
     path,
     path_of,
-    whole,
 )
 from docindex_dagster.callgraph.modules import Search
 from docindex_dagster.callgraph.nesting import FUNCTIONS, TABLE
@@ -81,9 +81,9 @@ _MODULES = Search(
 
 
 INDEX = "__index"
-"""Under which a metatable names where members are looked for."""
+"""The field of a metatable that holds the fallback for member lookup."""
 _THIS = re.compile(r"^this(?=\.|$)")
-_MOST_FIELDS = 40  # of a table that a variable holds
+_MOST_FIELDS = 40  # of a table in a variable
 _NO_BASES = Unknown | Literal | Collection | Function | Instance
 _TABLE_NAMES = frozenset({"cls", "class", "klass"})
 _GLOBALS = Name("_G")
@@ -92,7 +92,7 @@ _RUNS = ("__call",)
 
 
 def with_tables(ir: FileIR) -> FileIR:
-    """The same file with its tables as definitions, what they fall back to as bases, and their fields as assigned."""
+    """Add definitions for the tables of a file, bases for their fallbacks, and assignments for their fields."""
     tables = _tables(ir)
     assignments = [*ir.assignments, *(one for fill in ir.fills for one in _fields(fill))]
     written = _written(ir.definitions)
@@ -108,13 +108,13 @@ def with_tables(ir: FileIR) -> FileIR:
 
 
 def assigned_fields(assignments: Iterable[Assignment]) -> list[Assignment]:
-    """What is put into fields of any table."""
+    """Return the assignments to fields of any table."""
     known = (one for one in assignments if not isinstance(one.value, Unknown))
-    return [one for one in known if isinstance(whole(one.target), Attribute)]
+    return [one for one in known if isinstance(collection_of(one.target), Attribute)]
 
 
 def bases_named(base: Expression) -> Iterator[str]:
-    """The names in what a table falls back to, by which tables that are made from one are found."""
+    """Yield the names in the fallback of a table; they serve to find tables derived from a table."""
     stack = [base]
     while stack:
         match stack.pop():
@@ -128,22 +128,22 @@ def bases_named(base: Expression) -> Iterator[str]:
 
 
 def _tables(ir: FileIR) -> Mapping[str, Definition]:
-    """A definition for each path that functions are written into, by its qualified name."""
+    """Return a definition for each path that contains functions, by qualified name."""
     known = {one.qualified for one in ir.definitions}
-    given = {path_of(one.value) for one in ir.exports}
+    exported = {path_of(one.value) for one in ir.exports}
     found: dict[str, Definition] = {}
     for one in ir.definitions:
         table = one.parent
         while table and table not in known and table not in found:
             around, _, name = table.rpartition(".")
-            is_local = bool(around) or table in given
+            is_local = bool(around) or table in exported
             found[table] = Definition(table, name, TABLE, table, around, None, is_local, one.line, one.byte)
             table = around
     return found
 
 
 def _fields(fill: Fill) -> Iterator[Assignment]:
-    """What a table is written with, as what is assigned to its fields."""
+    """Yield the fields of a table constructor as assignments."""
     table = THIS if fill.type == "self" else path(fill.type)
     for one in fill.arguments:
         if one.name and not isinstance(one.value, Unknown):
@@ -151,7 +151,7 @@ def _fields(fill: Fill) -> Iterator[Assignment]:
 
 
 def _written(definitions: Iterable[Definition]) -> Mapping[tuple[str, str], Sequence[Definition]]:
-    """The definitions by what they are written in and their names."""
+    """Return the definitions by parent and name."""
     found = defaultdict(list)
     for definition in definitions:
         found[definition.parent, definition.name].append(definition)
@@ -159,7 +159,7 @@ def _written(definitions: Iterable[Definition]) -> Mapping[tuple[str, str], Sequ
 
 
 def _by_id(one: Assignment, value: Record, written: Mapping[tuple[str, str], Sequence[Definition]]) -> Assignment:
-    """An assignment of a table, in which functions stand that have no other name, with these by their ids."""
+    """Replace the anonymous functions in an assigned table with their ids."""
 
     def named(part: Expression) -> Expression:
         known = written.get((one.scope, part.name), ()) if isinstance(part, Function) else ()
@@ -172,11 +172,11 @@ def _by_id(one: Assignment, value: Record, written: Mapping[tuple[str, str], Seq
 def _objects(
     assignments: Iterable[Assignment], ir: FileIR, tables: Mapping[str, Definition]
 ) -> dict[tuple[str, str], Expression]:
-    """By function and first parameter, the table that a function is put into, and is given first as its method."""
+    """Return the table that contains each method, by function and first parameter, which is the receiver."""
     functions = {one.qualified: one.id for one in ir.definitions}
     first: dict[str, str] = {}
-    for taken in ir.parameters:
-        first.setdefault(taken.scope, taken.name)
+    for parameter in ir.parameters:
+        first.setdefault(parameter.scope, parameter.name)
     found: dict[tuple[str, str], Expression] = {}
     for one in assignments:
         match one:
@@ -187,13 +187,13 @@ def _objects(
             case Assignment(target=Name() | Attribute() as table, value=Record(fields)):
                 written = [part.name for _, part in fields if isinstance(part, Function)]
                 found |= {(function, first[function]): table for function in written if function in first}
-    of_language = [one for one in ir.definitions if one.name.startswith("__") and one.kind == "function"]
-    inside = [one for one in of_language if one.id in first and one.parent in tables]
+    metamethods = [one for one in ir.definitions if one.name.startswith("__") and one.kind == "function"]
+    inside = [one for one in metamethods if one.id in first and one.parent in tables]
     return found | {(one.id, first[one.id]): Name(tables[one.parent].name) for one in inside}
 
 
 def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]) -> Iterator[Assignment]:
-    """The fields that a variable which is no table of functions is given where it is declared, as a record."""
+    """Yield a record for the fields assigned to a variable in its scope, if it is not a table with functions."""
     variables = {(one.scope, one.target) for one in assignments if isinstance(one.target, Name)}
     fields: dict[tuple[str, Expression], dict[str, Expression]] = defaultdict(dict)
     for one in assignments:
@@ -206,13 +206,13 @@ def _records(assignments: Sequence[Assignment], tables: Mapping[str, Definition]
 
 
 def _bases(assignments: Iterable[Assignment], tables: Mapping[str, Definition]) -> Iterator[Base]:
-    """What tables fall back to: what else they are said to be, and what is under `__index` in them."""
+    """Yield the fallbacks of tables: other values assigned to them, and their `__index`."""
     for one in assignments:
         table, values = one.target, [one.value]
         match one:
             case Assignment(target=Attribute(of, name)) if name == INDEX:
                 table = of
-            case Assignment(value=Record(fields)):  # a metatable that is written there
+            case Assignment(value=Record(fields)):  # an inline metatable
                 values = [*(part for name, part in fields if name == INDEX), one.value]
         qualified = _qualified(one.scope, table)
         for value in values if qualified in tables else ():
@@ -221,55 +221,55 @@ def _bases(assignments: Iterable[Assignment], tables: Mapping[str, Definition]) 
 
 
 def _qualified(scope: str, target: Expression) -> str:
-    """The qualified name of a variable or path in a scope; "" of anything else."""
+    """Return the qualified name of a variable or path in a scope; "" for anything else."""
     written = _THIS.sub("self", path_of(target))
     return f"{scope}.{written}" if written and scope != FILE else written
 
 
 def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
-    """What `self` is where it is a name as any other, which methods are given: a variable, or the table around."""
+    """Resolve `self`, an ordinary name in Lua: a variable, the enclosing table or a parameter."""
     for around in unit.around(scope):
         if around.kind in FUNCTIONS:
-            if unit.binds(around.id, "this"):
+            if unit.bindings_of(around.id, "this"):
                 return q.bound(unit, around.id, f"{around.qualified}.self", "this")
-            takes = unit.takes(around.id, "self")
-            if takes or around.kind == "method":
+            has_self = unit.has_parameter(around.id, "self")
+            if has_self or around.kind == "method":
                 owner = q.owner(unit, around.id)
-                return [owner.as_kind("object")] if owner else (q.parameter(unit, around, "self") if takes else ())
+                return [owner.as_kind("object")] if owner else (q.parameter(unit, around, "self") if has_self else ())
     return q.bound(unit, FILE, "self", "this")
 
 
-def _returns_itself(unit: Unit, function: Value, bound: Sequence[Expression], made: Expression) -> bool:
-    """Whether what a function of a table returns is its object, or the table that it is given first."""
-    if THIS in bound or not isinstance(made, Name):
+def _returns_itself(unit: Unit, function: Value, bound: Sequence[Expression], returned: Expression) -> bool:
+    """Return whether a function returns its receiver or its first parameter, if that is a class table."""
+    if THIS in bound or not isinstance(returned, Name):
         return THIS in bound
-    taken = unit.parameters.get(function.name, ())
-    is_named = made.text in _TABLE_NAMES or unit.definitions[function.name].name in _RUNS
-    return bool(taken) and taken[0].name == made.text and is_named
+    parameters = unit.parameters.get(function.name, ())
+    is_table = returned.text in _TABLE_NAMES or unit.definitions[function.name].name in _RUNS
+    return bool(parameters) and parameters[0].name == returned.text and is_table
 
 
 def _runs(q: Queries, value: Value) -> Sequence[Value] | None:
-    """What runs when a table is called, whose method it is."""
+    """Return the metamethod that runs when a table is called."""
     if value.kind != "object":
         return None
     return [one.holding((value,)) for name in _RUNS for one in functions(q.member(value, name))]
 
 
 def _result(q: Queries, _: Unit, value: Value) -> Values | None:
-    """An object of a class that a library makes."""
+    """Return an instance of a table that is called without `__call`, for classes created by libraries."""
     return (value,) if value.kind == "object" and not q.callable_of(value) else None
 
 
 def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
-    """What a table has under names, where it is no class and falls back to no other."""
+    """Return the values in a table that is not a class and has no fallback."""
     unit, table = q.unit(value.path), q.definition(value)
     inside = [one for some in unit.children.get(table.qualified, {}).values() for one in some]
-    if any(one.kind == "method" or unit.takes(one.id, "self") for one in inside):
+    if any(one.kind == "method" or unit.has_parameter(one.id, "self") for one in inside):
         return ()
     if any(not isinstance(one.value, Record) for one in unit.bases.get(table.id, ())):
         return ()
     found = q.all_defined(unit, inside, Resolution.ELEMENT)
-    for one in unit.assigned:  # where this table is in scope
+    for one in unit.assigned:  # only in the scope of the table
         is_field = isinstance(one.target, Attribute) and path_of(one.target.of) == table.name
         if is_field and one.scope == table.parent:
             found += found_by(q.values(unit, one.scope, one.value), Resolution.ELEMENT)
@@ -277,12 +277,12 @@ def _elements_of_object(q: Queries, value: Value) -> Sequence[Value]:
 
 
 def _member(q: Queries, value: Value, name: str) -> Values | None:
-    """What a table falls back to, by the names that libraries give it."""
+    """Resolve `super` and similar names that class libraries use for the base."""
     return (q.direct_bases(value.path, value.name) or None) if name in _SUPERS else None
 
 
 def _attribute(q: Queries, unit: Unit, of: Expression, name: str) -> Sequence[Value] | None:
-    """What is a name of all files."""
+    """Resolve a global accessed through `_G`."""
     return ([*q.shared(unit, name)] or q.values(unit, FILE, Name(name))) if of is _GLOBALS else None
 
 
@@ -294,18 +294,18 @@ RULES = Rules(
     has_class_scope=False,
     has_open_dispatch=True,
     has_tables=True,
-    gives_one_value=True,
+    exports_single_value=True,
     runs=_RUNS,
     constructors=frozenset({"init", "initialize", "_init", "__init", "new", "ctor", "constructor"}),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
-        prepared=with_tables,
+        prepare=with_tables,
         this=_this,
         attribute=_attribute,
         member=_member,
         runs=_runs,
         result=_result,
         returns_itself=_returns_itself,
-        elements_of_object=_elements_of_object,
+        object_elements=_elements_of_object,
     ),
 )

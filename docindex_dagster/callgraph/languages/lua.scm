@@ -27,7 +27,7 @@
   arguments: (arguments . (identifier) @_require . (string content: (_) @import.module) .))
   (#eq? @_require "require"))
 
-; What a file gives to those that require it.
+; The value that a file returns to the files that require it.
 (chunk (return_statement (expression_list . [
   (identifier) (dot_index_expression) (function_call) (binary_expression) (parenthesized_expression)
 ] @export.value)) @export.default)
@@ -72,7 +72,7 @@
     (_) @bind.value .))
   (#eq? @_insert "table.insert"))
 
-; What is in a table: setmetatable({ name = value }, Class), name = { name = value }
+; Table fields: setmetatable({ name = value }, Class), name = { name = value }
 ((function_call
   name: (identifier) @_setmetatable
   arguments: (arguments . (table_constructor) @arguments . [(identifier) (dot_index_expression)] @fill .))
@@ -104,7 +104,7 @@
 
 (return_statement (expression_list . (_) @return))
 
-; A local function is seen in its file only.
+; A local function is visible only in its file.
 (_ local_declaration: (function_declaration name: (identifier) @hidden))
 (variable_declaration (assignment_statement
   (variable_list . name: (identifier) @hidden .)

@@ -1,7 +1,7 @@
-"""PHP: what its grammar calls expressions and statements.
+"""PHP: syntax and rules.
 
-Variables and properties keep their `$`, so that they are not taken for functions, methods and constants of the name.
-What is written from the root of all namespaces begins with that.
+Variables and properties keep their `$` to distinguish them from functions, methods and constants. Fully qualified names
+start with the root namespace.
 """
 
 import re
@@ -37,33 +37,33 @@ def _property(node: Node, read: Read) -> Expression:
 
 
 def _call(node: Node, read: Read) -> Expression:
-    """A call of a function or method; with `(...)` for its arguments, that function or method itself."""
+    """Return a call of a function or method; for a first-class callable `f(...)`, the function or method itself."""
     name = node.child_by_field_name("name")
     if name is not None and name.type != "name":
         return UNKNOWN
     owner = node.child_by_field_name("object") or node.child_by_field_name("scope")
     called = read(node.child_by_field_name("function")) if name is None else Attribute(read(owner), text_of(name))
-    given = node.child_by_field_name("arguments")
-    is_handed_on = given is not None and any(one.type == "variadic_placeholder" for one in given.named_children)
-    return called if is_handed_on else Call(called)
+    listed = node.child_by_field_name("arguments")
+    is_callable = listed is not None and any(one.type == "variadic_placeholder" for one in listed.named_children)
+    return called if is_callable else Call(called)
 
 
 def _array(node: Node, read: Read) -> Expression:
-    """`[$object, 'method']` is the method, anything else a collection."""
+    """Return the method for `[$object, 'method']`, or else a collection."""
     values = [child.named_children[-1] for child in node.named_children[:_MOST] if child.named_children]
     if len(values) == 2 and values[1].type in {"string", "encapsed_string"}:  # noqa: PLR2004 a pair
         name = text_of(values[1]).strip("'\"")
-        if _METHOD.fullmatch(name) and _is_followed(owner := read(values[0])):
+        if _METHOD.fullmatch(name) and _is_resolvable(owner := read(values[0])):
             return Attribute(owner, name)
-    return Collection(tuple(dict.fromkeys(filter(_is_followed, map(read, values)))))
+    return Collection(tuple(dict.fromkeys(filter(_is_resolvable, map(read, values)))))
 
 
-def _is_followed(found: Expression) -> bool:
+def _is_resolvable(found: Expression) -> bool:
     return found is not UNKNOWN and not isinstance(head(found), Literal)
 
 
 def _string(node: Node, _: Read) -> Expression:
-    """The name of a function or static method in a namespace; any other text is just a text."""
+    """Return the namespaced function or static method that a string names, or else a literal."""
     text = text_of(node).strip("'\"").replace("\\\\", "\\")
     if not _CALLABLE.fullmatch(text):
         return Literal("str")
@@ -135,7 +135,7 @@ RULES = Rules(
     has_namespaces=True,
     has_marked_variables=True,
     runs=("__invoke",),
-    makers=frozenset({"class"}),
+    factories=frozenset({"class"}),
     constructors=frozenset({"__construct"}),
-    selves=frozenset({"self", "static"}),
+    self_names=frozenset({"self", "static"}),
 )

@@ -1,4 +1,4 @@
-"""Python: what its grammar calls expressions and statements, and the files that imports lead to."""
+"""Python: syntax, rules and import resolution."""
 
 import builtins
 import posixpath
@@ -13,18 +13,18 @@ from docindex_dagster.callgraph.nesting import is_class
 from docindex_dagster.callgraph.resolver.values import Kind, Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit
 
-_OPENING = ("__init__.py", "__init__.pyi")
+_PACKAGE_FILES = ("__init__.py", "__init__.pyi")
 _ENDINGS = (".py", "/__init__.py", ".pyi", "/__init__.pyi")
 _WRAPPERS: Mapping[str, Kind] = {
     **dict.fromkeys(["Optional", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine"], "object"),
     **dict.fromkeys(["Type", "type"], "class"),
 }
 _PROPERTIES = frozenset({"property", "cached_property", "functools.cached_property"})
-_BESIDE = "conftest.py"
+_CONFTEST = "conftest.py"
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The file or folder of a dotted name, which may begin with dots."""
+    """Yield the file or folder of a dotted name, which may be relative."""
     name = module.lstrip(".")
     tail = name.replace(".", "/")
     if module == name:
@@ -37,13 +37,14 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 def _absolute(modules: Modules, importer: str, tail: str) -> Iterator[str]:
-    """The nearest file that ends as a path does, else the nearest folder; one where modules are searched, if any is.
+    """Yield the nearest file, or else the nearest folder, whose path ends with `tail`.
 
-    What does not lie beside the importer or above, as in `src`, is found only where its folder is added to those.
+    Import roots whose parent folder contains the importer are preferred; other roots are importable only if they have
+    been added to the search path.
     """
     last = posixpath.basename(tail)
     folders = modules.folders_named.get(last, ())
-    openings = (f"{folder}/{name}" for folder in folders for name in _OPENING)
+    openings = (f"{folder}/{name}" for folder in folders for name in _PACKAGE_FILES)
     files = [path for path in (*modules.named.get(last, ()), *openings) if path.endswith((".py", ".pyi"))]
     stems = {path: path.rpartition(".")[0].removesuffix("/__init__") for path in files if path in modules.paths}
     found = _rooted(modules, tail, stems) or _rooted(modules, tail, {f"{folder}/": folder for folder in folders})
@@ -52,9 +53,9 @@ def _absolute(modules: Modules, importer: str, tail: str) -> Iterator[str]:
 
 
 def _rooted(modules: Modules, tail: str, stems: Mapping[str, str]) -> Mapping[str, str]:
-    """Those of some files or folders that have a name, with what is around the folder from which they have it.
+    """Return the paths whose stem ends with `tail`, each with the parent of its import root.
 
-    That folder is no package, and in none.
+    An import root is a folder that is neither a package nor inside one.
     """
     packages = modules.derived(_packages)
     roots = {
@@ -64,8 +65,8 @@ def _rooted(modules: Modules, tail: str, stems: Mapping[str, str]) -> Mapping[st
 
 
 def _packages(modules: Modules) -> frozenset[str]:
-    """The folders that are packages; what is below one is so, too, since empty files are not known."""
-    return frozenset(posixpath.dirname(path) for path in modules.paths if posixpath.basename(path) in _OPENING)
+    """Return the folders with `__init__`; their subfolders count as packages too, since empty files are not indexed."""
+    return frozenset(posixpath.dirname(path) for path in modules.paths if posixpath.basename(path) in _PACKAGE_FILES)
 
 
 _SAME = "list tuple set sorted reversed enumerate iter next weakref.proxy"
@@ -108,35 +109,35 @@ SYNTAX = Syntax(("python",), _EXPRESSIONS, has_selves=True)
 
 
 def _with_properties(ir: FileIR) -> FileIR:
-    """The same file with the methods that are read as attributes."""
+    """Mark methods with a property decorator as read like attributes."""
     found = [one.decorated for one in ir.decorators if path_of(one.value) in _PROPERTIES]
     return replace(ir, properties=(*ir.properties, *found)) if found else ir
 
 
 def _member(_: Queries, __: Value, name: str) -> Values | None:
-    """Nothing of what an object gives when it is taken apart."""
+    """Return no members for the parts of an unpacked object."""
     return () if name.isdecimal() else None
 
 
 def _runs(_: Queries, value: Value) -> Values | None:
-    """Nothing where what `super()` gives is called."""
+    """Return nothing for a call of `super()`, which runs no code."""
     return () if value.kind == "parent" else None
 
 
 def _result(_: Queries, __: Unit, value: Value) -> Values | None:
-    """What `super()` gives."""
+    """Return the result of `super()`."""
     return (value,) if value.kind == "parent" else None
 
 
 def _elements(_: Queries, value: Value) -> Values:
-    """A class with arguments for its type parameters is that class."""
+    """Return the class for a subscript with type arguments."""
     return (value,) if value.kind == "class" else ()
 
 
 def _fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Value | None:
-    """The function that gives a test or fixture a parameter: the nearest, in its class, file or folders.
+    """Return the pytest fixture for a parameter of a test or fixture: the nearest in its class, file or folders.
 
-    One that has the name of its own parameter is given another.
+    A fixture that has a parameter with its own name receives another fixture.
     """
     if function.name.startswith("test") or _is_fixture(unit, function):
         for other, scope in _places(q, unit, function):
@@ -147,12 +148,12 @@ def _fixture_of(q: Queries, unit: Unit, function: Definition, name: str) -> Valu
 
 
 def _places(q: Queries, unit: Unit, function: Definition) -> Iterator[tuple[Unit, str]]:
-    """Where fixtures may be, the nearest place first."""
+    """Yield the places where fixtures may be defined, nearest first."""
     yield from ((unit, around) for around in dict.fromkeys((function.parent, FILE)))
     folder = unit.path
     while folder:
         folder = posixpath.dirname(folder)
-        path = posixpath.join(folder, _BESIDE)
+        path = posixpath.join(folder, _CONFTEST)
         if path != unit.path and q.program.is_file(path):
             yield q.unit(path), FILE
 
@@ -162,19 +163,19 @@ def _is_fixture(unit: Unit, definition: Definition) -> bool:
 
 
 def _decorated(q: Queries, unit: Unit, definition: Definition) -> Iterator[Value]:
-    """The object that the outermost decorator makes of a function: as it is declared, or of its own class."""
+    """Yield the object that the outermost decorator returns: by declared type, or an instance of a decorator class."""
     for expression in unit.decorated_by(definition.id)[:1]:
         is_called = isinstance(expression, Call)
         callee = expression.callee if isinstance(expression, Call) else expression
         for decorator in q.values(unit, definition.parent, callee):
-            for given in _declared_results(q, decorator):
-                of_callable = given.held[-1:] if given.name.rpartition(".")[2] == "Callable" else ()
-                made = of_callable if is_called else (given,)
-                yield from (one.found(Resolution.RETURNED) for one in made if one.kind == "object")
+            for result in _declared_results(q, decorator):
+                of_callable = result.held[-1:] if result.name.rpartition(".")[2] == "Callable" else ()
+                returned = of_callable if is_called else (result,)
+                yield from (one.found(Resolution.RETURNED) for one in returned if one.kind == "object")
 
 
 def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
-    """What a function, or each of its overloads, is declared to give; of a class, an object."""
+    """Yield the declared results of a function or of each of its overloads; for a class, an instance."""
     if function.kind == "class":
         yield function.as_kind("object")
     if function.kind == "function":
@@ -185,14 +186,14 @@ def _declared_results(q: Queries, function: Value) -> Iterator[Value]:
 
 
 def _is_overload(unit: Unit, definition: Definition) -> bool:
-    """Whether a function of Python is only declared, as one of several."""
+    """Return whether a function is an `@overload` declaration."""
     return any(last_name(value) == "overload" for value in unit.decorated_by(definition.id))
 
 
 def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
-    """The object, or class, that a method is given; what a function outside of a class declares its like to be."""
+    """Resolve `self` or `cls`: the receiver of a method, or the declared parameter of a function outside a class."""
     for around in unit.around(scope):
-        name = next((one for one in ("cls", "self") if unit.takes(around.id, one)), None)
+        name = next((one for one in ("cls", "self") if unit.has_parameter(around.id, one)), None)
         if name is not None:
             is_method = around.parent in unit.definitions and is_class(unit.definitions[around.parent])
             if not is_method and (declared := q.parameter(unit, around, name)):
@@ -203,9 +204,9 @@ def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value] | None:
 
 
 def _shares_this(unit: Unit, functions: Sequence[Definition]) -> bool:
-    """Whether functions in a class call its object alike: not where one takes the class, or an inner one its object."""
-    takes_class = any(unit.takes(one.id, "cls") for one in functions)
-    return not takes_class and not any(unit.takes(one.id, "self") for one in functions[:-1])
+    """Return whether nested functions share `self`: False if one has `cls`, or an inner one its own `self`."""
+    takes_class = any(unit.has_parameter(one.id, "cls") for one in functions)
+    return not takes_class and not any(unit.has_parameter(one.id, "self") for one in functions[:-1])
 
 
 RULES = Rules(
@@ -216,14 +217,14 @@ RULES = Rules(
     constructors=frozenset({"__init__", "__new__"}),
     has_local_imports=True,
     wrappers=_WRAPPERS,
-    classes=frozenset({"__class__"}),
+    class_attributes=frozenset({"__class__"}),
     builtins=frozenset(dir(builtins)),
     hooks=Hooks(
-        prepared=_with_properties,
+        prepare=_with_properties,
         this=_this,
         shares_this=_shares_this,
         decorated=_decorated,
-        given=_fixture_of,
+        injected=_fixture_of,
         member=_member,
         runs=_runs,
         result=_result,

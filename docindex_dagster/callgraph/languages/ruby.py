@@ -1,4 +1,4 @@
-"""Ruby: what its grammar calls expressions and statements."""
+"""Ruby: syntax and rules."""
 
 import re
 
@@ -12,10 +12,10 @@ _NAMED = {"send": True, "public_send": True, "__send__": True, "method": False, 
 
 
 def _listed(call: Node, listed: Node | None) -> list[Node]:
-    """What a call is given, without the name of what is called."""
-    given = parts_of(listed)
-    method = call.child_by_field_name("method") if given else None
-    return given[1:] if method is not None and text_of(method) in _NAMED else given
+    """Return the arguments of a call; without the method name for `send` and similar methods."""
+    arguments = parts_of(listed)
+    method = call.child_by_field_name("method") if arguments else None
+    return arguments[1:] if method is not None and text_of(method) in _NAMED else arguments
 
 
 _EXPRESSIONS = Expressions(
@@ -83,15 +83,15 @@ _MODULES = Search(("{}.rb", "lib/{}.rb", "app/{}.rb"), ending=".rb", near=re.com
 
 
 def _is_called(q: Queries, unit: Unit, callee: Expression, target: Value) -> bool:
-    """Whether a call names the target itself, and does not just read what holds it."""
+    """Return whether a call runs the target, instead of reading a variable or attribute that holds it."""
     rules, name = unit.rules, last_name(callee)
     if target.kind == "class":
-        return name in rules.makers
-    return target.kind != "function" or name in {"super", *rules.callers} or q.definition(target).name == name
+        return name in rules.factories
+    return target.kind != "function" or name in {"super", *rules.call_methods} or q.definition(target).name == name
 
 
 def _iterated(q: Queries, owner: Value, name: str) -> Values:
-    """What the methods of a collection of the program give to blocks that follow from its `each`."""
+    """Return the values that `Enumerable` methods of a collection class pass to blocks, derived from its `each`."""
     each = q.member(owner, "each") if name != "each" else ()
     return distinct(found for one in each for found in q.to_callback(one, BLOCK, 0))
 
@@ -102,16 +102,16 @@ RULES = Rules(
     sharing="global",
     has_implicit_members=True,
     has_open_classes=True,
-    makers=frozenset({"new"}),
+    factories=frozenset({"new"}),
     constructors=frozenset({"initialize"}),
-    callers=frozenset({"call", "yield"}),
+    call_methods=frozenset({"call", "yield"}),
     runs=("call",),
-    binders=frozenset({"to_proc"}),
-    classes=frozenset({"class"}),
+    bind_methods=frozenset({"to_proc"}),
+    class_attributes=frozenset({"class"}),
     has_open_dispatch=True,
     has_method_super=True,
-    same=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
+    identity_methods=frozenset({"tap", "freeze", "dup", "clone", "itself"}),
     extension="ClassMethods",
     builtins=frozenset(_BUILTINS.split()),
-    hooks=Hooks(iterated=_iterated, is_called=_is_called),
+    hooks=Hooks(block_arguments=_iterated, is_called=_is_called),
 )

@@ -4,7 +4,7 @@
 (super) @call
 (yield (argument_list)? @arguments) @call
 
-; A name alone may be a call.
+; A bare name may be a call.
 (program (identifier) @call)
 (body_statement (identifier) @call)
 (block_body (identifier) @call)
@@ -65,7 +65,7 @@
 (block_parameters (_ [name: (identifier) (identifier)] @bind))
 (lambda_parameters (identifier) @bind)
 
-; attr_reader :name is `name` for the attribute of the object.
+; attr_reader :name makes `name` access the attribute of the object.
 (call
   !receiver
   method: (identifier) @_attribute
@@ -78,7 +78,7 @@
 (method_parameters (splat_parameter name: (_) @parameter) @parameter.rest)
 (method_parameters (block_parameter name: (_) @parameter) @parameter.block)
 
-; What a method ends with is what it returns.
+; A method returns its last expression.
 (method body: (body_statement (_) @return .))
 (singleton_method body: (body_statement (_) @return .))
 (body_statement (_) @return . (rescue))
@@ -94,7 +94,7 @@
     method: (identifier) @_new
     arguments: (argument_list . [(constant) (scope_resolution)] @base .))
   (#eq? @_class "Class") (#eq? @_new "new"))
-; A Struct has attributes of these names, which `new` is given.
+; A Struct has attributes with these names, passed to `new`.
 (assignment
   left: (constant)
   right: (call

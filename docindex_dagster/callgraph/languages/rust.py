@@ -1,4 +1,4 @@
-"""Rust: what its grammar calls expressions and statements, and the files that paths of crates and modules lead to."""
+"""Rust: syntax, rules, and resolution of crates and modules."""
 
 import posixpath
 import tomllib
@@ -15,10 +15,10 @@ from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values
 from docindex_dagster.callgraph.rules import Hooks, Queries, Rules, Unit, first_of_result
 
 _ROOTS = ("lib.rs", "main.rs")
-_TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders in which each file is a crate
+_TARGETS = frozenset({"bin", "tests", "examples", "benches"})  # folders whose files are crates of their own
 _VALUES = frozenset({"let_declaration", "let_condition", "match_expression", "for_expression"})
 _HOLDERS = frozenset({Name("Some"), Name("Ok")})
-# Methods of iterators and the like that give each element, or what there is, to the function that they are given.
+# Methods of iterators and similar types that pass each element, or the contained value, to a closure.
 _EACH_NAMES = """
     map filter for_each any all find position filter_map flat_map and_then inspect take_while skip_while find_map
     retain retain_mut is_some_and is_ok_and partition min_by_key max_by_key sort_by_key sort_unstable_by_key
@@ -31,7 +31,7 @@ PATH_WORDS = frozenset({"this", "super", "crate"})
 
 
 def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
-    """The files of `crate`, `super`, `self.name` (a module below a file) or the name of a crate."""
+    """Yield the files of `crate`, `super`, `self.name` (a submodule of a file) or the name of a crate."""
     paths = modules.paths
     if module == "crate":
         yield from _roots(paths, importer)
@@ -39,11 +39,11 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
         yield from _parents(paths, importer)
     elif module.startswith("self."):
         folder, file = posixpath.split(importer)
-        has_modules_beside = file == "mod.rs" or _is_root(paths, importer)
-        stem = folder if has_modules_beside else posixpath.join(folder, file.removesuffix(".rs"))
+        has_sibling_modules = file == "mod.rs" or _is_root(paths, importer)
+        stem = folder if has_sibling_modules else posixpath.join(folder, file.removesuffix(".rs"))
         stem = posixpath.join(stem, module.removeprefix("self.").replace(".", "/"))
         yield from _known(paths, importer, f"{stem}.rs", f"{stem}/mod.rs")
-    elif module.endswith(".rs"):  # as an attribute has it
+    elif module.endswith(".rs"):  # from a path attribute
         yield from _known(paths, importer, posixpath.normpath(posixpath.join(posixpath.dirname(importer), module)))
     else:
         crates = modules.derived(declared_crates)
@@ -54,12 +54,12 @@ def find(modules: Modules, importer: str, module: str) -> Iterator[str]:
 
 
 class Crates(NamedTuple):
-    """What the Cargo.toml files declare.
+    """The crates declared in Cargo.toml files.
 
     Attributes:
-        libraries: the first files of libraries, by the names that code has for them.
-        packages: the same, by the names of packages.
-        renamed: by folder, the packages that its code has under other names.
+        libraries: root files of libraries, by the name used in code.
+        packages: root files of libraries, by package name.
+        renamed: renamed packages by folder; the new name maps to the package.
     """
 
     libraries: Mapping[str, str]
@@ -87,12 +87,12 @@ def declared_crates(modules: Modules) -> Crates:
 
 
 def _renamed(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The names under which code has packages, and theirs."""
+    """Yield the renamed dependencies: the name used in code and the package."""
     targets = [one for one in _table(values, "target").values() if isinstance(one, dict)]
     for table in (values, _table(values, "workspace"), *targets):
         for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
-            for name, about in _table(table, kind).items():
-                if isinstance(about, dict) and isinstance(package := about.get("package"), str):
+            for name, dependency in _table(table, kind).items():
+                if isinstance(dependency, dict) and isinstance(package := dependency.get("package"), str):
                     yield name.replace("-", "_"), package
 
 
@@ -102,7 +102,7 @@ def _table(values: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _known(paths: frozenset[str], path: str, *candidates: str) -> list[str]:
-    """Those of some files that are known, but for one itself."""
+    """Return the candidates that exist, except `path` itself."""
     return [candidate for candidate in candidates if candidate in paths and candidate != path]
 
 
@@ -113,7 +113,7 @@ def _is_root(paths: frozenset[str], path: str) -> bool:
 
 
 def _parents(paths: frozenset[str], path: str) -> list[str]:
-    """The file of the module around that of a file; the first files of a crate that may have it."""
+    """Return the file of the parent module, or else the crate roots that may contain the module."""
     if _is_root(paths, path):
         return []
     folder, file = posixpath.split(path)
@@ -137,7 +137,7 @@ def _roots(paths: frozenset[str], path: str) -> list[str]:
 
 
 def _matched(name: Node, reader: Reader) -> Expression:
-    """What a name in a pattern of Rust stands for: the part of the value to which the pattern is matched."""
+    """Return the part of the matched value that a name in a pattern binds."""
     steps: list[Step] = []
     node = name
     while (outer := node.parent) is not None:
@@ -151,7 +151,7 @@ def _matched(name: Node, reader: Reader) -> Expression:
         elif outer.type == "field_pattern":
             return with_steps(_field(name, node, outer, reader), steps)
         elif outer.type == "closure_parameters":
-            return with_steps(_given(outer, node, reader), steps)
+            return with_steps(_closure_argument(outer, node, reader), steps)
         elif outer.type == "parameter":
             return UNKNOWN
         elif outer.type in _VALUES:
@@ -162,7 +162,7 @@ def _matched(name: Node, reader: Reader) -> Expression:
 
 
 def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[Expression, list[Step]]:
-    """Of a tuple that is written as one, the part to which the outermost step leads."""
+    """Apply the outermost step to a tuple literal."""
     if value is not None and value.type == "tuple_expression" and steps and steps[-1] is not HELD:
         parts, at = value.named_children, int(steps[-1].name)
         return (reader.expression(parts[at]), steps[:-1]) if at < len(parts) else (UNKNOWN, [])
@@ -170,7 +170,7 @@ def _tuple_part(value: Node | None, steps: list[Step], reader: Reader) -> tuple[
 
 
 def _field_of(variant: Expression, field: str) -> Expression:
-    """The field of a variant of an enum, which has a name of its own."""
+    """Return a field of an enum variant, which is named with the variant."""
     match variant:
         case Name(text):
             return Name(f"{text}#{field}")
@@ -181,17 +181,18 @@ def _field_of(variant: Expression, field: str) -> Expression:
 
 
 def _field(name: Node, node: Node, pattern: Node, reader: Reader) -> Expression:
-    """A field of a struct, or of a variant of an enum."""
+    """Return the field of a struct or enum variant that a pattern binds."""
     of = pattern.parent.child_by_field_name("type") if pattern.parent is not None else None
     field = pattern.child_by_field_name("name") or (node if node.id == name.id else None)
     if of is None or field is None:
         return UNKNOWN
-    whole, part = reader.expression(of), text_of(field)
-    return _field_of(whole, part) if of.type == "scoped_type_identifier" else Attribute(whole, part)
+    owner, name_of_field = reader.expression(of), text_of(field)
+    is_variant = of.type == "scoped_type_identifier"
+    return _field_of(owner, name_of_field) if is_variant else Attribute(owner, name_of_field)
 
 
-def _given(parameters: Node, node: Node, reader: Reader) -> Expression:
-    """What a closure is called with that a method of an iterator or the like is given."""
+def _closure_argument(parameters: Node, node: Node, reader: Reader) -> Expression:
+    """Return the argument that a method of an iterator or similar type passes to a closure."""
     closure = parameters.parent
     call = closure.parent.parent if closure is not None and closure.parent is not None else None
     function = call.child_by_field_name("function") if call is not None else None
@@ -300,7 +301,7 @@ _BUILTINS = """
 
 
 def _macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """The macros of a name: of this file, else of the crate, else all; none where it is imported from elsewhere."""
+    """Yield the nearest macro with a name: in the file, the crate or anywhere; nothing if imported from outside."""
     imported = (value for one in unit.imports.get(name, ()) for value in q.import_targets(unit, one))
     if any(value.kind == "external" for value in imported):
         return
@@ -313,7 +314,7 @@ def _macros(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 
 def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
-    """What `self`, `super` and `crate` are: an object in its type, else modules."""
+    """Resolve `self`, `super` and `crate`: an object inside a type, otherwise modules."""
     if name not in PATH_WORDS:
         return None
     owner = q.owner(unit, scope) if name == "this" else None
@@ -321,13 +322,13 @@ def _itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | 
 
 
 def _member(q: Queries, value: Value, name: str) -> Values | None:
-    """What `super` and `crate` are behind a module."""
+    """Resolve `super` and `crate` after a module."""
     is_word = value.kind == "class" and name in PATH_WORDS
     return q.path_word(q.unit(value.path), value.name, name) if is_word else None
 
 
 def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
-    """A member of what an object stands for by its own rule; an object by its derived `default`."""
+    """Return a member reached through `Deref`, or the instance that a derived `default` creates."""
     if name != "deref" and (inner := _of_deref(q, value, name)):
         return inner
     return [value] if value.kind == "class" and name == "default" and not found else ()
@@ -339,7 +340,7 @@ def _of_deref(q: Queries, value: Value, name: str) -> list[Value]:
 
 
 def _elements_of_object(q: Queries, value: Value) -> Sequence[Value] | None:
-    """What an iterator holds by what it gives next."""
+    """Return the elements of an iterator by the result of `next`."""
     found = known(q.member(value, "next"))
     items = (item for member in found for item in q.result(q.unit(value.path), member))
     return [one for item in items for one in q.elements(item)] if found else None
@@ -352,7 +353,7 @@ RULES = Rules(
     has_module_paths=True,
     has_impls=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     wrappers=dict.fromkeys(
         [
             "Box",
@@ -369,7 +370,7 @@ RULES = Rules(
         ],
         "object",
     ),
-    same=frozenset(
+    identity_methods=frozenset(
         [
             "clone",
             "borrow",
@@ -393,12 +394,12 @@ RULES = Rules(
     ),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
-        itself=_itself,
+        self_reference=_itself,
         macros=_macros,
         member=_member,
-        missing=_missing,
-        held=first_of_result,
+        fallback=_missing,
+        element_types=first_of_result,
         library_result=rust_result,
-        elements_of_object=_elements_of_object,
+        object_elements=_elements_of_object,
     ),
 )

@@ -2,7 +2,7 @@
 
 (call_expression function: (_) @call arguments: (_) @arguments)
 (macro_invocation macro: (_) @macro)
-; What stands in a macro is read as if it were a tuple or an array.
+; Macro arguments are parsed again as a tuple or an array.
 ((macro_invocation macro: (_) @_macro (token_tree) @again)
   (#not-any-of? @_macro "quote" "quote_spanned" "stringify" "parse_quote" "concat" "include_str" "env"))
 

@@ -1,4 +1,4 @@
-"""What the methods of Rust's standard types give of what they hold."""
+"""Results of methods of Rust standard library types."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -38,9 +38,9 @@ _SAME, _MAYBE_SAME, _HELD = (frozenset(names.split()) for names in (_SAME_NAMES,
 _CELL, _MAYBE_ONE, _ONE = (frozenset(names.split()) for names in (_CELL_NAMES, _MAYBE_ONE_NAMES, _ONE_NAMES))
 
 
-_Gives = Literal["held", "same", "maybe"]
-# What the methods of each sort of types give, by the first that has their name.
-_GIVES: Mapping[str, Sequence[tuple[frozenset[str], _Gives]]] = {
+_Result = Literal["held", "same", "maybe"]
+# The results of methods, by kind of type; the first set that contains the method counts.
+_RESULTS: Mapping[str, Sequence[tuple[frozenset[str], _Result]]] = {
     "object": (),
     "collection": ((_ONE | _HELD, "held"), (_SAME | _MAYBE_ONE, "same")),
     "Cell": ((_CELL, "held"), (frozenset({"clone"}), "same"), (frozenset({"upgrade", "get"}), "maybe")),
@@ -49,22 +49,22 @@ _GIVES: Mapping[str, Sequence[tuple[frozenset[str], _Gives]]] = {
     "Vec": ((_SAME, "same"), (_ONE | {"remove"}, "held"), (_MAYBE_ONE, "maybe")),
     "": ((_SAME, "same"), (_ONE, "held"), (_MAYBE_ONE | {"remove"}, "maybe")),
 }
-_SORTS = {**dict.fromkeys(_CELLS, "Cell"), **dict.fromkeys(_MAYBE, "Option"), **{name: name for name in _GIVES}}
+_TYPE_KINDS = {**dict.fromkeys(_CELLS, "Cell"), **dict.fromkeys(_MAYBE, "Option"), **{name: name for name in _RESULTS}}
 
 
 def rust_result(method: Value) -> Sequence[Value]:
-    """What a method of a standard type gives, where that is what it holds, or the same again."""
+    """Return the result of a method of a standard type: its elements, the type itself or an option."""
     written, _, name = method.name.rpartition(".")
     owner = written.rpartition(".")[2]
-    sort = _SORTS.get(owner, "")
+    type_kind = _TYPE_KINDS.get(owner, "")
     kind: Kind = "collection" if owner == "collection" else "external object"
     held = found_by(method.held if owner == "collection" else method.held[-1:], Resolution.ELEMENT)
-    gives = next((gives for names, gives in _GIVES[sort] if name in names), None)
-    if gives == "held" or owner == "object":  # the latter is of the program
+    result = next((result for names, result in _RESULTS[type_kind] if name in names), None)
+    if result == "held" or owner == "object":  # objects are defined in the program
         return held
-    if gives == "same":
+    if result == "same":
         return [Value(kind, "", written, method.resolution, method.held)]
-    if gives == "maybe":
+    if result == "maybe":
         return [external_object("Option", method.resolution, tuple(held[:1]))]
-    is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and sort in {"", "Vec"}
+    is_keys = name in {"keys", "into_keys"} and len(method.held) > 1 and type_kind in {"", "Vec"}
     return [external_object("Iter", method.resolution, method.held[:1])] if is_keys else ()

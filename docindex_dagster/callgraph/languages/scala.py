@@ -1,9 +1,9 @@
-"""Scala: what its grammar calls expressions and statements."""
+"""Scala: syntax and rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from docindex_dagster.callgraph.extract.callees import given_by, what_is_given
+from docindex_dagster.callgraph.extract.callees import argument_from_call, lambda_argument
 from docindex_dagster.callgraph.extract.expressions import (
     Blocks,
     Expressions,
@@ -43,7 +43,7 @@ _ITEMS_NAMES = """
     groupMap fold
 """
 _ITEMS = frozenset(_ITEMS_NAMES.split())
-_GIVEN = Lambdas(
+_LAMBDAS = Lambdas(
     functions=frozenset({"lambda_expression", "colon_argument", "case_block"}),
     between=frozenset({"arguments", "block", "parenthesized_expression"}),
     items=_ITEMS,
@@ -56,20 +56,20 @@ _CASTS = frozenset({"asInstanceOf", "summon", "implicitly", "super"})
 
 
 def _generic(node: Node, reader: Reader) -> Expression:
-    """Something of the type that a cast, or a search for an instance, names; a call, where it has no other brackets."""
+    """Return an instance of the type in a cast or `summon`; otherwise a call with only type arguments."""
     called = node.child_by_field_name("function")
-    while called is not None and called.type == "infix_expression":  # of `a + b[T]` the grammar reads `a + b` first
+    while called is not None and called.type == "infix_expression":  # the grammar parses `a + b[T]` as `(a + b)[T]`
         called = called.child_by_field_name("right")
     named = called.child_by_field_name("field") if called is not None and called.type == "field_expression" else called
     if text_of(named) in _CASTS:
         return something(text_of(node.child_by_field_name("type_arguments")).strip("[]"))
-    made, around = reader.expression(called), node.parent
+    callee, around = reader.expression(called), node.parent
     is_called = around is not None and around.type == "call_expression" and around.named_children[0].id == node.id
-    return made if is_called or made is UNKNOWN else Call(made)
+    return callee if is_called or callee is UNKNOWN else Call(callee)
 
 
 def _joined(node: Node, reader: Reader) -> Expression | None:
-    """A collection with an element more, or of two others; None of other operators."""
+    """Return a collection extended with an element or joined with another one; None for other operators."""
     operator = text_of(node.child_by_field_name("operator"))
     if operator not in _JOINING:
         return None
@@ -80,35 +80,36 @@ def _joined(node: Node, reader: Reader) -> Expression | None:
 
 
 def _mapped(node: Node, reader: Reader) -> Expression | None:
-    """A call that makes something of each element, by what its function gives; None of other calls."""
+    """Return a mapping call with the results of its callback; None for other calls."""
     of, method = object_and_method(node, reader.syntax)
-    given = parts_of(node.child_by_field_name("arguments"))
-    if of is None or method not in _MAPPING or len(given) != 1:
+    arguments = parts_of(node.child_by_field_name("arguments"))
+    if of is None or method not in _MAPPING or len(arguments) != 1:
         return None
-    function, owner = given[0], reader.expression(of)
+    function, owner = arguments[0], reader.expression(of)
     if function.type == "lambda_expression":
-        made = body_of(function, Element(owner), reader)
+        result = body_of(function, Element(owner), reader)
     else:
-        made = reader.expression(function)
-        is_whole = not any(isinstance(part, CallbackArgument) for part in walk(made))
-        made = Call(made) if function.type in {"identifier", "field_expression"} and is_whole else made
-    if not is_known(made) or owner is UNKNOWN:
+        result = reader.expression(function)
+        has_placeholder = any(isinstance(part, CallbackArgument) for part in walk(result))
+        is_function = function.type in {"identifier", "field_expression"} and not has_placeholder
+        result = Call(result) if is_function else result
+    if not is_known(result) or owner is UNKNOWN:
         return None
-    element = Element(made) if method == "flatMap" else made
+    element = Element(result) if method == "flatMap" else result
     return Union((Call(Attribute(owner, method)), Collection((element,))))
 
 
 def _placeholder(node: Node, reader: Reader) -> Expression:
-    """What `_` stands for in an argument that is a function by it."""
+    """Resolve the placeholder `_` in an argument, which turns the argument into a function."""
     function = next((inner for inner in (node, *nodes_around(node)) if _is_argument(inner)), node)
-    call = outside(function, _GIVEN.between)
+    call = outside(function, _LAMBDAS.between)
     if call is None or call.type not in {"call_expression", "infix_expression"} or function.id == node.id:
         return UNKNOWN
-    return given_by(call, reader)
+    return argument_from_call(call, reader)
 
 
 def _is_argument(node: Node) -> bool:
-    """Whether a node is what is given to a call."""
+    """Return whether a node is an argument of a call."""
     around = node.parent
     if around is None or around.type == "infix_expression":
         return around is not None and node.type == "parenthesized_expression"
@@ -116,7 +117,7 @@ def _is_argument(node: Node) -> bool:
 
 
 def _matched(name: Node, reader: Reader) -> Expression:
-    """What a name in a pattern stands for: the part of the value to which the pattern is matched."""
+    """Return the part of the matched value that a name in a pattern binds."""
     steps: list[Step] = []
     node = name
     for outer in nodes_around(name):
@@ -137,10 +138,10 @@ def _matched(name: Node, reader: Reader) -> Expression:
 
 
 def _subject(around: Node, reader: Reader) -> Expression:
-    """The value to which a pattern is matched."""
+    """Return the value that a pattern is matched against."""
     if around.type != "case_clause":
-        if (whole := around.child_by_field_name("value")) is not None:
-            return reader.expression(whole)
+        if (subject := around.child_by_field_name("value")) is not None:
+            return reader.expression(subject)
         value = reader.expression(around.named_child(1))
         return value if value is UNKNOWN else Element(value)
     cases = around.parent
@@ -149,7 +150,7 @@ def _subject(around: Node, reader: Reader) -> Expression:
         return UNKNOWN
     if match.type == "match_expression":
         return reader.expression(match.child_by_field_name("value"))
-    return what_is_given(cases, reader)
+    return lambda_argument(cases, reader)
 
 
 _EXPRESSIONS = Expressions(
@@ -182,7 +183,7 @@ _EXPRESSIONS = Expressions(
         "character_literal": "Char",
         "null_literal": "null",
     },
-    given=_GIVEN,
+    lambda_calls=_LAMBDAS,
     special={
         "call_expression": _mapped,
         "infix_expression": _joined,
@@ -216,7 +217,7 @@ SYNTAX = Syntax(("scala",), _EXPRESSIONS, blocks=_BLOCKS, nests_namespaces=True)
 
 
 def _result(q: Queries, unit: Unit, value: Value) -> Sequence[Value] | None:
-    """What the last of several brackets gives: an object that has no `apply`; of a collection what it holds."""
+    """Return the result of calling an object: that of its `apply`, the object itself, or elements of a collection."""
     if value.kind == "object":
         return [found for member in q.callable_of(value) for found in q.result(unit, member)] or [value]
     if value.kind not in {"external object", "collection"} or value.name == FUNCTION_TYPE:
@@ -232,9 +233,9 @@ RULES = replace(
     has_bare_calls=True,
     has_relative_imports=True,
     has_open_extensions=True,
-    same=frozenset({"copy"}),
+    identity_methods=frozenset({"copy"}),
     runs=("apply",),
-    callers=frozenset({"apply"}),
-    peeking=frozenset({"head", "last", "get", "max", "min", "next"}),
+    call_methods=frozenset({"apply"}),
+    peek_attributes=frozenset({"head", "last", "get", "max", "min", "next"}),
     hooks=Hooks(this=receiver, result=_result),
 )

@@ -1,10 +1,10 @@
-; Captures are described in facts.py.
+; Captures are described in extract/statements.py.
 
 (package_clause name: (_) @namespace !body)
-; A package is in the one before, and sees what is in that.
+; Each package is nested in the previous one and sees its members.
 (compilation_unit (package_clause name: (_) @import.module @import.all !body) . (package_clause !body))
 
-; A path is no node of its own.
+; A path has no node of its own.
 (import_declaration [(identifier) "."]* @import.path . (identifier) @import.path .)
 (import_declaration
   . (identifier) @import.module ("." @import.module (identifier) @import.module)*
@@ -32,7 +32,7 @@
 (instance_expression . (_) @new . (arguments)? @arguments)
 (extends_clause type: (_) @new . arguments: (arguments) @arguments)
 
-; A method without brackets is called where its name stands.
+; A method without parentheses is called by its bare name.
 (arguments [(identifier) (field_expression)] @read)
 (block [(identifier) (field_expression)] @read)
 (indented_block [(identifier) (field_expression)] @read)
@@ -64,7 +64,7 @@
 (type_parameters name: (identifier) @generic)
 (type_parameters name: (identifier) @generic . bound: (upper_bound type: (_) @generic.type))
 
-; What is mixed in last is looked at first.
+; The trait mixed in last is searched first.
 (class_definition
   (extends_clause [(type_identifier) (generic_type) (stable_type_identifier) (compound_type) (infix_type)] @base.mixin))
 (trait_definition
@@ -114,7 +114,7 @@
 (capture_pattern name: (identifier) @bind pattern: (case_class_pattern type: (_) @bind.type))
 (capture_pattern name: (identifier) @bind pattern: (typed_pattern type: (_) @bind.type))
 
-; What is given by the context is not counted.
+; Context parameters are not counted.
 ((function_definition
   (parameters
     (parameter
@@ -152,7 +152,7 @@
 (function_definition !return_type body: (_) @return)
 (return_expression (_) @return)
 
-; A method that is added to a type.
+; Extension methods.
 (extension_definition
   parameters: (parameters (parameter type: (_) @receiver))
   (function_definition name: (_) @receiver.within))

@@ -1,12 +1,12 @@
-"""Swift: what its grammar calls expressions and statements.
+"""Swift: syntax and rules.
 
-The grammar takes a subscript for a call, and a member of a type that is known by where it stands (`.make(1)`) for an
-operator before a name.
+The grammar parses a subscript as a call, and an implicit member expression (`.make(1)`) as a prefix operator before a
+name.
 """
 
 from itertools import pairwise
 
-from docindex_dagster.callgraph.extract.callees import method_of, what_is_given
+from docindex_dagster.callgraph.extract.callees import lambda_argument, method_of
 from docindex_dagster.callgraph.extract.expressions import (
     Blocks,
     Expressions,
@@ -28,7 +28,7 @@ _ITEMS_NAMES = """
     forEach map filter flatMap compactMap sorted sort first last contains allSatisfy min max reduce partition drop
     prefix removeAll firstIndex lastIndex mapValues compactMapValues count split
 """
-_GIVEN = Lambdas(
+_LAMBDAS = Lambdas(
     functions=frozenset({"lambda_literal"}),
     between=frozenset({"call_suffix", "value_argument", "value_arguments"}),
     items=frozenset(_ITEMS_NAMES.split()),
@@ -36,7 +36,7 @@ _GIVEN = Lambdas(
 _HOLDERS = frozenset({"some", "success"})
 _OF_SWITCH = frozenset({"switch_pattern", "switch_entry"})
 _CONDITIONS = frozenset({"if_statement", "guard_statement", "while_statement"})
-# What has the type of an expression in it, and the statements around what a function gives.
+# Expressions with the type of a child expression, and the statements around a returned value.
 _SAME_TYPE = frozenset(
     {
         "call_expression",
@@ -56,43 +56,43 @@ _SAME_TYPE = frozenset(
         "computed_getter",
     }
 )
-_TARGETS = frozenset({"Sources", "Source", "Tests"})  # each folder in them is a module
+_TARGETS = frozenset({"Sources", "Source", "Tests"})  # their subfolders are modules
 
 
 def _name(node: Node, reader: Reader) -> Expression | None:
-    """What `$0` is; None of any other name."""
+    """Resolve `$0` and the like; None for any other name."""
     number = text_of(node).removeprefix("$")
     if not number.isdecimal() or len(number) > 1 or node.text == number.encode():
         return None
     function = next((around for around in nodes_around(node) if around.type == "lambda_literal"), None)
     if function is None:
         return None
-    given = what_is_given(function, reader, int(number) + 1)
-    return UNKNOWN if number == "0" and _is_so_far(given) else given
+    argument = lambda_argument(function, reader, int(number) + 1)
+    return UNKNOWN if number == "0" and _is_accumulator(argument) else argument
 
 
-def _is_so_far(given: Expression) -> bool:
-    """Whether a closure is given what came of the elements before."""
-    parts = given.parts if isinstance(given, Union) else ()
+def _is_accumulator(argument: Expression) -> bool:
+    """Return whether the first argument of a closure is the accumulator of `reduce`."""
+    parts = argument.parts if isinstance(argument, Union) else ()
     return any(isinstance(part, CallbackArgument) and method_of(part.of)[1] == "reduce" for part in parts)
 
 
 def _call(node: Node, reader: Reader) -> Expression | None:
-    """An item of a collection, an empty collection, or what a call makes of all elements; None of other calls."""
+    """Return an element for a subscript, an empty collection, or the result of a mapping; None for other calls."""
     called, suffix = node.named_children[0], node.named_children[-1]
     if suffix.type != "call_suffix":
         return None
     if suffix.text and suffix.text.startswith(b"["):
         return Element(reader.expression(called))
     if called.type == "call_expression" and suffix.named_children and suffix.named_children[0].type == "lambda_literal":
-        return reader.expression(called)  # a closure behind the arguments, as the grammar reads it at times
+        return reader.expression(called)  # the grammar sometimes parses a trailing closure as a second call
     if called.type in {"array_literal", "dictionary_literal"}:
         return instance_of(called)
     return mapped(node, reader)
 
 
 def _operator(node: Node, _: Reader) -> Expression | None:
-    """A member of the type that is wanted where it stands; None of what has an operator before it."""
+    """Resolve an implicit member by its contextual type; None for a real prefix operator."""
     if not text_of(node).startswith("."):
         return None
     declared = _declared(outside(node, _SAME_TYPE))
@@ -100,7 +100,7 @@ def _operator(node: Node, _: Reader) -> Expression | None:
 
 
 def _declared(node: Node | None) -> str:
-    """The type of a variable, or of what a function gives; "" of anything else."""
+    """Return the declared type of a variable or of a function's result; "" for anything else."""
     kinds: list[Node] = []
     if node is not None and node.type == "property_declaration":
         kinds = [child for child in node.named_children if child.type == "type_annotation"]
@@ -110,7 +110,7 @@ def _declared(node: Node | None) -> str:
 
 
 def _pattern(node: Node, reader: Reader) -> Expression:
-    """What a pattern in a case of an enumeration is matched to: the part of the value at its place."""
+    """Return the associated value that a pattern in an enum case binds."""
     around = node.parent
     if around is None:
         return UNKNOWN
@@ -130,7 +130,7 @@ def _pattern(node: Node, reader: Reader) -> Expression:
 
 
 def _subject(pattern: Node) -> Node | None:
-    """What a `switch` looks at, by one of its patterns."""
+    """Return the value that the enclosing `switch` matches."""
     switch = outside(pattern, _OF_SWITCH)
     return switch.child_by_field_name("expr") if switch is not None and switch.type == "switch_statement" else None
 
@@ -175,7 +175,7 @@ _EXPRESSIONS = Expressions(
         "check_expression": "Bool",
     },
     words={"self_expression": "this", "super_expression": "super"},
-    given=_GIVEN,
+    lambda_calls=_LAMBDAS,
     special={
         "simple_identifier": _name,
         "call_expression": _call,
@@ -214,7 +214,7 @@ SYNTAX = Syntax(("swift",), _EXPRESSIONS, blocks=_BLOCKS)
 
 
 def _module_of(path: str) -> str:
-    """The module of a file by the folder in which it is; "" where that says nothing."""
+    """Return the module of a file by its folder; "" if unknown."""
     *folders, _ = path.split("/")
     return next((inner for outer, inner in pairwise(folders) if outer in _TARGETS), "")
 
@@ -224,14 +224,14 @@ RULES = Rules(
     sharing="namespace",
     has_implicit_members=True,
     separates_kinds=True,
-    makers=frozenset({"init"}),
+    factories=frozenset({"init"}),
     constructors=frozenset({"init"}),
-    selves=frozenset({"Self"}),
+    self_names=frozenset({"Self"}),
     runs=("callAsFunction",),
     has_impls=True,
     has_extensions=True,
     has_labels=True,
     has_optionals=True,
-    peeking=frozenset({"first", "last"}),
-    hooks=Hooks(namespace=_module_of, held=first_of_result),
+    peek_attributes=frozenset({"first", "last"}),
+    hooks=Hooks(namespace=_module_of, element_types=first_of_result),
 )

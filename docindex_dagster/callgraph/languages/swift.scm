@@ -1,8 +1,8 @@
-; Captures are described in facts.py. The grammar gives the field `name` to types as well.
+; Captures are described in extract/statements.py. The grammar uses the field `name` for types too.
 
 (import_declaration (identifier) @import.module @import.all)
 
-; Without the brackets it would be a subscript. The grammar reads `a + b()` as a call of `a + b`.
+; Require the parenthesis, since the same node is used for subscripts. The grammar parses `a + b()` as a call of `a + b`.
 (call_expression
   . [
     (simple_identifier) (navigation_expression) (prefix_expression) (postfix_expression)
@@ -11,7 +11,7 @@
   (call_suffix . [(value_arguments . "(") (lambda_literal)]) @arguments)
 (call_expression . (call_expression) @call (call_suffix . (value_arguments . "(")) @arguments)
 (constructor_expression (user_type) @new (constructor_suffix . (value_arguments)? @arguments))
-; Type<Argument> { … }, which the grammar takes for comparisons
+; Type<Argument> { … }, which the grammar parses as comparisons
 (comparison_expression lhs: (simple_identifier) @new rhs: (comparison_expression rhs: (lambda_literal)))
 
 (type_parameter . (type_identifier) @generic (_)? @generic.type)
@@ -50,11 +50,11 @@
 (for_statement item: (pattern (pattern (simple_identifier) @bind) .) collection: (_) @bind.items)
 (for_statement item: (pattern (pattern (simple_identifier) @bind) . (pattern)))
 
-; What a case of an enumeration holds, and what a pattern tests for its type.
+; Associated values of enum cases, and type-casting patterns.
 (pattern (pattern bound_identifier: (simple_identifier) @bind) @bind.value)
 (pattern (value_binding_pattern) (simple_identifier) (pattern . (simple_identifier) @bind .) @bind.value)
 (if_statement (pattern [(simple_identifier) bound_identifier: (_)] @bind) @bind.value)
-; With `else`, which each has: without it, making the query takes ten times as long.
+; Every guard has an `else`; without it in the pattern, compiling the query takes ten times as long.
 (guard_statement (pattern [(simple_identifier) bound_identifier: (_)] @bind) @bind.value (else))
 (pattern (pattern bound_identifier: (simple_identifier) @bind) name: (_) @bind.type)
 

@@ -1,7 +1,7 @@
-"""Zig: what its grammar calls expressions and statements.
+"""Zig: syntax and rules.
 
-A chain such as `list.items[0].?.run()` is one node with its parts in a row, read from its first part on. Functions
-whose names begin with a capital letter give types; pointers, optionals and slices are taken for what they hold.
+A chain such as `list.items[0].?.run()` is a single node with its parts as children, read from left to right. Functions
+whose names start with a capital letter return types. Pointers, optionals and slices are treated as their elements.
 """
 
 import re
@@ -37,17 +37,17 @@ from docindex_dagster.callgraph.rules import Arguments, Hooks, Queries, Rules, U
 
 _DECLARED = frozenset({"VarDecl", "ContainerField"})
 _OUTSIDE = frozenset({"Decl", "Block", "FnCallArguments", "InitList", "source_file"})
-_OWN = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
-_MOST_PARTS = 60  # of a chain, which is read again for each call in it
+_BUILTIN_RESULTS = {"@import": module, **dict.fromkeys(("@ptrCast", "@alignCast", "@constCast", "@volatileCast"), last)}
+_MOST_PARTS = 60  # of a chain, which is read once for each call in it
 _FUNCTION = Instance(TypeRef("func"))
 _BY_KEY = ("Map", "MapUnmanaged", "EnumArray")
-_OF_ANY = frozenset({"else", "value_ptr", "value"})  # what a switch has left, and the entries of the library's maps
+_OF_ANY = frozenset({"else", "value_ptr", "value"})  # the `else` prong of a switch, and fields of map entries
 _INDEXED = frozenset({"class", "object", "module"})
-_WHOLE = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
+_SAME = frozenset({"clone", "iterator", "keyIterator", "valueIterator", "toOwnedSlice", "items", "slice"})
 
 
 def _chain(node: Node, read: Read) -> Expression:
-    """An expression with all that is behind it; a declared type."""
+    """Return the expression of a chain, or an instance of a declared type."""
     declared = _type_with(node)
     if declared is not None and text_of(declared).startswith("fn"):
         return _FUNCTION
@@ -57,17 +57,17 @@ def _chain(node: Node, read: Read) -> Expression:
 
 
 def _callee(node: Node, read: Read) -> Expression:
-    """What is called with some arguments; nothing of the language's own functions."""
+    """Return the callee of an argument list; unknown for builtin functions."""
     around = node.parent
     if around is None or around.type == "SuffixExpr":
         called = _up_to(around, node, read)
     else:
         called = _member(_up_to(around.parent, around, read), around.child_by_field_name("function_call"))
-    return UNKNOWN if _is_own(called) else called
+    return UNKNOWN if _is_builtin(called) else called
 
 
 def _up_to(chain: Node | None, end: Node | None, read: Read) -> Expression:
-    """The parts of a chain, or those before one of them."""
+    """Return the expression of a chain, up to but excluding a part."""
     found: Expression = UNKNOWN
     if chain is None or chain.named_child_count > _MOST_PARTS:
         return UNKNOWN
@@ -80,8 +80,8 @@ def _up_to(chain: Node | None, end: Node | None, read: Read) -> Expression:
     return found
 
 
-def _with(found: Expression, part: Node, read: Read) -> Expression:  # noqa: PLR0911 one a part
-    """A chain with one more part."""
+def _with(found: Expression, part: Node, read: Read) -> Expression:  # noqa: PLR0911 one per part
+    """Extend a chain with a part."""
     match part.type:
         case "FieldOrFnCall":
             name, called = part.child_by_field_name("field_access"), part.child_by_field_name("function_call")
@@ -102,35 +102,35 @@ def _with(found: Expression, part: Node, read: Read) -> Expression:  # noqa: PLR
 
 
 def _member(found: Expression, name: Node | None) -> Expression:
-    return UNKNOWN if found is UNKNOWN or _is_own(found) else Attribute(found, text_of(name))
+    return UNKNOWN if found is UNKNOWN or _is_builtin(found) else Attribute(found, text_of(name))
 
 
-def _is_own(found: Expression) -> bool:
+def _is_builtin(found: Expression) -> bool:
     return isinstance(found, Name) and found.text.startswith("@")
 
 
 def _called(found: Expression, arguments: Node, read: Read) -> Expression:
-    """What a call gives; of functions whose names begin with a capital letter, something of a type."""
+    """Return a call; for functions whose names start with a capital letter, an instance of the returned type."""
     written = path_of(found)
-    if found is UNKNOWN or _is_own(found):
-        return _of_own(written, arguments.named_children, read)
+    if found is UNKNOWN or _is_builtin(found):
+        return _builtin_result(written, arguments.named_children, read)
     is_type = written.rpartition(".")[2][:1].isupper()
-    made = _declared(f"{written}{text_of(arguments)}") if is_type else UNKNOWN
-    return Call(found) if made is UNKNOWN else made
+    instance = _declared(f"{written}{text_of(arguments)}") if is_type else UNKNOWN
+    return Call(found) if instance is UNKNOWN else instance
 
 
-def _of_own(function: str, given: list[Node], read: Read) -> Expression:
-    """What a function of the language's own gives: a module, the type around, or what is cast."""
+def _builtin_result(function: str, arguments: list[Node], read: Read) -> Expression:
+    """Return the result of a builtin function: a module, the enclosing type or the value of a cast."""
     if function == "@This":
         return THIS
-    if function == "@as" and given:
-        return _declared(text_of(given[0]))
-    gives = _OWN.get(function)
-    return (gives(given, read) or UNKNOWN) if gives is not None else UNKNOWN
+    if function == "@as" and arguments:
+        return _declared(text_of(arguments[0]))
+    rule = _BUILTIN_RESULTS.get(function)
+    return (rule(arguments, read) or UNKNOWN) if rule is not None else UNKNOWN
 
 
 def _type_with(chain: Node) -> Node | None:
-    """The declared type that a chain is, or ends; None where it stands elsewhere."""
+    """Return the declared type that a chain is or ends; None if it is not a type annotation."""
     node = chain
     while node.parent is not None and node.parent.type == "ErrorUnionExpr":
         node = node.parent
@@ -141,12 +141,12 @@ def _type_with(chain: Node) -> Node | None:
 
 
 def _declared(written: str) -> Expression:
-    """Something of a declared type, whose arguments stand in round brackets."""
+    """Return an instance of a declared type, whose arguments are in parentheses."""
     return UNKNOWN if "@" in written else something(written.replace("(", "<").replace(")", ">"))
 
 
 def _expected(chain: Node) -> Expression:
-    """What `.name` is a member of: the type of the variable, or of what the function gives."""
+    """Return the contextual type of `.name`: the declared type of the variable or of the function's result."""
     for node in nodes_around(chain):
         if node.type in _DECLARED:
             types = _types_in(node)
@@ -203,7 +203,7 @@ _MODULES = Search(
 
 
 def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
-    """The type around a place: a struct, what a function gives that has methods, or the file."""
+    """Resolve the enclosing type: a struct, the type returned by a function, or the file."""
     for around in unit.around(scope):
         if is_class(around):
             return [Value("object", unit.path, around.id)]
@@ -213,57 +213,57 @@ def _this(_: Queries, unit: Unit, scope: str) -> Sequence[Value]:
 
 
 def _held(name: str, arguments: Arguments) -> Arguments:
-    """The argument of a generic type that says what it holds."""
+    """Return the type argument that is the element type."""
     return arguments[1:2] if name.endswith(_BY_KEY) and len(arguments) > 1 else arguments[:1]
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What the type has under a name that a function gives: it is written in it, or in another one that this calls."""
+    """Return a member of the type that a function returns, defined in it or in a function that it calls."""
     unit, definition = q.unit(value.path), q.definition(value)
     inside = unit.children_of(definition.qualified, name)
     found = [member for one in inside for member in q.as_member(value, unit, one)]
-    found += q.each(unit, definition.id, unit.binds(definition.id, name)[:MOST_VALUES])
+    found += q.each(unit, definition.id, unit.bindings_of(definition.id, name)[:MOST_VALUES])
     if found:
         return found_by(found, Resolution.RECEIVER)
-    given = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
-    return q.all_members([one for one in given if not one.is_same(value)], name)
+    returned = q.each(unit, definition.id, unit.returns.get(definition.id, ()))
+    return q.all_members([one for one in returned if not one.is_same(value)], name)
 
 
 def _missing(q: Queries, value: Value, name: str, found: Sequence[Value]) -> Sequence[Value]:
-    """What a type means that is none of its names: of a union all that it may be, of an entry its value."""
+    """Resolve names that are not members: `else` is any variant of a union, the value of a map entry is itself."""
     if found or name not in _OF_ANY:
         return ()
     if name != "else":
         return [value]
     unit = q.unit(value.path)
-    fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # of a union
+    fields = [one for some in unit.bindings.get(value.name, {}).values() for one in some]  # the union's variants
     return q.each(unit, value.name, [one for one in fields if isinstance(one, Instance)][:MOST_VALUES])
 
 
 def _is_type_function(unit: Unit, function: Definition) -> bool:
-    """Whether a function gives a type, which is written in it."""
+    """Return whether a function returns a type that it defines."""
     inside = unit.children.get(function.qualified, {})
     return any(one.kind == "method" for some in inside.values() for one in some)
 
 
 def _result(q: Queries, _: Unit, value: Value) -> Values | None:
-    """A function that gives a type stands for it."""
+    """Return the function itself if it returns a type, since it represents that type."""
     is_type = value.kind == "function" and _is_type_function(q.unit(value.path), q.definition(value))
     return (value,) if is_type else None
 
 
 def _elements(_: Queries, value: Value) -> Values:
-    """An array or slice is followed as what it holds."""
+    """Return the value itself, since arrays and slices are represented by their elements."""
     return (value,) if value.kind in _INDEXED else ()
 
 
 def _library_result(method: Value) -> Iterable[Value] | None:
-    """What a method of the library gives: one of what its object holds, or all."""
+    """Return the result of a library method: an element of its receiver, or all elements."""
     owner, _, name = method.name.rpartition(".")
     if not owner.startswith("std."):
         return None
-    is_whole = name.startswith("init") or name in _WHOLE
-    return [external_object(owner, method.resolution, method.held)] if is_whole else method.held[-1:]
+    is_collection = name.startswith("init") or name in _SAME
+    return [external_object(owner, method.resolution, method.held)] if is_collection else method.held[-1:]
 
 
 RULES = Rules(
@@ -271,18 +271,18 @@ RULES = Rules(
     find=_MODULES.find,
     has_implicit_members=True,
     has_class_scope=False,
-    has_filled_fields=True,
+    infers_fields=True,
     has_file_types=True,
     calls_classes=False,
-    functions=frozenset({"type", "anytype"}),
+    function_types=frozenset({"type", "anytype"}),
     builtins=frozenset(_BUILTINS.split()),
     hooks=Hooks(
         this=_this,
-        missing=_missing,
-        of_function=_of_function,
+        fallback=_missing,
+        function_member=_of_function,
         result=_result,
         library_result=_library_result,
-        held=_held,
+        element_types=_held,
         elements=_elements,
     ),
 )

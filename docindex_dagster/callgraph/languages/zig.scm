@@ -1,5 +1,5 @@
-; Captures are described in extract/statements.py. A call is captured by its arguments, from which its reader goes back. The node around an
-; assignment or `return` has no name here, since a query with `AssignExpr` takes a second to make.
+; Captures are described in extract/statements.py. A call is captured at its arguments; the extractor finds the callee from
+; there. The node around an assignment or `return` is a wildcard, since a query with `AssignExpr` takes a second to compile.
 
 (FnCallArguments) @call @arguments
 
@@ -20,7 +20,7 @@
     . (FnCallArguments . (ErrorUnionExpr (SuffixExpr (STRINGLITERALSINGLE) @reexport.module))) .))
   (#eq? @_import "@import"))
 
-; The declared type, else the value.
+; The declared type, or else the value.
 (VarDecl variable_type_function: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
 (VarDecl . ["const" "var"] . variable_type_function: (IDENTIFIER) @bind . "=" . (PrefixTypeOp)* . (_) @bind.value)
 (ContainerField field_member: (IDENTIFIER) @bind ":" . (PrefixTypeOp)* . (ErrorUnionExpr) @bind.value)
@@ -53,7 +53,7 @@
 
 ("return" . (_) @return)
 
-; Type{ .name = value }, and .{ .name = value } where the type is declared.
+; Type{ .name = value }, and .{ .name = value } with a declared type.
 (_ (ErrorUnionExpr (SuffixExpr) @fill .) . (InitList) @arguments)
 (_ (ErrorUnionExpr (SuffixExpr) @fill .) . (InitList (ErrorUnionExpr . (SuffixExpr . (InitList) @arguments .))))
 (VarDecl

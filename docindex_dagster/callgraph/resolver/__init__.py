@@ -1,1 +1,1 @@
-"""Name resolution and type inference: what the names of a file stand for, as queries that lead to one another."""
+"""Name resolution and type inference as mutually recursive queries."""

@@ -1,4 +1,4 @@
-"""What parameters are: what is declared, what callers give, and what functions give to callbacks."""
+"""Values of parameters: declared types, arguments of callers, and arguments passed to callbacks."""
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
@@ -25,7 +25,7 @@ _FUNCTION_TYPES = frozenset({"fun", "Action", "Func", "Predicate", "Consumer", "
 
 
 def callback_argument(q: Queries, unit: Unit, scope: str, wanted: ir.CallbackArgument) -> list[Value]:
-    """What a function gives to its callback."""
+    """Return the values that a function passes to its callback."""
     if wanted.argument == ir.ANY:
         return [found for value in q.callees(unit, scope, wanted.of) for found in _to_last(q, value, wanted.position)]
     values = q.values(unit, scope, wanted.of)
@@ -33,18 +33,18 @@ def callback_argument(q: Queries, unit: Unit, scope: str, wanted: ir.CallbackArg
 
 
 def _to_last(q: Queries, value: Value, position: int) -> Sequence[Value]:
-    """What a function gives to the function that it is given last, by the type that it declares."""
+    """Return the values passed to the callback in the last parameter, by its declared type."""
     parameters = q.unit(value.path).parameters.get(value.name, ()) if value.kind in {"function", "class"} else ()
     declared = parameters[-1].value if parameters else None
     if not isinstance(declared, ir.Instance) or declared.type.name not in _FUNCTION_TYPES:
         return ()
     at = position if declared.type.name == "fun" else position - 1
-    taken = declared.type.arguments[at : at + 1] if at >= 0 else ()
-    return [one for written in taken for one in q.typed(q.unit(value.path), value.name, written, None)]
+    types = declared.type.arguments[at : at + 1] if at >= 0 else ()
+    return [one for written in types for one in q.typed(q.unit(value.path), value.name, written, None)]
 
 
 def to_callback(q: Queries, value: Value, argument: int, position: int) -> Values:
-    """What a function gives, at a position, to the callback that is its argument of a number."""
+    """Return the values that a function passes at a position to one of its callback arguments."""
     if value.kind == "function":
         return tuple(found_by(_passed(q, value, argument, position), Resolution.ARGUMENT))
     if value.kind == "external" and value.held and builtins.gives_elements(value.name, position):
@@ -56,23 +56,24 @@ def _passed(q: Queries, value: Value, argument: int, position: int) -> Iterator[
     unit = q.unit(value.path)
     names, rules = _callback_names(q, value, argument), unit.rules
     for call in q.program.calls_in(unit, value.name):
-        callee, given = call.callee, call.arguments
-        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.callers and _name(callee.of) in names
-        if is_method or (isinstance(callee, ir.Name) and callee.text in names and position < len(given)):
+        callee, arguments = call.callee, call.arguments
+        is_method = isinstance(callee, ir.Attribute) and callee.name in rules.call_methods and _name(callee.of) in names
+        if is_method or (isinstance(callee, ir.Name) and callee.text in names and position < len(arguments)):
             at = position + (is_method and rules.has_prototypes)
-            yield from q.each(unit, call.scope, [one.value for one in given[at : at + 1]])
+            yield from q.each(unit, call.scope, [one.value for one in arguments[at : at + 1]])
         else:
-            for at, one in enumerate(given):
+            for at, one in enumerate(arguments):
                 if not one.name and _name(one.value) in names:
                     yield from q.values(unit, call.scope, ir.CallbackArgument(callee, _number(one, at), position))
 
 
 def _callback_names(q: Queries, function: Value, argument: int) -> Sequence[str]:
-    """The names under which a function calls the callback that it is given."""
-    taken = q.parameters(function)
+    """Return the names that a function uses to call a callback argument."""
+    parameters = q.parameters(function)
     if argument == ir.BLOCK:
-        return ["yield", *(one.name for one in taken if one.kind == "block")]
-    return [taken[argument].name] if argument < len(taken) and taken[argument].kind != "block" else []
+        return ["yield", *(one.name for one in parameters if one.kind == "block")]
+    is_callback = argument < len(parameters) and parameters[argument].kind != "block"
+    return [parameters[argument].name] if is_callback else []
 
 
 def _name(expression: ir.Expression) -> str:
@@ -80,22 +81,22 @@ def _name(expression: ir.Expression) -> str:
 
 
 def _number(argument: ir.Argument, at: int) -> int:
-    """The number of an argument, by which callbacks are known."""
+    """Return the number that identifies a callback argument."""
     return ir.BLOCK if argument.is_block else min(at, ir.LAST_ARGUMENT)
 
 
 def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
-    """What a parameter of a function is."""
-    taken = [one for one in unit.parameters[function.id] if one.name == name]
-    declared = [one.value for one in taken]
+    """Return the values of a parameter."""
+    parameters = [one for one in unit.parameters[function.id] if one.name == name]
+    declared = [one.value for one in parameters]
     target = Value("function", unit.path, function.id)
     found: list[Value] = []
     for expression in declared:
         found += q.values(unit, function.id if isinstance(expression, ir.Instance) else function.parent, expression)
     hooks = unit.rules.hooks
-    if not found and hooks.given is not None and (given := hooks.given(q, unit, function, name)):
-        return tuple(found_by(q.returned(given), Resolution.ARGUMENT))
-    is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in taken)
+    if not found and hooks.injected is not None and (source := hooks.injected(q, unit, function, name)):
+        return tuple(found_by(q.returned(source), Resolution.ARGUMENT))
+    is_rest = unit.rules.has_namespaces and any(one.kind == "rest" for one in parameters)
     if is_rest and any(value.kind == "object" for value in found):
         return (collection(distinct(found), Resolution.RECEIVER),)
     is_declared = any(isinstance(expression, ir.Instance) for expression in declared)
@@ -113,23 +114,25 @@ def parameter(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Val
 
 
 def _by_callers(q: Queries, target: Value, name: str) -> Iterator[Value]:
-    """What callers give for a parameter, and what those give to a function that are given the function itself."""
+    """Yield the arguments of callers, and those of functions that receive the function as a callback."""
     at, kind = _position(q, target, name)
     if kind == "":
-        yield from q.given(target, at, name)
+        yield from q.passed_arguments(target, at, name)
         yield from _by_takers(q, target, at)
     elif kind == "rest":
-        yield collection(distinct(value for one in range(at, at + MOST_VALUES) for value in q.given(target, one, name)))
+        yield collection(
+            distinct(value for one in range(at, at + MOST_VALUES) for value in q.passed_arguments(target, one, name))
+        )
 
 
 def _given_functions(q: Queries, target: Value, name: str) -> Sequence[Value]:
-    """The functions that are given for a parameter."""
+    """Return the functions that callers pass for a parameter."""
     at, kind = _position(q, target, name)
-    return functions(q.given(target, at, name)) if kind == "" else ()
+    return functions(q.passed_arguments(target, at, name)) if kind == "" else ()
 
 
 def _position(q: Queries, function: Value, name: str) -> tuple[int, str | None]:
-    """The position of a parameter, and its kind: the first that is a plain one, else that takes the rest; or None."""
+    """Return the position and kind of a parameter, preferring a plain one over a rest one; (0, None) if not found."""
     named = [
         (at, one.kind) for at, one in enumerate(q.parameters(function)) if one.name == name and one.kind != "block"
     ]
@@ -137,12 +140,12 @@ def _position(q: Queries, function: Value, name: str) -> tuple[int, str | None]:
 
 
 def _by_literal(q: Queries, unit: Unit, function: ir.Definition, name: str) -> Values:
-    """What a parameter is by the declared type of the literal in which its function is written."""
+    """Return the values of a parameter by the declared type of the literal that contains its function."""
     scope, _, literal = function.parent.rpartition(".")
     if not literal or function.parent in unit.definitions:
         return ()
     at = [one.name for one in unit.parameters[function.id]].index(name)
-    declared = [one for one in unit.binds(scope, literal) if isinstance(one, ir.Instance)]
+    declared = [one for one in unit.bindings_of(scope, literal) if isinstance(one, ir.Instance)]
     objects = [value for value in q.each(unit, scope, declared) if value.kind == "object"]
     found: list[Value] = []
     for method in functions(q.all_members(objects, function.name)):
@@ -157,18 +160,18 @@ def _by_takers(q: Queries, target: Value, position: int) -> Values:
 
 
 def _from_takers(q: Queries, target: Value, position: int) -> Values:
-    """What those give to a function that are given the function itself."""
+    """Return the values that other functions pass to the function when they receive it as a callback."""
     found: list[Value] = []
     name = q.definition(target).name
     for other, (call, at) in q.in_files(q.program.takers, q.unit(target.path), name, MOST_CALLERS):
-        given = call.arguments[at]
-        if any(value.is_same(target) for value in q.values(other, call.scope, given.value)):
-            found += q.values(other, call.scope, ir.CallbackArgument(call.callee, _number(given, at), position))
+        argument = call.arguments[at]
+        if any(value.is_same(target) for value in q.values(other, call.scope, argument.value)):
+            found += q.values(other, call.scope, ir.CallbackArgument(call.callee, _number(argument, at), position))
     return distinct(found)
 
 
-def given(q: Queries, target: Value, position: int, name: str) -> Values:
-    """What the calls of a function give for a parameter."""
+def passed_arguments(q: Queries, target: Value, position: int, name: str) -> Values:
+    """Return the arguments that callers pass for a parameter."""
     return q.table.asking_callers((), _from_callers, q, target, position, name)
 
 
@@ -177,54 +180,54 @@ def _from_callers(q: Queries, target: Value, position: int, name: str) -> Values
     definition = unit.definitions[target.name]
     called = definition.name
     owner = q.owner(unit, target.name)
-    made = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
-    if made is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
+    table = owner if owner is not None and unit.rules.has_tables and called in unit.rules.constructors else None
+    if table is None and owner is not None and _is_constructor(q, definition, owner, unit.rules):
         target, called = owner, q.definition(owner).name
     exported = (other for other, of in unit.exports.items() if ir.Name(called) in of and other != called)
-    names = [called, *([q.definition(made).name] if made else []), *exported]
+    names = [called, *([q.definition(table).name] if table else []), *exported]
     callers = [one for known in names for one in q.program.callers.get(unit.rules.family, known, MOST_CALLERS)]
     found: list[Value] = []
     for path, call in callers[:MOST_CALLERS]:
         other = q.unit(path)
         if isinstance(call, ir.Decorator):
-            given = _to_decorator(q, target, other, call) if position == 0 else ()
+            passed = _to_decorator(q, target, other, call) if position == 0 else ()
         else:
-            given = _from_caller(q, target, other, call, position, name, made)
-        found += (one for one in given if unit.is_test or not _is_of_test(q, one))
+            passed = _from_caller(q, target, other, call, position, name, table)
+        found += (one for one in passed if unit.is_test or not _is_of_test(q, one))
     return distinct(found)
 
 
 def _to_decorator(q: Queries, target: Value, other: Unit, one: ir.Decorator) -> Sequence[Value]:
-    """What a decorator is given: what it decorates, where it is not called itself."""
-    is_given = not isinstance(one.value, ir.Call) and _calls(q, other, one, target)
-    return [Value("function", other.path, one.decorated, Resolution.ARGUMENT)] if is_given else ()
+    """Return the decorated function if it is passed directly: the decorator has no arguments of its own."""
+    is_passed = not isinstance(one.value, ir.Call) and _calls(q, other, one, target)
+    return [Value("function", other.path, one.decorated, Resolution.ARGUMENT)] if is_passed else ()
 
 
-def _from_caller(  # noqa: PLR0917 the call, and what is asked of it
-    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, made: Value | None
+def _from_caller(  # noqa: PLR0917 a call and a parameter
+    q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int, name: str, table: Value | None
 ) -> Sequence[Value]:
-    """What one call gives for a parameter of a function, which may make an object of a table."""
+    """Return the values that a call passes for a parameter of a function; `table` is the table it constructs."""
     has_labels = q.rules(target).has_labels
     argument = argument_at(call.arguments, position, name.removeprefix("$"), has_labels=has_labels)
     if argument is None:
-        is_waiting = other.rules.is_curried and position >= len(call.arguments)
-        return _from_callers_of_result(q, target, other, call, position) if is_waiting else ()
-    is_made = made is not None and any(one.is_same(made) for one in q.values(other, call.scope, call.callee))
-    if not is_made and not _calls(q, other, call, target):
+        is_partial = other.rules.is_curried and position >= len(call.arguments)
+        return _from_callers_of_result(q, target, other, call, position) if is_partial else ()
+    is_construction = table is not None and any(one.is_same(table) for one in q.values(other, call.scope, call.callee))
+    if not is_construction and not _calls(q, other, call, target):
         return ()
     read = q.read if other.rules.has_bare_calls else q.values
     return found_by(read(other, call.scope, argument.value), Resolution.ARGUMENT)
 
 
 def _calls(q: Queries, unit: Unit, call: ir.CallSite | ir.Decorator, target: Value) -> bool:
-    """Whether a call reaches a function, of which it may be another clause."""
+    """Return whether a call reaches a function or another clause of it."""
     return any(_is_called(q, value, target) for value in q.table.without_callers(q.targets, unit, call))
 
 
 def _from_callers_of_result(
     q: Queries, target: Value, other: Unit, call: ir.CallSite, position: int
 ) -> Sequence[Value]:
-    """What the callers of a function give to what it gives them: another one that waits for more arguments."""
+    """Return the arguments that callers pass to a partially applied function returned by the enclosing function."""
     around = function_around(other, call.scope)
     applied: ir.Expression = call.callee
     for _ in call.arguments:
@@ -234,21 +237,23 @@ def _from_callers_of_result(
     reached = q.table.without_callers(q.targets, other, call)
     at = position - len(call.arguments) + len(other.parameters.get(around.id, ()))
     is_reached = any(value.is_same(target) for value in reached)
-    return q.given(Value("function", other.path, around.id), at, "") if is_reached else ()
+    return q.passed_arguments(Value("function", other.path, around.id), at, "") if is_reached else ()
 
 
 def _is_called(q: Queries, value: Value, target: Value) -> bool:
-    """Whether a call that reaches a value calls a function, of which it may be another clause."""
+    """Return whether a reached value is a function or another clause of it."""
     is_clause = q.rules(target).hooks.is_clause
     return value.is_same(target) or (is_clause is not None and is_clause(q, value, target))
 
 
 def _is_of_test(q: Queries, value: Value) -> bool:
-    """Whether a function or class stands in a test: what is tested calls it only there."""
+    """Return whether a function or class is defined in a test; tested code calls it only there."""
     return value.path in q.program.units and q.unit(value.path).is_test
 
 
 def _is_constructor(q: Queries, definition: ir.Definition, owner: Value, rules: Rules) -> bool:
-    """Whether a function runs when an object of a class is made."""
+    """Return whether a function runs when an object of a class is created."""
     has_its_name = definition.name == q.definition(owner).name
-    return definition.name in rules.constructors or (has_its_name and (rules.separates_kinds or rules.is_made_by_name))
+    return definition.name in rules.constructors or (
+        has_its_name and (rules.separates_kinds or rules.has_named_constructors)
+    )

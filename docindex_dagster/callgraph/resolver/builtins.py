@@ -1,4 +1,4 @@
-"""What the methods of strings, numbers and collections of the standard libraries give."""
+"""Results of standard library methods of strings, numbers and collections."""
 
 import re
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from docindex_dagster.callgraph.resolver.values import Resolution, Value, external_object, found_by
 from docindex_dagster.callgraph.rules import Rules
 
-# Methods that give the same elements, and those that give one of them.
+# Methods that return a collection with the same elements, and methods that return one element.
 _SAME_NAMES = """
     values iter iter_mut into_iter filter sorted copy stream reversed slice concat toList collect toArray list entries
     asSequence asIterable clone to_vec as_slice rev skip drop sort sort_by sortBy sorted_by each items keys then
@@ -38,7 +38,7 @@ _REALS = frozenset(
 )
 _TEXT = frozenset(_TEXT_NAMES.split())
 _SAME, _ONE = frozenset(_SAME_NAMES.split()), frozenset(_ONE_NAMES.split())
-# C++: an iterator is followed as its container.
+# C++: an iterator is treated as its container.
 _ITERATOR_NAMES = """
     begin end cbegin cend rbegin rend crbegin crend find lower_bound upper_bound insert emplace erase lock
 """
@@ -46,7 +46,7 @@ _STD_ONE_NAMES = "front back top at get value value_or operator[] release extrac
 _ITERATORS, _STD_ONE = frozenset(_ITERATOR_NAMES.split()), frozenset(_STD_ONE_NAMES.split())
 
 
-ANY = "Object"  # what all objects inherit
+ANY = "Object"  # the base class of all objects
 _COLLECTION_NAMES = """
     List MutableList Collection MutableCollection Iterable MutableIterable Set MutableSet Sequence Array ArrayList
     IEnumerable IList ICollection IReadOnlyList IReadOnlyCollection HashSet LinkedList IQueryable collection
@@ -64,23 +64,23 @@ _TYPE_NAMES = {"string": "String", "str": "String", "int": "Int", "Integer": "In
 
 
 def is_value(name: str) -> bool:
-    """Whether a declared type is one of plain values or collections, which are no functions."""
+    """Return whether a declared type is a plain value or collection, which is not a function."""
     name = name.rpartition(".")[2]
     return name in _PLAIN or name in _COLLECTIONS or name in _MAPS
 
 
 def is_same_type(name: str, wanted: str) -> bool:
-    """Whether what has a type of the library may be given where another is wanted."""
+    """Return whether a value of a library type may be passed where another type is declared."""
     return _TYPE_NAMES.get(wanted, wanted) in same_types(_TYPE_NAMES.get(name, name))
 
 
 def same_types(name: str) -> tuple[str, ...]:
-    """The types of the library as which something of one of them may be taken."""
+    """Return the library types that are interchangeable with a type."""
     groups = (group for group in (_COLLECTIONS, _MAPS) if name in group)
     return (name, *sorted(other for group in groups for other in group if other != name))
 
 
-# What methods of collections and promises give to functions: their elements, first or next to something else.
+# Methods of collections and promises that pass their elements to a callback, as the first or a later argument.
 _GIVING_NAMES = """
     forEach map filter find findIndex findLast findLastIndex some every flatMap sort toSorted then finally each
     each_with_index each_with_object select reject detect any? all? none? find_all collect flat_map sort_by min_by
@@ -93,23 +93,23 @@ _GIVING_NEXT = frozenset({"reduce", "reduceRight", "inject", "sort", "toSorted",
 
 
 def gives_elements(method: str, position: int) -> bool:
-    """Whether a method gives its elements, at a position, to the function that it is given."""
+    """Return whether a method passes its elements to a callback at a position."""
     name = method.rpartition(".")[2]
     return name in _GIVING if position == 0 else position == 1 and name in _GIVING_NEXT
 
 
 def is_collection(name: str) -> bool:
-    """Whether a type of the library is a collection."""
+    """Return whether a library type is a collection."""
     return name.rpartition(".")[2] in _COLLECTIONS
 
 
 def is_callable(name: str) -> bool:
-    """Whether a type of Python is that of anything that can be called."""
+    """Return whether a type is Python's `Callable`."""
     return name.rpartition(".")[2] == "Callable"
 
 
 def plain_result(method: Value) -> Value | None:
-    """The string or number that a method of the library gives, whatever it is a method of."""
+    """Return the string or number that a library method returns, regardless of its receiver; None for other methods."""
     owner, _, name = method.name.rpartition(".")
     if owner == "Math" and name in _REALS:
         return external_object("double", method.resolution)
@@ -120,7 +120,7 @@ def plain_result(method: Value) -> Value | None:
 
 
 def result_of(rules: Rules, method: Value) -> Iterable[Value]:
-    """What a method of a collection or generic type gives, where that is one of its elements, or all."""
+    """Return the result of a method of a collection or generic type: an element or all elements."""
     owner, _, name = method.name.rpartition(".")
     if owner == ANY:
         return method.held

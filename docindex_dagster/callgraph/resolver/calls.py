@@ -1,8 +1,7 @@
-"""What a call reaches: the edges of the call graph, and the methods that may run instead of the one that is named.
+"""Call targets: the edges of the call graph, including overrides reached by dynamic dispatch.
 
-For the latter (dynamic dispatch) the class hierarchy is analysed: Dean, Grove and Chambers, Optimization of
-object-oriented programs using static class hierarchy analysis, ECOOP 1995. In Go a type implements an interface where
-it has all methods of it, whether it names it or not.
+Dynamic dispatch uses class hierarchy analysis: Dean, Grove and Chambers, Optimization of object-oriented programs using
+static class hierarchy analysis, ECOOP 1995. In Go, a type implements an interface if it has all of its methods.
 """
 
 import posixpath
@@ -44,27 +43,27 @@ _BY_NAME = frozenset({Resolution.FILE, Resolution.IMPORT, Resolution.PACKAGE})
 
 
 def targets(q: Queries, unit: Unit, call: CallSite | Decorator) -> Values:
-    """What a call reaches: functions, classes of which it makes an object, and what is external."""
+    """Return the targets of a call: functions, instantiated classes and external names."""
     rules = unit.rules
     kind, callee = call.kind if isinstance(call, CallSite) else "decorator", callee_of(call)
-    found = q.reached(unit, call.scope, kind, callee)
+    found = q.possible_targets(unit, call.scope, kind, callee)
     if rules.has_labels:
         found = tuple(one for value in found for one in _labelled(q, value, call))
-    if rules.is_curried and not arguments_of(call):  # what callers give is called where it is applied
+    if rules.is_curried and not arguments_of(call):  # arguments of callers are called only where they are applied
         found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
-    is_one = len(found) == 1 and not (rules.separates_kinds and _takes_too_little(q, found[0], call))
-    return found if not found or is_one else chosen(q, unit, call, found)
+    is_unique = len(found) == 1 and not (rules.separates_kinds and _has_too_few_parameters(q, found[0], call))
+    return found if not found or is_unique else chosen(q, unit, call, found)
 
 
 def callee_of(call: CallSite | Decorator) -> Expression:
-    """What is called; of a decorator that is called itself, what gives it."""
+    """Return the callee of a call or decorator; for a decorator with arguments, the decorator factory."""
     if isinstance(call, CallSite):
         return call.callee
     return call.value.callee if isinstance(call.value, Call) else call.value
 
 
 def outermost(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> tuple[Unit, str, str, Expression]:
-    """A call at the outermost place where it reaches the same."""
+    """Move a call to the outermost scope in which it reaches the same targets."""
     return unit, _hoisted(q, unit, scope, kind, callee), kind, callee
 
 
@@ -79,15 +78,15 @@ def _hoisted(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
     return q.hoisted(unit, scope, callee)
 
 
-def reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
-    """What a call of a kind may reach at a place, whatever it gives."""
+def possible_targets(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) -> Values:
+    """Return the possible targets of a kind of call in a scope, regardless of the arguments."""
     rules = unit.rules
     found = _reached(q, unit, scope, kind, callee)
     if not rules.calls_classes:
         found = [target for target in found if target.kind != "class"]
     if (is_called := rules.hooks.is_called) is not None:
         found = [target for target in found if is_called(q, unit, callee, target)]
-    if not found and (unreached := rules.hooks.unreached) is not None:
+    if not found and (unreached := rules.hooks.external_target) is not None:
         return unreached(callee)
     several = distinct(known(found) or found)
     return (_with_body(q, unit, several[0]),) if len(several) == 1 else several
@@ -113,7 +112,7 @@ def _reached(q: Queries, unit: Unit, scope: str, kind: str, callee: Expression) 
 
 
 def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Value]:
-    """The functions that take nothing, where they are called by their names alone."""
+    """Return the functions without parameters that are called by their bare name."""
     written, family = last_name(callee), unit.rules.family
     names = {written, *(one.member for one in unit.imports.get(written, ()))}
     if not any(one.kind in FUNCTIONS for name in names for _, one in q.program.named.each(family, name)):
@@ -123,7 +122,7 @@ def _read(q: Queries, unit: Unit, scope: str, callee: Expression) -> Sequence[Va
 
 
 def chosen(q: Queries, unit: Unit, call: CallSite | Decorator, found: Values) -> Values:
-    """Of what a call may reach that which it means by what it gives."""
+    """Choose among the possible targets of a call by its arguments."""
     if unit.rules.separates_kinds:
         found = tuple(one for value in found for one in _overloads(q, value, call))
     return tuple(_with_body(q, unit, value) for value in best_overloads(q, unit, call, distinct(found)))
@@ -134,44 +133,44 @@ def _with_body(q: Queries, unit: Unit, value: Value) -> Value:
 
 
 def _overloads(q: Queries, function: Value, call: CallSite | Decorator) -> Iterable[Value]:
-    """A function, or where it takes too little those of this name in what its class is made from."""
-    return [function, *_inherited(q, function)] if _takes_too_little(q, function, call) else [function]
+    """Return a function; if it has too few parameters, also the inherited functions with its name."""
+    return [function, *_inherited(q, function)] if _has_too_few_parameters(q, function, call) else [function]
 
 
 def _inherited(q: Queries, function: Value) -> Iterable[Value]:
-    """The functions of the name of a member in what its class is made from."""
+    """Return the inherited functions with the name of a method."""
     name, parent, owner = q.definition(function).name, q.definition(function).parent, function.held[0]
     classes = ancestors(q, owner)
-    for one in classes:  # up to that which has it
+    for one in classes:  # up to the class that defines the method
         if one.kind != "external" and q.definition(one).qualified == parent:
             break
     return functions(one for ancestor in [*classes] for one in members(q, owner, [ancestor], name))
 
 
 def _labelled(q: Queries, value: Value, call: CallSite | Decorator) -> Iterable[Value]:
-    """A target that has the labels of a call, or those that have it and are inherited under its name."""
+    """Return a target if it has the argument labels of a call, or else the inherited ones with its name that do."""
     if has_labels_of(q, value, call):
         return [value]
     return [one for one in (_inherited(q, value) if value.held else ()) if has_labels_of(q, one, call)]
 
 
-def _takes_too_little(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
-    """Whether a function, which is a member, can be called with fewer arguments alone."""
+def _has_too_few_parameters(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
+    """Return whether a method has fewer parameters than the call has arguments."""
     if function.kind != "function" or not function.held:
         return False
-    taken = q.parameters(function)
-    return len(arguments_of(call)) > len(taken) and all(one.kind != "rest" for one in taken)
+    parameters = q.parameters(function)
+    return len(arguments_of(call)) > len(parameters) and all(one.kind != "rest" for one in parameters)
 
 
 def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, values: Values) -> Values:
-    """The methods of derived classes that may run where an object calls one of its own (class hierarchy analysis)."""
+    """Return the overrides that may run when an object calls its own method (class hierarchy analysis)."""
     rules = unit.rules
     receiver, name = (THIS, callee.text) if isinstance(callee, Name) else (callee.of, callee.name)
     if isinstance(callee, Name) and not rules.has_implicit_members:
         return ()
     if not (_is_of_any_table(unit, scope, receiver) if rules.has_tables else receiver is THIS):
         return ()
-    if rules.has_tables:  # it may also be an empty one
+    if rules.has_tables:  # the receiver may also be an empty table
         values = tuple(known(values))
     if any(value.kind != "function" for value in values):
         return ()
@@ -187,15 +186,15 @@ def _overriding(q: Queries, unit: Unit, scope: str, callee: Attribute | Name, va
 
 
 def _is_of_any_table(unit: Unit, scope: str, receiver: Expression) -> bool:
-    """Whether an object may be of any table that is made from the one which a method is written into."""
+    """Return whether a receiver may be any table derived from the one that defines the method."""
     if not isinstance(receiver, Name):
         return False
-    known = unit.binds(scope, receiver.text)
+    known = unit.bindings_of(scope, receiver.text)
     return THIS in known or (receiver is THIS and not known)
 
 
 def _may_run_in(q: Queries, unit: Unit, scope: str, derived: Value) -> bool:
-    """Whether a method may be called on an object of a class; not where only those of other classes call it."""
+    """Return whether a method may run on an object of a derived class; False if only other classes call it."""
     method = function_around(unit, scope)
     name = method.name if method else ""
     callers, family = q.program.callers, unit.rules.family
@@ -213,7 +212,7 @@ def _is_own_call(call: CallSite | Decorator, name: str) -> bool:
 
 
 def _declared(q: Queries, callee: Attribute, values: Values) -> Values:
-    """What the functions of a module that a variable holds implement: another module that does so may be in it."""
+    """Return the callbacks implemented by functions of a module in a variable, which may hold other implementations."""
     if path_of(callee.of)[:1].isupper():
         return ()
     found: list[Value] = []
@@ -225,24 +224,24 @@ def _declared(q: Queries, callee: Attribute, values: Values) -> Values:
 
 
 def reason(q: Queries, unit: Unit, call: CallSite) -> str:
-    """Why a call reaches nothing that is known."""
+    """Return the reason why a call has no known target."""
     match call.callee:
         case Name(name) as expression:
             is_value = bool(q.values(unit, call.scope, expression))
-            return f"{name} is a value that is not known" if is_value else "no such name"
+            return f"{name} has an unknown value" if is_value else "no such name"
         case Attribute(of, name):
             is_value = bool(q.values(unit, call.scope, of))
-            return f"no {name} in what it is called on" if is_value else "called on something of unknown type"
+            return f"the receiver has no member {name}" if is_value else "the type of the receiver is unknown"
         case _:
             return "computed"
 
 
 def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
-    """The methods that override one of the targets in a class of which its receiver may be.
+    """Return the methods that override a target in a possible class of the receiver.
 
-    Of a class that a variable holds, the classes that are made from it.
+    For a class held by a variable, return its derived classes.
     """
-    found = [one for target in targets for one in _instead(q, call, target)]
+    found = [one for target in targets for one in _alternatives(q, call, target)]
     if not found or _is_of_super(call.callee):
         return ()
     named = {(target.path, target.name) for target in targets}
@@ -250,7 +249,7 @@ def may_reach(q: Queries, call: CallSite, targets: Values) -> Values:
 
 
 def _is_of_super(callee: Expression) -> bool:
-    """Whether a call goes to the base class by name, which nothing overrides."""
+    """Return whether a call names the base class explicitly, so that no override can run."""
     return head(callee) is SUPER
 
 
@@ -261,8 +260,8 @@ def _each_once(values: Iterable[Value]) -> Values:
     return tuple(found.values())
 
 
-def _instead(q: Queries, call: CallSite, target: Value) -> Values:
-    """What may run instead of a target of a call."""
+def _alternatives(q: Queries, call: CallSite, target: Value) -> Values:
+    """Return what may run instead of a target of a call."""
     receiver = target.held[0] if target.kind == "function" and target.held else None
     if receiver is not None and receiver.kind == "object" and receiver.path:
         return q.implementations(receiver.path, receiver.name, q.definition(target).name)
@@ -273,13 +272,13 @@ def _instead(q: Queries, call: CallSite, target: Value) -> Values:
 
 
 def _is_held(q: Queries, call: CallSite, cls: Value) -> bool:
-    """Whether a variable holds the class that is called: one that is declared so, or the class of an object."""
+    """Return whether the called class comes from a variable: declared as a class, or the class of an object."""
     is_named = cls.resolution in _BY_NAME or last_name(call.callee) == q.definition(cls).name
     return "class" in q.rules(cls).wrappers.values() and not is_named
 
 
 def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
-    """The methods of a name in the classes that are made from another one; none where these are too many to tell."""
+    """Return the methods with a name in the derived classes of a class; none if there are too many."""
     unit = q.unit(path)
     classes = [*derived_classes(q, Value("object", path, cls)), *_structural(q, unit, cls, name)]
     owners = [one.as_kind("class") for one in classes] if unit.rules.has_function_names else classes
@@ -289,7 +288,7 @@ def implementations(q: Queries, path: str, cls: str, name: str) -> Values:
 
 
 def _structural(q: Queries, unit: Unit, cls: str, name: str) -> Iterator[Value]:
-    """The types of Go that have all methods of an interface."""
+    """Yield the Go types that have all methods of an interface."""
     definition, family, full = unit.definitions[cls], unit.rules.family, q.program.full
     if unit.rules.sharing != "folder" or definition.kind != "interface":
         return

@@ -1,4 +1,4 @@
-"""What is in a class under a name: its members and fields, and those that it inherits."""
+"""Member lookup in classes: methods and fields, declared and inherited."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -25,7 +25,7 @@ from docindex_dagster.callgraph.units import Unit
 
 
 def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> list[Value]:
-    """What an object has under a name, by the first of the classes that has it."""
+    """Return the members with a name from the first ancestor that has any."""
     outside = None
     for ancestor in ancestors:
         if ancestor.kind == "external":
@@ -33,16 +33,16 @@ def members(q: Queries, owner: Value, ancestors: Iterable[Value], name: str) -> 
         elif found := own_member(q, owner, ancestor, name):
             return found_by(found, Resolution.RECEIVER if ancestor.is_same(owner) else Resolution.INHERITED)
     rules = q.rules(owner)
-    if name in rules.same and owner.kind == "object":
+    if name in rules.identity_methods and owner.kind == "object":
         return [external(f"{builtins.ANY}.{name}", Resolution.RECEIVER, (owner,))]
     if outside is None:
         return []
-    held = rules.hooks.iterated(q, owner, name) if rules.hooks.iterated is not None else ()
+    held = rules.hooks.block_arguments(q, owner, name) if rules.hooks.block_arguments is not None else ()
     return [external(f"{outside.name}.{name}", Resolution.INHERITED, held)]
 
 
 def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
-    """What a class itself has under a name, without what it inherits."""
+    """Return the members of a class itself, without inherited ones."""
     if cls.kind in {"literal", "record"}:
         return [*q.member(cls, name)]
     parts = parts_of(q, cls)
@@ -52,20 +52,20 @@ def own_member(q: Queries, owner: Value, cls: Value, name: str) -> list[Value]:
     for unit, definition in _companions(owner, cls, parts):
         found = _in_part(q, owner, cls, (unit, definition), name)
         if found and unit.rules.has_extensions:
-            asked = [one for one in functions(found) if one.name in q.unit(one.path).hidden]  # by a protocol
-            given = [one for one in found if one not in asked]
-            found = (asked if owner.is_same(cls) else given) or ([] if asked else given)
-            required = required or asked
+            requirements = [one for one in functions(found) if one.name in q.unit(one.path).hidden]  # of a protocol
+            provided = [one for one in found if one not in requirements]
+            found = (requirements if owner.is_same(cls) else provided) or ([] if requirements else provided)
+            required = required or requirements
         if found:
             return found
     return required or _applied_by_default(owner, cls, parts, name)
 
 
 def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> list[Value]:
-    """What one part of a class has under a name."""
+    """Return the members with a name in one part of a class."""
     unit, definition = part
     rules = unit.rules
-    if rules.is_made_by_name and name == definition.name:
+    if rules.has_named_constructors and name == definition.name:
         return [cls.as_kind("class")]
     found: list[Value] = []
     is_seen = unit.path == cls.path or rules.has_partial_classes or rules.has_impls
@@ -73,23 +73,23 @@ def _in_part(q: Queries, owner: Value, cls: Value, part: Part, name: str) -> lis
         for member in children(q, unit, definition, name):
             found += as_member(q, owner, *member)
     is_field = name.startswith("$") or _may_have(owner, rules, is_field=True)
-    if is_field and (not found or (rules.separates_kinds and unit.binds(definition.id, name))):
+    if is_field and (not found or (rules.separates_kinds and unit.bindings_of(definition.id, name))):
         found += _fields(q, owner, unit, definition, name)
     is_importing = rules.has_module_paths or rules.has_path_imports
     if not found and is_importing and definition.kind in {"module", "macro"}:
-        return [*q.used_in(unit, definition.id, name)]
+        return [*q.locally_imported(unit, definition.id, name)]
     return found
 
 
 def _applied_by_default(owner: Value, cls: Value, parts: Sequence[Part], name: str) -> list[Value]:
-    """The class itself, of which the object of its name makes one where that says nothing else."""
+    """Return the class for an implicit `apply`: its companion object creates an instance."""
     if name != "apply" or not owner.is_same(cls) or not any(unit.rules.has_companions for unit, _ in parts):
         return []
     return [cls.as_kind("class")] if {_is_single(*part) for part in parts} == {True, False} else []
 
 
 def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Part]:
-    """Of a class and the object of its name, those that have the members of an owner, in their order."""
+    """Return the parts (class or companion object) that provide the members of an owner, in lookup order."""
     if not any(unit.rules.has_companions for unit, _ in parts[:1]):
         return parts
     singles = [part for part in parts if _is_single(*part)]
@@ -102,27 +102,27 @@ def _companions(owner: Value, cls: Value, parts: Sequence[Part]) -> Sequence[Par
 
 
 def _is_single(unit: Unit, definition: ir.Definition) -> bool:
-    """Whether a class is that of one object, which has its name."""
+    """Return whether a class is a singleton object with its own name."""
     return definition.id in unit.properties
 
 
-def applied(q: Queries, value: Value) -> Values:
-    """What runs where a class, or the object of its name, is called by its name."""
+def apply_targets(q: Queries, value: Value) -> Values:
+    """Return the code that runs when a class, or the object with its name, is called by name."""
     found = tuple(functions(own_member(q, value, value, "apply")))
-    is_made = any(not _is_single(*part) for part in parts_of(q, value))
-    return (*found, value) if is_made or not found else found
+    is_constructible = any(not _is_single(*part) for part in parts_of(q, value))
+    return (*found, value) if is_constructible or not found else found
 
 
 def _may_have(owner: Value, rules: Rules, *, is_field: bool) -> bool:
-    """Whether something has fields, or functions: where a module is not its structs, either has one of these alone."""
+    """Return whether a value may have fields or functions; with function names, objects have fields, modules do not."""
     return not rules.has_function_names or (owner.kind == "object") == is_field
 
 
 def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Part]:
-    """The members of a class under a name."""
+    """Yield the members of a class with a name."""
     rules = unit.rules
     own = unit.children_of(members_of(definition, rules), name)
-    for member in [one for one in own if not _is_implementing(definition, one, rules)] or own:  # or a callback
+    for member in [one for one in own if not _is_implementing(definition, one, rules)] or own:  # else a callback
         if not rules.has_companions or _holder(unit, member) == definition.id:
             yield unit, member
     if not rules.has_open_classes:
@@ -136,18 +136,18 @@ def children(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> It
 
 
 def _holder(unit: Unit, member: ir.Definition) -> str:
-    """The id of that class of several of one name in which a member is written: the last before it."""
+    """Return the id of the class that contains a member, among classes with the same name: the last one before it."""
     others = [one.id for one in unit.same_named(member.parent) if is_class(one) and one.line <= member.line]
     return others[-1] if others else member.parent
 
 
 def _is_implementing(definition: ir.Definition, member: ir.Definition, rules: Rules) -> bool:
-    """Whether a function implements a protocol for a module, or is only declared in it."""
+    """Return whether a function of a module implements a protocol or is only declared."""
     return rules.has_protocols and definition.kind == "module" and member.kind == "method"
 
 
 def as_member(q: Queries, owner: Value, unit: Unit, member: ir.Definition) -> Iterator[Value]:
-    """What a definition is as a member of an object; a property is what it returns."""
+    """Yield the values of a definition as a member of an object; a property has the values it returns."""
     is_held = owner.kind in {"object", "class"}
     is_object = unit.rules.has_namespaces or not unit.rules.calls_classes
     held = (owner.as_kind("object") if is_object else owner,) if is_held else ()
@@ -165,11 +165,11 @@ def _is_property(unit: Unit, member: ir.Definition) -> bool:
 
 
 def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
-    """What an attribute is: as declared, as assigned in methods, and as given where objects are made."""
+    """Return the values of an attribute: declared, assigned in methods, and passed when objects are created."""
     rules = unit.rules
     found = _declared_fields(q, owner, unit, definition, name)
     assigned = unit.attributes.get(definition.qualified, {}).get(name, ())[:MOST_VALUES]
-    if rules.separates_kinds:  # of what has a declared type, just functions matter
+    if rules.separates_kinds:  # for attributes with a declared type, only functions matter
         assigned = assigned if all(map(_may_be_function, found)) else ()
     for scope, expression in assigned:
         found += q.all_defined(unit, unit.children_of(f"{scope}.this", name), Resolution.RECEIVER)
@@ -180,17 +180,17 @@ def _fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, nam
 
 
 def _may_be_function(value: Value) -> bool:
-    """Whether what has a declared type may be a function."""
+    """Return whether a value of a declared type may be a function."""
     return value.kind == "external object" and not builtins.is_value(value.name)
 
 
 def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: ir.Definition, name: str) -> list[Value]:
-    """What the body of a class says of an attribute."""
+    """Return the values of an attribute from the body of its class."""
     rules = unit.rules
-    expressions = unit.binds(definition.id, name) if is_class(definition) else ()
+    expressions = unit.bindings_of(definition.id, name) if is_class(definition) else ()
     if rules.has_namespaces:
         return declared_or_given(q, unit, definition.id, expressions)
-    held = held_by(q, owner) if owner.held and rules.has_filled_fields else {}
+    held = held_by(q, owner) if owner.held and rules.infers_fields else {}
     found: list[Value] = []
     for one in expressions[:MOST_VALUES]:
         written = one.type if held and isinstance(one, ir.Instance) else None
@@ -199,7 +199,7 @@ def _declared_fields(q: Queries, owner: Value, unit: Unit, definition: ir.Defini
 
 
 def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[ir.Expression]) -> list[Value]:
-    """Something of the declared type, where that can be followed, else what is assigned."""
+    """Return instances of the declared type if it is known, or else the assigned values too."""
     declared = [one for one in expressions if isinstance(one, ir.Instance)]
     found = q.each(unit, scope, declared[:MOST_VALUES])
     if any(map(is_known, found)):
@@ -208,26 +208,26 @@ def declared_or_given(q: Queries, unit: Unit, scope: str, expressions: Sequence[
 
 
 def _filled_in(q: Queries, unit: Unit, definition: ir.Definition, name: str, found: Sequence[Value]) -> Iterator[Value]:
-    """What others put into an attribute, where the class alone does not tell what it is."""
+    """Yield the values that other code stores in an attribute, if the class alone does not determine them."""
     rules, cls = unit.rules, Value("class", unit.path, definition.id)
     names = [one.name for one in unit.parameters.get(definition.id, ())] if is_class(definition) else []
     if name in names and (not rules.separates_kinds or (rules.has_companions and all(map(_may_be_function, found)))):
-        given = q.given(cls, names.index(name), name)
-        yield from functions(given) if rules.separates_kinds else given
-    if rules.has_pointers and unit.binds(definition.id, name) and not any(map(is_known, found)):
+        passed = q.passed_arguments(cls, names.index(name), name)
+        yield from functions(passed) if rules.separates_kinds else passed
+    if rules.has_pointers and unit.bindings_of(definition.id, name) and not any(map(is_known, found)):
         yield from header_visibility.assigned(q, cls, name)
     if rules.has_tables:
         yield from found_by(_assigned(q, unit, definition, name), Resolution.RECEIVER)
         return
-    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.binds(definition.id, name)))
-    is_enough = any if rules.has_file_types else all  # a field may have a default beside its type
-    if rules.has_filled_fields and is_bound and is_enough(is_open(q, value) for value in found):
+    is_bound = bool(found) or (rules.has_untyped_fields and bool(unit.bindings_of(definition.id, name)))
+    is_enough = any if rules.has_file_types else all  # a field may have a default in addition to its type
+    if rules.infers_fields and is_bound and is_enough(is_open(q, value) for value in found):
         yield from _filled(q, unit, definition, name)
         yield from _assigned(q, unit, definition, name)
 
 
 def _with_methods(unit: Unit, definition: ir.Definition, name: str, found: list[Value]) -> list[Value]:
-    """The values of a field, with the functions that are written in it."""
+    """Return the values of a field, merged with the functions defined in its literal."""
     literal = f"{definition.qualified}.{name}"
     if literal not in unit.children or literal in unit.definitions:
         return found
@@ -236,19 +236,19 @@ def _with_methods(unit: Unit, definition: ir.Definition, name: str, found: list[
 
 
 def _filled(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
-    """What a field is where objects of a class are written with their fields."""
+    """Yield the values of a field in initializers of a class."""
     cls, fields = Value("class", unit.path, definition.id), [*unit.bindings.get(definition.id, ())]
     position = fields.index(name) if name in fields else MOST_CALLERS
     for path, fill in q.program.fills.get(unit.rules.family, definition.name, MOST_CALLERS)[:MOST_CALLERS]:
-        given = argument_at(fill.arguments, position, name)
-        if given is not None and not isinstance(given.value, ir.Unknown):
+        argument = argument_at(fill.arguments, position, name)
+        if argument is not None and not isinstance(argument.value, ir.Unknown):
             other = q.unit(path)
             if any(value.is_same(cls) for value in q.type_names(other, fill.scope, fill.type)):
-                yield from found_by(q.values(other, fill.scope, given.value), Resolution.ARGUMENT)
+                yield from found_by(q.values(other, fill.scope, argument.value), Resolution.ARGUMENT)
 
 
 def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> Iterator[Value]:
-    """What is assigned to a field of objects of a class."""
+    """Yield the values that other code assigns to a field of a class."""
     cls, has_tables = Value("class", unit.path, definition.id), unit.rules.has_tables
     known = q.program.assigned.get(unit.rules.family, name, None if has_tables else MOST_CALLERS)
     if has_tables:
@@ -257,19 +257,19 @@ def _assigned(q: Queries, unit: Unit, definition: ir.Definition, name: str) -> I
         other, target, value = q.unit(path), one.target, one.value
         while isinstance(target, ir.Element):
             target, value = target.of, ir.Collection((value,))
-        made = q.values(other, one.scope, target.of) if isinstance(target, ir.Attribute) else ()
-        if any(each.is_same(cls) for each in made):
+        receivers = q.values(other, one.scope, target.of) if isinstance(target, ir.Attribute) else ()
+        if any(each.is_same(cls) for each in receivers):
             yield from found_by(
                 q.values(other, one.scope, value), Resolution.SCOPE if has_tables else Resolution.ARGUMENT
             )
 
 
 def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str) -> bool:
-    """Whether it is plain, without following anything, that a class itself has nothing under a name."""
+    """Return whether a class certainly has no member with a name; a quick check without queries."""
     unit, definition = parts[0]
     rules, key = unit.rules, (cls.path, cls.name)
     is_open = rules.has_impls or rules.has_module_paths or rules.has_path_imports or rules.has_tables
-    if is_open or unit.path != cls.path or "." in name or (rules.has_filled_fields and owner.held):
+    if is_open or unit.path != cls.path or "." in name or (rules.infers_fields and owner.held):
         return False
     known = q.member_names.get(key)
     if known is None:
@@ -280,18 +280,18 @@ def lacks(q: Queries, owner: Value, cls: Value, parts: Sequence[Part], name: str
 
 
 def members_of(definition: Definition, rules: Rules) -> str:
-    """The name around the members of a class or of a function that is one, or its id where several have that."""
+    """Return the parent name of the members of a class or constructor function, or its id if the name is not unique."""
     if rules.has_protocols:
         return definition.id
     return definition.qualified if is_class(definition) else f"{definition.qualified}.prototype"
 
 
 def _names(unit: Unit, definition: Definition) -> Iterator[str]:
-    """Members and attributes of a part, what is written in them, and the class itself where that is a member."""
+    """Yield the names of members, attributes and their literals in a part, and of the class if it is its own member."""
     yield from unit.children.get(members_of(definition, unit.rules), ())
     yield from unit.bindings.get(definition.id, ())
     yield from unit.attributes.get(definition.qualified, ())
     yield from unit.literals.get(definition.qualified, ())
-    yield from unit.taken(definition.id)
-    if unit.rules.is_made_by_name:
+    yield from unit.parameter_names(definition.id)
+    if unit.rules.has_named_constructors:
         yield definition.name

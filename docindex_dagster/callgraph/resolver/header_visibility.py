@@ -1,6 +1,6 @@
-"""Names in namespaces, and what the headers that a file includes show of them (C, C++, PHP).
+"""Name lookup in namespaces, limited to what included headers make visible (C, C++, PHP).
 
-A namespace is followed as a module whose value has the path of the file that sees it and the full name as its name.
+A namespace is represented as a module value with the path of the file that sees it and its full name.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,18 +14,18 @@ from docindex_dagster.callgraph.resolver.types import builtin
 from docindex_dagster.callgraph.resolver.values import Resolution, Value, Values, distinct, external, found_by, is_known
 from docindex_dagster.callgraph.units import Unit
 
-_MOST_ASSIGNED = 60  # places that put something into a field
+_MOST_ASSIGNED = 60  # assignments to a field
 
 
-def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
-    """What a full name stands for, seen from a file."""
+def resolve_full_name(q: Queries, unit: Unit, full: str) -> list[Value]:
+    """Return the values of a full name, as seen from a file."""
     rules = unit.rules
     is_included = rules.sharing == "included"
     if full.startswith(ROOT):
         full = full.removeprefix(f"{ROOT}.")
         if is_included and "." not in full:
             return looked_up(q, unit, "", full)
-    if is_included and not q.program.is_anything(rules.family, full):
+    if is_included and not q.program.is_known(rules.family, full):
         return []
     found: list[Value] = []
     for other, one in _seen(q, unit, full):
@@ -38,25 +38,25 @@ def in_space(q: Queries, unit: Unit, full: str) -> list[Value]:
 
 
 def _namespace(q: Queries, unit: Unit, full: str) -> list[Value]:
-    """The namespace of a full name, where there is one."""
+    """Return the namespace with a full name, if it exists."""
     return [Value("module", unit.path, full)] if q.program.is_namespace(unit.rules.family, full) else []
 
 
 def _seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees."""
+    """Return the definitions of a full name that are visible in a file."""
     family = unit.rules.family
     if unit.rules.sharing == "included":
-        return q.seen(unit, full) if q.program.is_defined(family, full) else ()
-    return q.in_files(q.program.full, unit, full) if q.program.has_last(family, full) else ()
+        return q.visible_definitions(unit, full) if q.program.is_defined(family, full) else ()
+    return q.in_files(q.program.full, unit, full) if q.program.has_last_name(family, full) else ()
 
 
-def seen(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
-    """The definitions of a full name that a file sees by what it includes."""
+def visible_definitions(q: Queries, unit: Unit, full: str) -> Sequence[Part]:
+    """Return the definitions of a full name that are visible in a file through its includes."""
     return _visible(q, unit, full, q.in_files(q.program.full, unit, full))
 
 
 def _visible(q: Queries, unit: Unit, full: str, found: Sequence[Part]) -> Sequence[Part]:
-    """Of some definitions those in a file or what it includes, and those of which there is a declaration."""
+    """Filter definitions to those in the file or its includes, and those with a visible declaration."""
     visible = q.visible(unit)
     near = [item for item in found if item[0].path in visible]
     declaring = q.program.declaring(unit.rules.family, full)
@@ -77,9 +77,9 @@ def _visible(q: Queries, unit: Unit, full: str, found: Sequence[Part]) -> Sequen
 
 
 def _linked(q: Queries, declaring: frozenset[str], far: list[Part]) -> list[Part]:
-    """Of definitions in files that are not included, those that know one of the declarations, if some do."""
-    knowing = [item for item in far if declaring & q.visible(item[0])]
-    return knowing or (far if _is_of_one_file(far) else [])
+    """Prefer the definitions in files, not included here, that see one of the declarations."""
+    linked = [item for item in far if declaring & q.visible(item[0])]
+    return linked or (far if _is_of_one_file(far) else [])
 
 
 def _is_of_one_file(found: Sequence[Part]) -> bool:
@@ -87,7 +87,7 @@ def _is_of_one_file(found: Sequence[Part]) -> bool:
 
 
 def _variable(q: Queries, unit: Unit, full: str) -> list[Value]:
-    """What a variable of a namespace may be."""
+    """Return the values of a variable of a namespace."""
     space, _, name = full.rpartition(".")
     listed = q.program.variables.get(unit.rules.family, full)
     visible = q.visible(unit) if listed else frozenset()
@@ -100,16 +100,16 @@ def _variable(q: Queries, unit: Unit, full: str) -> list[Value]:
 
 
 def _assigned_outside(q: Queries, unit: Unit, name: str) -> list[Value]:
-    """What functions put into a variable that is in no namespace."""
+    """Return the values that functions assign to a global variable."""
     found: list[Value] = []
     for other, one in q.in_files(q.program.stored, unit, f".{name}", _MOST_ASSIGNED):
-        if isinstance(one.target, Name) and not other.binds(one.scope, name):
+        if isinstance(one.target, Name) and not other.bindings_of(one.scope, name):
             found += q.values(other, one.scope, one.value)
     return found
 
 
 def looked_up(q: Queries, unit: Unit, around: str, name: str) -> list[Value]:
-    """What a name means in the innermost of the namespaces and classes around a place that has it."""
+    """Return the values of a name in the innermost enclosing namespace or class that has it."""
     if name == ROOT:
         return [Value("module", unit.path, ROOT)]
     for space in _outwards(around):
@@ -118,24 +118,24 @@ def looked_up(q: Queries, unit: Unit, around: str, name: str) -> list[Value]:
     for imported in unit.imports.get(name, ()):
         full = _joined(imported.module, imported.member)
         for space in _outwards(around):
-            if found := in_space(q, unit, _joined(space, full)):
+            if found := resolve_full_name(q, unit, _joined(space, full)):
                 return found_by(found, Resolution.IMPORT)
     return _macros(q, unit, name)
 
 
 def _within(q: Queries, unit: Unit, space: str, name: str) -> list[Value]:
-    """What a namespace or class, or a namespace that is used in it, has under a name."""
+    """Return the members of a namespace or class, or of a namespace used in it."""
     for owner in q.classes_at(unit, space) if space else ():
         if found := [*q.member(owner.as_kind("object"), name)]:
             return found
     for within in (space, *(_joined(space, directive) for directive in unit.directives)):
-        if found := in_space(q, unit, _joined(within, name)):
+        if found := resolve_full_name(q, unit, _joined(within, name)):
             return found
     return []
 
 
 def _macros(q: Queries, unit: Unit, name: str) -> list[Value]:
-    """Macros, which are in no namespace, wherever they are written."""
+    """Return the visible macros with a name; macros are global, wherever they are defined."""
     macros = [item for item in q.program.named.get(unit.rules.family, name) if item[1].kind == "macro"]
     visible = q.visible(unit) if macros else ()
     return [Value("function", path, one.id, Resolution.IMPORT) for path, one in macros if path in visible]
@@ -146,7 +146,7 @@ def _joined(*names: str) -> str:
 
 
 def classes_at(q: Queries, unit: Unit, full: str) -> Values:
-    """The class of a full name, which may be in a namespace that the file uses."""
+    """Return the class with a full name, possibly in a namespace that the file uses."""
     for name in (full, *(f"{directive}.{full}" for directive in unit.directives)):
         for other, one in _seen(q, unit, name):
             if one.kind in CLASSES:
@@ -155,13 +155,13 @@ def classes_at(q: Queries, unit: Unit, full: str) -> Values:
 
 
 def enclosing_space(q: Queries, unit: Unit, parent: str) -> str:
-    """The full name of what is around a definition, where it is written by a shorter one."""
+    """Return the full name of an enclosing class that is written with a shorter name."""
     owners = q.classes_at(unit, parent) if parent else ()
     return q.unit(owners[0].path).full_name(q.definition(owners[0]).qualified) if owners else parent
 
 
 def assigned(q: Queries, cls: Value, name: str) -> Iterator[Value]:
-    """What is put into a field of a class, anywhere in the program."""
+    """Yield the values assigned to a field of a class anywhere in the program."""
     unit = q.unit(cls.path)
     definition, stored = unit.definitions[cls.name], q.program.stored
     names = [definition.name, *_other_names(unit, definition)]
@@ -177,13 +177,13 @@ def assigned(q: Queries, cls: Value, name: str) -> Iterator[Value]:
             owners: Sequence[Value] = q.values(other, one.scope, target.of)
         else:
             owner = q.owner(other, one.scope)
-            owners = [owner] if owner is not None and not other.binds(one.scope, name) else ()
+            owners = [owner] if owner is not None and not other.bindings_of(one.scope, name) else ()
         if any(each.is_same(cls) and each.kind != "function" for each in owners):
             yield from q.values(other, one.scope, one.value)
 
 
 def _other_names(unit: Unit, definition: Definition) -> Iterator[str]:
-    """The names that a struct has by `typedef`."""
+    """Yield the `typedef` names of a struct."""
     own = Instance(TypeRef(definition.name))
     for name, values in unit.bindings.get(definition.parent, {}).items():
         if own in values and any(one.kind == "type" for one in unit.children_of(definition.parent, name)):
@@ -191,12 +191,12 @@ def _other_names(unit: Unit, definition: Definition) -> Iterator[str]:
 
 
 def is_forward(unit: Unit, definition: Definition) -> bool:
-    """Whether a function is only declared."""
+    """Return whether a function is a forward declaration."""
     return definition.name in unit.forwards.get(definition.id, ())
 
 
 def with_body(q: Queries, value: Value) -> Value:
-    """A method as it is defined outside of its class, where it is."""
+    """Return the definition of a method outside its class, if there is one; otherwise the method itself."""
     unit = q.unit(value.path) if value.kind == "function" else None
     if unit is None or not is_forward(unit, definition := unit.definitions[value.name]):
         return value
@@ -206,11 +206,11 @@ def with_body(q: Queries, value: Value) -> Value:
         if is_same and one.parent and one.kind in FUNCTIONS and not is_forward(q.unit(path), one):
             found.append(Value("function", path, one.id, value.resolution, value.held))
     wanted = _parameter_types(q, value)
-    taken = [(one, _parameter_types(q, one)) for one in found]
-    fitting = [one for one, types in taken if types == wanted]
-    fitting = fitting or [one for one, types in taken if len(types) == len(wanted)]
-    knowing = (one for one in fitting if value.path in q.visible(q.unit(one.path)))
-    return next(knowing, fitting[0] if fitting else value)
+    candidates = [(one, _parameter_types(q, one)) for one in found]
+    fitting = [one for one, types in candidates if types == wanted]
+    fitting = fitting or [one for one, types in candidates if len(types) == len(wanted)]
+    linked = (one for one in fitting if value.path in q.visible(q.unit(one.path)))
+    return next(linked, fitting[0] if fitting else value)
 
 
 def _parameter_types(q: Queries, function: Value) -> list[str]:
@@ -224,14 +224,14 @@ def _outwards(space: str) -> Iterator[str]:
 
 
 def included_types(q: Queries, unit: Unit, scope: str, name: str) -> Values:
-    """What the name of a type stands for at a place, in what a file includes or in the language."""
+    """Return the values of a type name in a scope, from the included files or built in."""
     first = name.partition(".")[0]
     found = q.types_named(unit, scope, name) if first != "std" and _may_be_type(q, unit, scope, name) else ()
     return found or tuple(external(name) for _ in builtin(first, unit.rules))
 
 
 def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
-    """Whether anything of the program can have the name of a type, which most have not: `int`, `size_t`, `T`."""
+    """Return whether a type name may exist in the program; a quick check that rejects `int`, `size_t` and `T`."""
     family = unit.rules.family
     if "<" in name or q.program.is_type(family, name.rpartition(".")[2]):
         return True
@@ -240,7 +240,7 @@ def _may_be_type(q: Queries, unit: Unit, scope: str, name: str) -> bool:
 
 
 def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
-    """The parameters of the class templates around a place."""
+    """Return the parameters of the class templates that enclose a qualified name."""
     return frozenset(
         one.name
         for _, owners in _spaces_around(q, unit, space)
@@ -250,7 +250,7 @@ def template_parameters(q: Queries, unit: Unit, space: str) -> frozenset[str]:
 
 
 def types_named(q: Queries, unit: Unit, scope: str, name: str) -> Values:
-    """What a name of a type stands for at a place: no variable or function of the name."""
+    """Return the values of a type name in a scope, ignoring variables and functions with that name."""
     names = [name, *_imported_names(unit, name), *(f"{directive}.{name}" for directive in unit.directives)]
     for space, owners in _spaces_around(q, unit, _space_at(unit, scope)):
         several = chain(
@@ -264,25 +264,25 @@ def types_named(q: Queries, unit: Unit, scope: str, name: str) -> Values:
 
 
 def _imported_names(unit: Unit, name: str) -> list[str]:
-    """The names that one has where it is imported from."""
+    """Return the original names of an imported name."""
     first, _, rest = name.partition(".")
     return [_joined(one.module, one.member, rest) for one in unit.imports.get(first, ())]
 
 
 def _space_at(unit: Unit, scope: str) -> str:
-    """The namespace, class or function that a place is in."""
+    """Return the qualified name of the namespace, class or function of a scope."""
     around = unit.definitions.get(scope)
     return around.qualified if around else scope
 
 
 def _spaces_around(q: Queries, unit: Unit, space: str) -> Iterator[tuple[str, Values]]:
-    """What is around a place, the innermost first, each with the class that it is in C++."""
+    """Yield the enclosing namespaces and classes, innermost first, each with its class in C++."""
     for outer in _outwards(enclosing_space(q, unit, space)):
         yield outer, q.classes_at(unit, outer) if outer and unit.language == "cpp" else ()
 
 
 def _given_types(q: Queries, owner: Value, name: str) -> list[Value]:
-    """What the program gives for a parameter of a class template."""
+    """Return the types that the program passes for a parameter of a class template."""
     unit, definition = q.unit(owner.path), q.definition(owner)
     names = [one.name for one in unit.parameters.get(owner.name, ())]
     if name not in names:
@@ -311,7 +311,7 @@ def _inherited_types(q: Queries, owner: Value, name: str) -> list[Value]:
 
 
 def beyond(q: Queries, unit: Unit, name: str) -> list[Value]:
-    """What a name means that neither the file nor its namespace has: a namespace, or a function outside of all."""
+    """Return the values of a name found neither in the file nor in its namespace: a namespace or a global function."""
     if name == ROOT:
         return [Value("module", unit.path, ROOT)]
     if unit.namespace and not name.startswith("$"):

@@ -1,4 +1,4 @@
-"""The class hierarchy: the parts of a class, what it is made from, and what is made from it."""
+"""Class hierarchy: the parts, base classes and derived classes of a class."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,18 +15,20 @@ _NO_BASES = frozenset({"external", "literal", "record"})
 
 
 def bases(q: Queries, unit: Unit, definition: Definition) -> Iterator[tuple[Base, Values]]:
-    """The base classes that a definition names, each with what the name stands for."""
+    """Yield the bases of a definition, each with its values."""
     for base in unit.bases.get(definition.id, ()):
-        found = _denoted(q, unit, definition, base)
+        found = _base_values(q, unit, definition, base)
         if any(one.kind == "module" for one in found):
-            found = tuple(made for one in found for made in (q.made(one) if one.kind == "module" else [one]))
-        if unit.rules.has_tables:  # what another call gives the function that makes the table is no base of it
+            found = tuple(
+                cls for one in found for cls in (q.constructed_classes(one) if one.kind == "module" else [one])
+            )
+        if unit.rules.has_tables:  # arguments from other callers of the function that creates the table are not bases
             found = tuple(one for one in found if one.resolution < Resolution.ARGUMENT)
         yield base, distinct(found)
 
 
-def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Values:
-    """What the name of a base class stands for, or the call that gives it."""
+def _base_values(q: Queries, unit: Unit, definition: Definition, base: Base) -> Values:
+    """Return the values of a base: a name, or a call that returns a class."""
     if not isinstance(base.value, Instance):
         return q.values(unit, definition.parent, base.value)
     name = base.value.type.name
@@ -38,7 +40,7 @@ def _denoted(q: Queries, unit: Unit, definition: Definition, base: Base) -> Valu
 
 
 def ancestors(q: Queries, value: Value) -> Iterator[Value]:
-    """A class and what it is made from, in the order in which members are looked for (method resolution order)."""
+    """Yield a class and its ancestors in method resolution order."""
     if value.path and q.rules(value).has_companions:
         yield from _linearized(q, value, {})
         return
@@ -54,10 +56,10 @@ def ancestors(q: Queries, value: Value) -> Iterator[Value]:
 
 
 def _linearized(q: Queries, value: Value, known: dict[tuple[str, str], Sequence[Value]]) -> Sequence[Value]:
-    """A class and what it is made from, each behind all that is made from it (class linearization of Scala)."""
+    """Return a class and its ancestors, each after all classes derived from it (class linearization in Scala)."""
     key = value.path, value.name
     if key not in known:
-        known[key] = ()  # of a class that is made from itself
+        known[key] = ()  # guards against inheritance cycles
         found = {key: value}
         for base in q.direct_bases(*key) if value.kind not in _NO_BASES else ():
             for one in _linearized(q, base, known):
@@ -69,12 +71,12 @@ def _linearized(q: Queries, value: Value, known: dict[tuple[str, str], Sequence[
 
 
 def ancestor_names(q: Queries, value: Value) -> frozenset[str]:
-    """The last names of the classes of an object."""
+    """Return the last names of the class of an object and its ancestors."""
     return frozenset(one.name.rpartition(".")[2].partition("~")[0] for one in ancestors(q, value))
 
 
 def direct_bases(q: Queries, path: str, name: str) -> Values:
-    """What all parts of a class are made from."""
+    """Return the bases of all parts of a class."""
     named = [base for _, values in named_bases(q, path, name) for base in values if base.kind in BASE_KINDS]
     rules = q.unit(path).rules
     extended = [
@@ -88,12 +90,12 @@ def direct_bases(q: Queries, path: str, name: str) -> Values:
 
 
 def named_bases(q: Queries, path: str, name: str) -> Iterator[tuple[Base, Values]]:
-    """The base classes that all parts of a class name."""
+    """Yield the bases named by all parts of a class, each with its values."""
     return (base for unit, definition in q.parts(path, name) for base in q.bases(unit, definition))
 
 
 def interfaces(q: Queries, cls: Value) -> list[Value]:
-    """What a class, or what extends it, implements."""
+    """Return the interfaces that a class or one of its direct bases implements."""
     return [
         value
         for part in (cls, *q.direct_bases(cls.path, cls.name))
@@ -105,12 +107,12 @@ def interfaces(q: Queries, cls: Value) -> list[Value]:
 
 
 def parts_of(q: Queries, value: Value) -> Sequence[Part]:
-    """The definitions of one class: in its file, and in others where the language allows it."""
+    """Return the definitions of a class, including those in other files if the language allows it."""
     return q.parts(value.path, value.name)
 
 
 def parts(q: Queries, path: str, name: str) -> Sequence[Part]:
-    """The same, by the path and id of one."""
+    """Return the definitions of a class, by the path and id of one of them."""
     unit = q.unit(path)
     return [*_parts(q, unit, unit.definitions[name])]
 
@@ -118,7 +120,7 @@ def parts(q: Queries, path: str, name: str) -> Sequence[Part]:
 def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
     yield unit, own
     rules = unit.rules
-    if rules.has_protocols:  # what has its name is no part of it
+    if rules.has_protocols:  # definitions with the same name are not parts of it
         return
     yield from ((unit, one) for one in unit.same_named(own.qualified) if one.id != own.id and is_class(one))
     if rules.sharing == "global" and rules.has_open_classes:
@@ -132,17 +134,17 @@ def _parts(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
 
 
 def _reopened(q: Queries, unit: Unit, own: Definition) -> Iterator[Part]:
-    """Where else a class is opened and given attributes or bases; its methods are found by their full names."""
+    """Yield other files that reopen a class to add attributes or bases; methods are found by their full names."""
     for path, definition in q.program.named.get(unit.rules.family, own.name):
         if path != unit.path and definition.qualified == own.qualified and is_class(definition):
             other = q.unit(path)
-            given = other.bindings, other.roots, other.bases
-            if definition.qualified in other.attributes or any(definition.id in some for some in given):
+            added = other.bindings, other.roots, other.bases
+            if definition.qualified in other.attributes or any(definition.id in some for some in added):
                 yield other, definition
 
 
 def impls(q: Queries, unit: Unit, own: Definition) -> Sequence[Part]:
-    """Where else methods are added to a class."""
+    """Return the other definitions that add methods to a class."""
     return tuple(
         (other, definition)
         for path, definition in q.program.named.get(unit.rules.family, own.name)
@@ -154,7 +156,7 @@ def impls(q: Queries, unit: Unit, own: Definition) -> Sequence[Part]:
 
 
 def class_of(q: Queries, unit: Unit, definition: Definition) -> Value:
-    """The class that a definition is, or to which it adds methods."""
+    """Return the class of a definition, or the class that an impl adds methods to."""
     if definition.kind == "impl":
         for value in q.type_names(unit, definition.parent, definition.name):
             if value.kind == "class":
@@ -163,7 +165,7 @@ def class_of(q: Queries, unit: Unit, definition: Definition) -> Value:
 
 
 def owner(q: Queries, unit: Unit, scope: str) -> Value | None:
-    """The class whose member a place is in, also of a method that is written outside of its class."""
+    """Return the class that owns the member containing a scope, including methods defined outside their class."""
     cls = class_around(unit, scope)
     if cls is not None:
         return class_of(q, unit, cls)
@@ -175,19 +177,19 @@ def owner(q: Queries, unit: Unit, scope: str) -> Value | None:
 
 
 def class_around(unit: Unit, scope: str) -> Definition | None:
-    """The class, or where it may be opened the module, around a place."""
+    """Return the innermost enclosing class; with open classes, also a module."""
     if not unit.rules.has_open_classes:
         return unit.class_around(scope)
     return next((around for around in unit.around(scope) if is_class(around)), None)
 
 
 def function_around(unit: Unit, scope: str) -> Definition | None:
-    """The innermost function around a place."""
+    """Return the innermost function that encloses a scope."""
     return next((around for around in unit.around(scope) if around.kind in FUNCTIONS), None)
 
 
 def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
-    """The classes that are made from another, and those made from them."""
+    """Yield the direct and indirect derived classes of a class."""
     stack, seen = [base], {(base.path, base.name)}
     in_tests = q.unit(base.path).is_test
     while stack and len(seen) < _MOST_DERIVED:
@@ -200,7 +202,7 @@ def derived_classes(q: Queries, base: Value) -> Iterator[Value]:
 
 
 def derived(q: Queries, path: str, name: str, in_tests: bool) -> Values:  # noqa: FBT001 of a query
-    """The classes that name a class as a base; those of tests only with `in_tests`."""
+    """Return the directly derived classes of a class; those in tests only with `in_tests`."""
     cls, last = Value("class", path, name), name.rpartition(".")[2].partition("~")[0]
     return tuple(
         Value("object", other.path, identifier)
@@ -212,7 +214,7 @@ def derived(q: Queries, path: str, name: str, in_tests: bool) -> Values:  # noqa
 
 
 def bases_of_unnamed(q: Queries, unit: Unit, function: str) -> Values:
-    """What a class without a name, which a function gives, is made from, where that is one class."""
+    """Return the base of an anonymous class returned by a function, if it is unambiguous."""
     definition = unit.definitions.get(function)
     if definition is None or definition.kind not in FUNCTIONS or function not in unit.bases:
         return ()

@@ -1,7 +1,7 @@
-"""Hoisting: where an expression may be evaluated instead of where it stands, in the class or file around it.
+"""Hoisting: evaluation of an expression in an enclosing class or file instead of its own scope.
 
-Most of what functions name comes from outside of them. Where no function around a place introduces the name that an
-expression begins with, it means the same in the class or file around, and is evaluated once for all functions there.
+Most names used in a function come from outside it. If no enclosing function declares the first name of an expression,
+the expression has the same meaning in the enclosing class or file. It is then evaluated once for all functions there.
 """
 
 from collections import defaultdict
@@ -13,32 +13,32 @@ from docindex_dagster.callgraph.ir import FILE, Definition, Expression, Instance
 from docindex_dagster.callgraph.nesting import CLASSES, FUNCTIONS, is_class
 from docindex_dagster.callgraph.units import Unit
 
-_NOT_ELSEWHERE = frozenset({"super", "crate", "class", "Self", "self", "static"})
+_SCOPE_DEPENDENT = frozenset({"super", "crate", "class", "Self", "self", "static"})
 _WITH_FIXTURE = frozenset({"TEST_F", "TEST_P", "TYPED_TEST", "TYPED_TEST_P", "BENCHMARK_F", "BENCHMARK_DEFINE_F"})
 
 
 class _Outer(NamedTuple):
-    """The outermost place for what a scope names, but for some names; that for `this`."""
+    """The outermost scope for expressions in a scope, except those with some names; and the one for `this`."""
 
     scope: str
     this: str
-    names: frozenset[str] = frozenset()
+    excluded: frozenset[str] = frozenset()
 
-    def is_for(self, written: TypeRef) -> bool:
-        """Whether no part of a type is one of the names."""
-        return self.names.isdisjoint(written.name.split(".")) and all(map(self.is_for, written.arguments))
+    def applies_to(self, written: TypeRef) -> bool:
+        """Return whether a type contains none of the excluded names."""
+        return self.excluded.isdisjoint(written.name.split(".")) and all(map(self.applies_to, written.arguments))
 
 
 @dataclass(frozen=True, eq=False)
 class Hoisting:
-    """The outermost places of what one file says."""
+    """The outermost scopes for the expressions of a file."""
 
     unit: Unit
     _outer: dict[str, _Outer] = field(default_factory=dict)  # by scope
-    _names: dict[str, frozenset[str]] = field(default_factory=dict)  # that definitions introduce
+    _names: dict[str, frozenset[str]] = field(default_factory=dict)  # names declared by a definition, by its id
 
     def of(self, scope: str, expression: Expression) -> str:
-        """The outermost scope, up to the class where members need no object, where an expression means the same."""
+        """Return the outermost scope with the same meaning; with implicit members, at most the enclosing class."""
         outer = self._outer.get(scope)
         if outer is None:
             outer = self._outer[scope] = self._outermost(scope)
@@ -48,40 +48,40 @@ class Hoisting:
         if not isinstance(root, (Name, Instance)):
             return scope
         if isinstance(root, Instance):
-            return outer.scope if outer.is_for(root.type) else scope
+            return outer.scope if outer.applies_to(root.type) else scope
         if root.text == "this":
             return outer.this
-        is_elsewhere = root.space == "function" and root.text in self._functions_elsewhere
-        return scope if root.text in outer.names or is_elsewhere else outer.scope
+        may_be_extension = root.space == "function" and root.text in self._imported_extensions
+        return scope if root.text in outer.excluded or may_be_extension else outer.scope
 
     @cached_property
-    def _functions_elsewhere(self) -> frozenset[str]:
-        """Names of functions that may be added to a type: whether they are seen depends on the place."""
+    def _imported_extensions(self) -> frozenset[str]:
+        """Imported names that may be extension functions, whose visibility depends on the scope."""
         rules = self.unit.rules
-        has_added = rules.extends_receiver or rules.has_partial_classes
-        return frozenset(self.unit.imports) if has_added else frozenset()
+        has_extension_functions = rules.extends_receiver or rules.has_partial_classes
+        return frozenset(self.unit.imports) if has_extension_functions else frozenset()
 
     def _outermost(self, scope: str) -> _Outer:
         unit, rules = self.unit, self.unit.rules
         stay = _Outer(scope, scope)
-        names = _NOT_ELSEWHERE | rules.selves | rules.makers
+        names = _SCOPE_DEPENDENT | rules.self_names | rules.factories
         outermost = None
         around = [*unit.around(scope)]
         if unit.receivers or (around and is_class(around[0])):
             return stay
         for one in around:
-            if not self._is_plain(one):
+            if not self._is_hoistable(one):
                 return stay
             if is_class(one) and (rules.has_implicit_members or one.kind == "module"):
                 return _Outer(one.id, self._of_this(around, scope), names | self._tested(one.id))
-            names |= self._introduced(one)
+            names |= self._declared(one)
             outermost = one
         if rules.sharing == "included" and outermost is not None and space_of(unit, outermost):
             return stay
         return _Outer(FILE, self._of_this(around, scope), names | self._tested(FILE))
 
-    def _is_plain(self, around: Definition) -> bool:
-        """Whether the names that a definition introduces are all that it changes; not in a literal."""
+    def _is_hoistable(self, around: Definition) -> bool:
+        """Return whether a definition only affects the names it declares; False inside literals."""
         unit = self.unit
         if around.parent and around.parent not in unit.definitions:
             return False
@@ -91,11 +91,11 @@ class Hoisting:
     def _with_wildcards(self) -> frozenset[str]:
         return frozenset(one.scope for one in self.unit.wildcards)
 
-    def _introduced(self, around: Definition) -> frozenset[str]:
+    def _declared(self, around: Definition) -> frozenset[str]:
         unit = self.unit
         if around.id not in self._names:
             inside = unit.children.get(around.qualified, ())
-            self._names[around.id] = unit.taken(around.id).union(
+            self._names[around.id] = unit.parameter_names(around.id).union(
                 unit.bindings.get(around.id, ()),
                 unit.roots.get(around.id, ()),
                 (one.name for one in unit.generics.get(around.id, ())),
@@ -115,11 +115,11 @@ class Hoisting:
         return found
 
     def _tested(self, scope: str) -> frozenset[str]:
-        """What is tested for its type in a place itself: that tells nothing of what is in it."""
+        """Return the first names of paths tested for a type in a scope; such tests do not apply to nested scopes."""
         return frozenset(path.partition(".")[0] for path in self.unit.tested.get(scope, ()))
 
     def _of_this(self, around: list[Definition], scope: str) -> str:
-        """The class whose object all functions up to it call `this`; the place itself where that is not sure."""
+        """Return the class that `this` refers to in all functions up to it; the scope itself if this is uncertain."""
         rules = self.unit.rules
         at = next((at for at, one in enumerate(around) if one.kind in CLASSES), None)
         if at is None or rules.has_module_paths or rules.sharing == "included":
@@ -135,9 +135,9 @@ class Hoisting:
 
 
 def space_of(unit: Unit, definition: Definition) -> str:
-    """The namespace or class that a definition is written into; of a test that has a fixture this."""
-    if definition.name in _WITH_FIXTURE and (taken := unit.parameters.get(definition.id)):
-        value = taken[0].value
+    """Return the namespace or class that contains a definition; for a test with a fixture, the fixture."""
+    if definition.name in _WITH_FIXTURE and (parameters := unit.parameters.get(definition.id)):
+        value = parameters[0].value
         fixture = value.type.name if isinstance(value, Instance) else ""
         return f"{definition.parent}.{fixture}" if definition.parent else fixture
     return definition.parent

@@ -1,4 +1,4 @@
-"""What a name stands for by imports: the modules, files and folders to which they lead."""
+"""Import resolution: the values of imported names, and the modules, files and folders they refer to."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _SHARING_FOLDERS = sorted({rules.family for rules in RULES.values() if rules.sha
 
 
 def path_word(q: Queries, unit: Unit, scope: str, word: str) -> Values:
-    """The module around a place, the one around that, or the first of the crate."""
+    """Resolve `self`, `super` or `crate`: the enclosing module, its parent, or the root of the crate."""
     modules = [around for around in unit.around(scope) if around.kind == "module"]
     if word == "crate":
         return _crate(q, unit)
@@ -38,13 +38,13 @@ def path_word(q: Queries, unit: Unit, scope: str, word: str) -> Values:
 
 
 def _super(q: Queries, unit: Unit) -> Values:
-    """The module around a file: one whose attribute names the file, else one beside or above it."""
+    """Return the parent module of a file: one with a path attribute for it, or else one next to or above it."""
     mounting = _mounting(q, unit)
     return tuple(Value("module", path, "") for path in mounting) or files_of(q, unit, "super")
 
 
 def _crate(q: Queries, unit: Unit) -> Values:
-    """The first file of the crate of a file."""
+    """Return the root file of the crate that contains a file."""
     seen = {unit.path}
     while (mounting := _mounting(q, unit)) and mounting[0] not in seen:
         unit = q.unit(mounting[0])
@@ -53,19 +53,19 @@ def _crate(q: Queries, unit: Unit) -> Values:
 
 
 def _mounting(q: Queries, unit: Unit) -> list[str]:
-    """The files that have another as a module by its path."""
+    """Return the files that declare a file as a module with a path attribute."""
     return [path for path, _ in q.program.mounted.get(unit.rules.family, unit.path) if path != unit.path]
 
 
 def files_of(q: Queries, unit: Unit, module: str) -> Values:
-    """The modules of the source to which a path leads."""
+    """Return the modules in the source that a module path resolves to."""
     files = q.program.find_module(unit, module)
     return tuple(Value("module", path, "") for path in files if path in q.program.units)
 
 
 def _of_path(q: Queries, unit: Unit, scope: str, module: str, member: str) -> Values:
-    """What a path leads to that is imported."""
-    if module.endswith(".rs"):  # a file, as an attribute of a module has it
+    """Return the values of an imported path."""
+    if module.endswith(".rs"):  # a file from a path attribute
         return files_of(q, unit, module)
     first, *others = [*filter(None, module.split(".")), *filter(None, [member])] or [""]
     found = _first_of_path(q, unit, scope, "this" if first == "self" else first)
@@ -85,15 +85,15 @@ def _first_of_path(q: Queries, unit: Unit, scope: str, name: str) -> Values:
     )
 
 
-def used_in(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
-    """What a module that is written in a file imports under a name."""
+def locally_imported(q: Queries, unit: Unit, scope: str, name: str) -> list[Value]:
+    """Return the values of a name imported in an inner scope of a file."""
     named = (of_import(q, unit, one) for one in unit.imports.get(name, ()) if one.scope == scope)
     of_all = (known(of_wildcard(q, unit, one, name)) for one in unit.wildcards if one.scope == scope)
     return found_by(next(filter(None, chain(named, of_all)), ()), Resolution.IMPORT)
 
 
 def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
-    """What a file imports under a name, import after import."""
+    """Yield the values of a name imported by a file, one sequence per import."""
     for one in unit.imports.get(name, ()):
         if not one.scope:
             yield found_by(of_import(q, unit, one), Resolution.IMPORT)
@@ -102,12 +102,12 @@ def imported(q: Queries, unit: Unit, name: str) -> Iterator[Sequence[Value]]:
             yield _of_module(q, unit, module, "")
         return
     is_packaged = name not in unit.imports and name in unit.packages
-    if is_packaged and not unit.rules.has_export_lists and not unit.rules.gives_one_value:
+    if is_packaged and not unit.rules.has_export_lists and not unit.rules.exports_single_value:
         yield _imported(q, unit, FILE, name, "")
 
 
 def packages(q: Queries, unit: Unit) -> Mapping[str, Sequence[str]]:
-    """The packages that a file imports without a name, by their names."""
+    """Return the packages that a file imports without an alias, by package name."""
     found: dict[str, list[str]] = defaultdict(list)
     for module in unit.imports:
         found[_package_name(q, unit, module)].append(module)
@@ -115,7 +115,7 @@ def packages(q: Queries, unit: Unit) -> Mapping[str, Sequence[str]]:
 
 
 def _package_name(q: Queries, unit: Unit, module: str) -> str:
-    """The name of a package that is imported without one."""
+    """Return the name of a package that is imported without an alias."""
     for folder in q.program.find_module(unit, module):
         for path in q.program.sharing(unit.rules.family, folder.rstrip("/")):
             return q.unit(path).namespace
@@ -124,35 +124,35 @@ def _package_name(q: Queries, unit: Unit, module: str) -> str:
 
 
 def import_targets(q: Queries, unit: Unit, one: Import) -> Values:
-    """What an import stands for, each once."""
+    """Return the distinct values of an import."""
     return distinct(of_import(q, unit, one))
 
 
 def of_import(q: Queries, unit: Unit, one: Import) -> Values:
-    """What an import stands for."""
+    """Return the values of an import."""
     return _imported(q, unit, one.scope, one.module, one.member)
 
 
 def _imported(q: Queries, unit: Unit, scope: str, module: str, name: str) -> Values:
-    """What an import in some scope gives under a name of a module; without one, the module."""
+    """Return the values of a name imported from a module; the module itself if the name is empty."""
     is_path = unit.rules.has_module_paths or unit.rules.has_path_imports
     return _of_path(q, unit, scope, module, name) if is_path else _of_module(q, unit, module, name)
 
 
 def of_module(q: Queries, unit: Unit, module: str) -> Values:
-    """A module, by the name under which a file imports it; what it gives, where that is one value."""
-    given = _of_module(q, unit, module, "default") if unit.rules.gives_one_value else ()
-    return given or _of_module(q, unit, module, "")
+    """Return an imported module, or its value in languages where a file exports a single value."""
+    value = _of_module(q, unit, module, "default") if unit.rules.exports_single_value else ()
+    return value or _of_module(q, unit, module, "")
 
 
 def _of_module(q: Queries, unit: Unit, module: str, name: str) -> Values:
-    """What a module has under a name; without one, the module."""
+    """Return the members of a module; the module itself if the name is empty."""
     rules = unit.rules
     if rules.separates_kinds:
         return q.of_namespace(rules, module, name, unit.path)
     if rules.has_namespaces:
         full = ".".join(filter(None, (module.replace("\\", "."), name)))
-        return tuple(header_visibility.in_space(q, unit, full)) or (external(full),)
+        return tuple(header_visibility.resolve_full_name(q, unit, full)) or (external(full),)
     files = q.program.find_module(unit, module)
     if not files:
         return (external(".".join(filter(None, (module.lstrip("."), name)))),)
@@ -161,28 +161,28 @@ def _of_module(q: Queries, unit: Unit, module: str, name: str) -> Values:
 
 
 def in_module(q: Queries, path: str, name: str) -> Values:
-    """What other files find in a file or folder under a name."""
+    """Return the values of a name that a file or folder provides to other files."""
     if path.endswith("/"):
         found = _in_folder(q, path, name)
         return found or tuple(Value("module", inner, "") for inner in _submodules(q, path, name))
-    return q.offered(path, name) if path in q.program.units else ()
+    return q.provided_names(path, name) if path in q.program.units else ()
 
 
-def offered(q: Queries, path: str, name: str) -> Values:
-    """What other files find in a file under a name."""
+def provided_names(q: Queries, path: str, name: str) -> Values:
+    """Return the values of a name that a file provides to other files."""
     unit = q.unit(path)
     if name == "super" and unit.rules.has_module_paths:
         return _super(q, unit)
     if unit.rules.has_export_lists:
-        return distinct(_listed(q, unit, name))
+        return distinct(_in_export_list(q, unit, name))
     for find in (_exported, _offered, _passed_on, _below):
         if found := find(q, unit, name):
             return distinct(found)
     return distinct(q.all_members(q.each(unit, FILE, unit.exports.get("default", ())), name))
 
 
-def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """What a file that may have a list of what it exports gives others under a name."""
+def _in_export_list(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
+    """Return the values of a name exported by a file that may have an export list."""
     is_listed = name in unit.exports or any(one.name in unit.exports for one in unit.free_methods.get(name, ()))
     if is_listed or not (unit.exports or unit.reexported):
         found: Sequence[Value] = q.top(unit, name, Resolution.IMPORT)
@@ -199,17 +199,17 @@ def _listed(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 
 def of_wildcard(q: Queries, unit: Unit, one: Import, name: str) -> Sequence[Value]:
-    """What an import of all that a module, or a class in it, has gives under a name."""
+    """Return the values of a name from a wildcard import of a module or of a class in it."""
     if (one.scope, one.module, name) in unit.left_out:
         return ()
     if one.member:
         return q.all_members((value for value in of_import(q, unit, one) if value.kind == "class"), name)
     found = _imported(q, unit, one.scope, one.module, name)
-    return known(found) if unit.rules.has_export_lists else found  # a library may have it, as may the next one
+    return known(found) if unit.rules.has_export_lists else found  # external modules may all have it, so none is chosen
 
 
 def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """What a file says that it exports under a name."""
+    """Return the values of a name that a file exports explicitly."""
     for expression in unit.exports.get(name, ()):
         if found := q.values(unit, FILE, expression):
             return found_by(found, Resolution.IMPORT)
@@ -222,21 +222,21 @@ def _exported(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 
 def _offered(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """What a file defines, assigns or imports under a name."""
-    if unit.rules.gives_one_value and "default" in unit.exports:
+    """Return the values of a name that a file defines, assigns or imports."""
+    if unit.rules.exports_single_value and "default" in unit.exports:
         return ()
     return q.top(unit, name, Resolution.IMPORT) or [value for step in imported(q, unit, name) for value in step]
 
 
 def _passed_on(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """What is in one of the modules of which a file imports or exports all."""
+    """Return the values of a name from modules that a file imports or re-exports with a wildcard."""
     modules = (*unit.reexported, *(one.module for one in unit.wildcards if not one.scope))
     several = (known(_imported(q, unit, FILE, module, name)) for module in modules)
     return next(filter(None, several), ())
 
 
 def _below(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """A module of the package that a file opens."""
+    """Return a submodule of the package that a file defines."""
     folder, _, file = unit.path.rpartition("/")
     if unit.rules.has_module_paths:
         return files_of(q, unit, f"self.{name}")
@@ -246,7 +246,7 @@ def _below(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
 
 
 def _in_folder(q: Queries, folder: str, name: str) -> Values:
-    """What the files of a folder define under a name, in a language whose files share their names."""
+    """Return the definitions of a name in a folder, for languages whose files in a folder share their names."""
     return tuple(
         value
         for family in _SHARING_FOLDERS
@@ -266,16 +266,16 @@ def _submodules(q: Queries, folder: str, name: str) -> Iterator[str]:
 
 
 def shared(q: Queries, unit: Unit, name: str) -> Iterable[Value]:
-    """What files of the same folder or namespace, or all files, define under a name."""
+    """Return the definitions of a name in other files of the folder or namespace, or in all files."""
     find = unit.rules.hooks.shared or _of_namespaces
     return find(q, unit, name)
 
 
 def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
-    """What files of the same namespace, or all files, define under a name."""
+    """Yield the definitions of a name in other files of the namespace, or in all files."""
     rules = unit.rules
     is_global = rules.sharing == "global"
-    classes: list[tuple[Unit, Definition]] = []  # of which each is a part of one
+    classes: list[tuple[Unit, Definition]] = []  # parts of the same class
     for other, definition in q.in_files(q.program.named, unit, name):
         if other is unit or definition.is_local:
             continue
@@ -296,20 +296,20 @@ def _of_namespaces(q: Queries, unit: Unit, name: str) -> Iterator[Value]:
 
 
 def _is_loaded(q: Queries, unit: Unit, other: Unit, definition: Definition) -> bool:
-    """Whether a function of another file is there because the file is imported; classes may be loaded unsaid."""
-    if unit.rules.gives_one_value and _is_only(q, unit, definition):
+    """Return whether a function of another file is loaded, because that file is imported; classes may be autoloaded."""
+    if unit.rules.exports_single_value and _is_only(q, unit, definition):
         return True
     return is_class(definition) or other.path in q.visible(unit)
 
 
 def _is_only(q: Queries, unit: Unit, definition: Definition) -> bool:
-    """Whether no other file defines a name for all."""
+    """Return whether only one file defines a global name."""
     named = q.in_files(q.program.named, unit, definition.name)
     return len({other.path for other, one in named if not one.parent and one.id not in other.hidden}) == 1
 
 
 def visible(q: Queries, unit: Unit) -> frozenset[str]:
-    """The paths of a file and of all that it imports or includes, also by others."""
+    """Return the paths of a file and of all files that it imports or includes, transitively."""
     reached, waiting = {unit.path}, [unit]
     while waiting:
         importer = waiting.pop()
@@ -324,7 +324,7 @@ def visible(q: Queries, unit: Unit) -> frozenset[str]:
 
 
 def all_exported(q: Queries, path: str) -> list[Value]:
-    """All functions that a module puts into an object for others."""
+    """Return all functions that a module exports as an object."""
     if path not in q.program.units:
         return []
     unit = q.unit(path)
@@ -335,22 +335,22 @@ def all_exported(q: Queries, path: str) -> list[Value]:
     return found_by(found, Resolution.ELEMENT)
 
 
-def made(q: Queries, value: Value) -> Values:
-    """Of what an object is made where the expression is no class itself."""
+def constructed_classes(q: Queries, value: Value) -> Values:
+    """Return the classes that are instantiated by constructing a value that is not a class."""
     if is_file(value):
         found = q.in_module(value.path, "default")
         inner = [one for module in found if is_file(module) for one in q.in_module(module.path, "default")]
         return tuple(one for one in (*found, *inner) if one.kind != "module")
-    is_maker = value.kind == "function" and not q.rules(value).is_made_by_name
-    return (value,) if is_maker else ()
+    is_constructor = value.kind == "function" and not q.rules(value).has_named_constructors
+    return (value,) if is_constructor else ()
 
 
 def is_marked(unit: Unit, definition: Definition) -> bool:
-    """Whether a function has its name as the value of a variable that is marked as one."""
-    return bool(unit.binds(definition.id, f"${definition.name}"))
+    """Return whether a function is the value of a variable, whose name starts with `$`."""
+    return bool(unit.bindings_of(definition.id, f"${definition.name}"))
 
 
 def _weight(unit: Unit, definition: Definition) -> tuple[bool, ...]:
-    """How much one of the parts of a class is what is meant by it."""
-    makes = any(unit.children_of(definition.qualified, name) for name in unit.rules.constructors)
-    return not unit.is_test, makes, definition.id in unit.bases
+    """Return the sort key for choosing the main part of a class; larger is better."""
+    has_constructor = any(unit.children_of(definition.qualified, name) for name in unit.rules.constructors)
+    return not unit.is_test, has_constructor, definition.id in unit.bases

@@ -1,4 +1,4 @@
-"""What objects, classes, literals, functions and modules have under a name."""
+"""Member lookup in objects, classes, literals, functions and modules."""
 
 from collections.abc import Sequence
 
@@ -23,8 +23,8 @@ _OF_LIBRARY = frozenset({"external", "external object", "collection"})
 
 
 def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> list[Value]:
-    """What some objects, classes or modules have under a name, also by functions that are added to their types."""
-    if name in unit.rules.peeking and (peeked := [one for value in values for one in _peeked(value)]):
+    """Return the members of some values, including extension functions."""
+    if name in unit.rules.peek_attributes and (peeked := [one for value in values for one in _peeked(value)]):
         return peeked
     found: list[Value] = []
     for value in values:
@@ -35,12 +35,12 @@ def members_of(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
 
 
 def _peeked(value: Value) -> Sequence[Value]:
-    """What a collection of the library holds."""
+    """Return an element of a library collection."""
     return found_by(value.held[-1:], Resolution.ELEMENT) if value.kind in _OF_LIBRARY else ()
 
 
 def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Values:
-    """A member that something has by a type for which it was tested, where just one of these has it."""
+    """Return a member found through the types that an expression is tested for, if it is unambiguous."""
     paths = unit.tested.get(scope)
     types = paths.get(path_of(of), ()) if paths else ()
     found = distinct(q.all_members(q.each(unit, scope, types[:MOST_VALUES]), name)) if types else ()
@@ -48,12 +48,12 @@ def tested(q: Queries, unit: Unit, scope: str, of: Expression, name: str) -> Val
 
 
 def member(q: Queries, value: Value, name: str) -> Values:
-    """What something has under a name."""
+    """Return the members of a value with a name."""
     return tuple(_MEMBERS[value.kind](q, value, name))
 
 
 def _of_class(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    if name in {"this", "super"} and q.rules(value).separates_kinds:  # of an outer class
+    if name in {"this", "super"} and q.rules(value).separates_kinds:  # qualified with an outer class
         is_interface = q.definition(value).kind == "interface"
         return [value.as_kind("object" if name == "this" or is_interface else "parent")]
     return _of_object(q, value, name)
@@ -64,14 +64,14 @@ def _of_object(q: Queries, value: Value, name: str) -> Sequence[Value]:
     hooks = rules.hooks
     if hooks.member is not None and (first := hooks.member(q, value, name)) is not None:
         return first
-    if name in rules.makers and (is_cls or rules.has_open_classes):
-        return _maker(q, value, name)
-    if not is_cls and name in rules.classes:
+    if name in rules.factories and (is_cls or rules.has_open_classes):
+        return _factory(q, value, name)
+    if not is_cls and name in rules.class_attributes:
         return [value.as_kind("class")]
     if name == "prototype":
         return [value.as_kind("object")]
     found = members(q, value, ancestors(q, value), name)
-    if not known(found) and hooks.missing is not None and (other := hooks.missing(q, value, name, found)):
+    if not known(found) and hooks.fallback is not None and (other := hooks.fallback(q, value, name, found)):
         return other
     return found or _constant(q, value, name)
 
@@ -86,7 +86,7 @@ def _of_module(q: Queries, value: Value, name: str) -> Sequence[Value]:
         return found_by(q.in_module(value.path, name), Resolution.IMPORT)
     if q.rules(value).separates_kinds:
         return q.in_namespace(value, name)
-    return header_visibility.in_space(q, q.unit(value.path), f"{value.name}.{name}")
+    return header_visibility.resolve_full_name(q, q.unit(value.path), f"{value.name}.{name}")
 
 
 def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
@@ -99,8 +99,8 @@ def _of_external(_: Queries, value: Value, name: str) -> Sequence[Value]:
     return [external(f"{value.name}.{name}", value.resolution, value.held)]
 
 
-def _maker(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """The class itself, or its own function of that name; a module makes nothing."""
+def _factory(q: Queries, value: Value, name: str) -> Sequence[Value]:
+    """Return the class itself, or its own factory method if it defines one; modules have no instances."""
     unit = q.unit(value.path)
     definition = unit.definitions[value.name]
     if definition.kind == "module" or any(children(q, unit, definition, name)):
@@ -109,10 +109,10 @@ def _maker(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 
 def of_literal(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """A method that is written in a literal, or what is given there under a name."""
+    """Return a method or field of an object literal."""
     unit = q.unit(value.path)
     inside = unit.children_of(value.name, name)
-    if value.name in unit.definitions:  # a class without a name, in a function
+    if value.name in unit.definitions:  # an anonymous class in a function
         inside = [one for one in inside if one.kind == "method"]
     if found := [found for one in inside for found in as_member(q, value, unit, one)]:
         return found
@@ -125,7 +125,7 @@ def of_literal(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 
 def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What is under a name, else in what is spread."""
+    """Return the field with a name, or else the member of a spread value."""
     unit, fields = q.unit(value.path), value.record.fields if value.record else ()
     if found := q.each(unit, value.name, [part for key, part in fields if key == name]):
         return found_by(found, Resolution.RECEIVER)
@@ -133,21 +133,21 @@ def _of_record(q: Queries, value: Value, name: str) -> Sequence[Value]:
 
 
 def _of_function(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """What a function has under a name: the ways to call it, and what it is given as an object."""
+    """Return a member of a function: a method that calls it, or an attribute set on it."""
     rules = q.rules(value)
-    if name in rules.callers:
+    if name in rules.call_methods:
         return [value]
-    return rules.hooks.of_function(q, value, name) if rules.hooks.of_function is not None else ()
+    return rules.hooks.function_member(q, value, name) if rules.hooks.function_member is not None else ()
 
 
-def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
-    """A method of a trait of the source that is added to a type of the library."""
-    if seen_from.rules.has_extensions:
-        return _extended(q, seen_from, value, name)
+def _added(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
+    """Return a method that a trait in the source adds to a library type."""
+    if importer.rules.has_extensions:
+        return _extended(q, importer, value, name)
     if value.kind not in {"external", "external object"}:
         return []
     last = value.name.rpartition(".")[2]
-    impls = [item for item in q.program.named.get(seen_from.rules.family, last) if item[1].kind == "impl"]
+    impls = [item for item in q.program.named.get(importer.rules.family, last) if item[1].kind == "impl"]
     return [
         Value("function", path, member.id, Resolution.RECEIVER)
         for path, definition in impls
@@ -161,13 +161,13 @@ def _added(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
     ]
 
 
-def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Value]:
-    """A member that extensions add to a type of the library."""
+def _extended(q: Queries, importer: Unit, value: Value, name: str) -> list[Value]:
+    """Return a member that extensions add to a library type."""
     is_of_source = value.kind == "object" and q.definition(value).kind == "impl"
     if not is_of_source and value.kind not in _OF_LIBRARY:
         return []
     last = q.definition(value).name if is_of_source else value.name.rpartition(".")[2]
-    family, found = seen_from.rules.family, []
+    family, found = importer.rules.family, []
     for one in builtins.same_types(last):
         for path, definition in q.program.named.get(family, one):
             if definition.kind == "impl" and class_of(q, q.unit(path), definition).name == definition.id:
@@ -176,7 +176,7 @@ def _extended(q: Queries, seen_from: Unit, value: Value, name: str) -> list[Valu
 
 
 def _constant(q: Queries, value: Value, name: str) -> Sequence[Value]:
-    """A constant of an enumeration."""
+    """Return a constant of an enum."""
     if value.kind != "class" or q.definition(value).kind != "enum":
         return ()
     held = (value.as_kind("object"),)

@@ -1,4 +1,4 @@
-"""What a name stands for where files share namespaces (JVM, C#), and the functions that are added to types."""
+"""Name resolution in languages with shared namespaces (JVM, C#), and extension functions."""
 
 import posixpath
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ _WANTED = {"function": frozenset({"function", "class"}), "type": frozenset({"cla
 
 
 def implicit(q: Queries, unit: Unit, scope: str, wanted: Implicit) -> Sequence[Value]:
-    """A name where the members of some receivers need no object."""
+    """Return the values of a name that may be a member of an implicit receiver."""
     several = (q.members_of(unit, scope, q.read(unit, scope, one), wanted.text) for one in wanted.receivers)
     return next(filter(None, map(known, several)), None) or q.values(unit, scope, Name(wanted.text))
 
 
 def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None:
-    """Of members that need no object those that are wanted; None where there are none."""
+    """Filter implicit members by the kind of name; None if none is left."""
     if rules.has_function_names and not wanted.space:
         found = [one for one in found if one.kind != "function"]
     if not rules.separates_kinds:
@@ -36,11 +36,11 @@ def fitting(found: Sequence[Value], wanted: Name, rules: Rules) -> Values | None
 
 
 def outermost(q: Queries, unit: Unit, wanted: Name) -> Sequence[Value]:
-    """What a name stands for outside of all classes, where files of one namespace share their names."""
+    """Return the values of a name outside all classes, if files in a namespace share their names."""
     rules, name, own = unit.rules, wanted.text, own_namespaces(q, unit)
     for several in _steps_outwards(q, unit, name, own):
         found = known(several)
-        if wanted.space == "type":  # or an alias of one
+        if wanted.space == "type":  # a type or an alias of a type
             found = [value for value in found if value.kind != "function"]
         if fit := found if wanted.space != "function" else fitting(found, wanted, rules):
             return fit
@@ -56,7 +56,7 @@ def outermost(q: Queries, unit: Unit, wanted: Name) -> Sequence[Value]:
 
 
 def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> Iterator[Sequence[Value]]:
-    """What a name stands for in the file, in what it imports, in its namespaces, and in those that it uses."""
+    """Yield the values of a name in the file, its imports, its namespaces, and the namespaces it uses."""
     rules = unit.rules
     yield q.top(unit, name, Resolution.FILE)
     yield from imported(q, unit, name)
@@ -71,7 +71,7 @@ def _steps_outwards(q: Queries, unit: Unit, name: str, own: Sequence[str]) -> It
 
 
 def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
-    """The namespaces whose names a file sees without an import, the innermost first."""
+    """Return the namespaces that a file sees without an import, innermost first."""
     if unit.path not in q.namespaces:
         own = sorted(namespaces(unit), key=lambda space: (-len(space), space))
         outer = (around for space in own for around in with_parents(space))
@@ -81,7 +81,7 @@ def own_namespaces(q: Queries, unit: Unit) -> Sequence[str]:
 
 
 def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> list[Value]:
-    """What the files of a namespace define under a name: of classes the nearest."""
+    """Return the definitions of a name in a namespace; among several classes, only the nearest."""
     found = q.program.full.get(rules.family, f"{space}.{name}" if space else name)
     if not found:
         return []
@@ -96,7 +96,7 @@ def _inside(q: Queries, rules: Rules, space: str, name: str, importer: str) -> l
 
 
 def of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: str) -> Values:
-    """What a namespace, or a class, has under a name."""
+    """Return the members of a namespace or class."""
     if rules.has_relative_imports and importer:
         for space in with_parents(q.unit(importer).namespace):
             found = _of_namespace(q, rules, f"{space}.{module}".rstrip("."), name, importer)
@@ -123,12 +123,12 @@ def _of_namespace(q: Queries, rules: Rules, module: str, name: str, importer: st
 
 
 def _is_facade(rules: Rules, name: str) -> bool:
-    """Whether a name is that of a class in which Java sees what a file of Kotlin defines outside of classes."""
+    """Return whether a name is a facade class, through which Java accesses top-level functions of a Kotlin file."""
     return rules.family == "jvm" and name.endswith("Kt")
 
 
 def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
-    """What a namespace that is written out has under a name."""
+    """Return the members of an explicitly named namespace."""
     rules = q.rules(value)
     if found := _inside(q, rules, value.name, name, ""):
         return found
@@ -137,7 +137,7 @@ def in_namespace(q: Queries, value: Value, name: str) -> list[Value]:
 
 
 def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) -> Iterator[Value]:
-    """The functions that are added to the type of some values, as far as they can be seen from a file."""
+    """Yield the extension functions for the types of some values that are visible in a scope."""
     named = {name: False}
     for one in unit.imports.get(name, ()):
         named[one.member] = True
@@ -154,10 +154,10 @@ def extensions(q: Queries, unit: Unit, scope: str, values: Values, name: str) ->
 
 
 def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition) -> bool:
-    """Whether a function that is added to a type can be used in a scope."""
+    """Return whether an extension function is visible in a scope."""
     rules = unit.rules
     wildcards = {one.module for one in unit.wildcards}
-    if not rules.extends_receiver:  # it is in a class, and its namespace is what is imported
+    if not rules.extends_receiver:  # it is a member of a class, whose namespace must be imported
         space = other.full_name(function.parent).rpartition(".")[0]
         return space in own_namespaces(q, unit) or space in wildcards or space in q.program.everywhere(rules.family)
     if rules.has_open_extensions:
@@ -174,7 +174,7 @@ def _sees(q: Queries, unit: Unit, scope: str, other: Unit, function: Definition)
 
 
 def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool:
-    """Whether a function is added to the type of a value."""
+    """Return whether a function extends the type of a value."""
     if value.kind not in _OBJECTS:
         return False
     written = unit.receivers[function.id]
@@ -200,6 +200,6 @@ def _extends(q: Queries, unit: Unit, function: Definition, value: Value) -> bool
 
 
 def _distance(path: str, importer: str, name: str) -> tuple[int, bool, str]:
-    """How far a file is from another one; of those in one folder first what is called like what it defines."""
+    """Return the sort key for distance from the importer; in a folder, a file named like the symbol comes first."""
     common = posixpath.commonprefix([path.split("/")[:-1], importer.split("/")[:-1]])
     return -len(common), posixpath.basename(path).rpartition(".")[0] != name, path

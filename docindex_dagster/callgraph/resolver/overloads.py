@@ -1,4 +1,4 @@
-"""Which of the definitions of one name a call means, by the number and types of what it gives (overload resolution)."""
+"""Overload resolution by the number and types of arguments."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -39,42 +39,42 @@ _ALIASES = {
 _NUMBERS = ("byte", "short", "char", "int", "long", "float", "double", "decimal", "number")
 _SAME_NUMBERS = {"integer": "int", "int32": "int", "int64": "long", "single": "float"}
 _DECLARED = frozenset({Resolution.FILE, Resolution.IMPORT})
-_MOST_GIVEN = 8  # arguments for one parameter
-_NUMBER_MISSING = 10.0  # a wrong number of arguments weighs more than all types
+_MOST_ARGUMENTS = 8  # for a single variadic parameter
+_COUNT_PENALTY = 10.0  # a wrong number of arguments outweighs all types
 
 
 def arguments_of(call: CallSite | Decorator) -> Sequence[Argument]:
-    """What a call gives; a decorator has none of its own."""
+    """Return the arguments of a call; a decorator has none."""
     return call.arguments if isinstance(call, CallSite) else ()
 
 
 def has_labels_of(q: Queries, function: Value, call: CallSite | Decorator) -> bool:
-    """Whether a function has the labels of a call, in this order, where the call names it."""
+    """Return whether a function has the argument labels of a call, in order; always True if called by another name."""
     if function.kind != "function" or not isinstance(call, CallSite):
         return True
     definition, rules = q.definition(function), q.rules(function)
     if last_name(call.callee) != definition.name and definition.name not in rules.runs:
         return True
-    taken = q.parameters(function)
-    labels = iter([one.label or one.name for one in taken for _ in range(_MOST_GIVEN if one.kind else 1)])
-    is_closure = Literal("fun")
-    return all(given.value is is_closure or (given.name or "_") in labels for given in call.arguments)
+    parameters = q.parameters(function)
+    labels = iter([one.label or one.name for one in parameters for _ in range(_MOST_ARGUMENTS if one.kind else 1)])
+    closure = Literal("fun")
+    return all(argument.value is closure or (argument.name or "_") in labels for argument in call.arguments)
 
 
 def best_overloads(q: Queries, unit: Unit, call: CallSite | Decorator, found: Iterable[Value]) -> list[Value]:
-    """The targets without those overloads that fit less well than another one."""
+    """Drop the overloads that fit a call less well than another overload of the same function."""
     groups: dict[tuple[str, ...], list[Value]] = defaultdict(list)
     for value in found:
         groups[_group(q, unit, value)].append(value)
     chosen: list[Value] = []
     for group in groups.values():
-        is_one = len(group) == 1 or not group[0].path
-        chosen += group[:1] if is_one else _best(q, unit, call, group)
+        is_single = len(group) == 1 or not group[0].path
+        chosen += group[:1] if is_single else _best(q, unit, call, group)
     return chosen
 
 
 def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
-    """What overloads of one function have in common."""
+    """Return a key shared by the overloads of a function."""
     if unit.rules.has_companions and value.kind in {"function", "class"}:
         definition = q.definition(value)
         if value.kind == "class" or definition.name == "apply":
@@ -82,25 +82,25 @@ def _group(q: Queries, unit: Unit, value: Value) -> tuple[str, ...]:
     if unit.rules.separates_kinds and value.kind == "function":
         return (q.definition(value).name, *(part for one in value.held for part in (one.path, one.name)))
     name = value.name.partition("~")[0] if value.kind == "function" else value.name
-    is_declared = unit.language == "cpp" and value.resolution in _DECLARED  # in one of several headers
+    is_declared = unit.language == "cpp" and value.resolution in _DECLARED  # possibly in several headers
     return ("" if is_declared else value.path, name)
 
 
 def _best(q: Queries, unit: Unit, call: CallSite | Decorator, group: Sequence[Value]) -> Sequence[Value]:
-    """The overloads that fit best: none where there are several and nothing says which is meant."""
-    given, rules = arguments_of(call), unit.rules
-    taken = [_taken(q, value) for value in group]
-    fitting = [(value, one) for value, one in zip(group, taken, strict=True) if len(one) == len(given)]
-    fitting = fitting or [*zip(group, taken, strict=True)]
+    """Return the best overload; none if several fit equally well and the call is ambiguous."""
+    arguments, rules = arguments_of(call), unit.rules
+    signatures = [_parameters(q, value) for value in group]
+    fitting = [(value, one) for value, one in zip(group, signatures, strict=True) if len(one) == len(arguments)]
+    fitting = fitting or [*zip(group, signatures, strict=True)]
     if len(fitting) > 1:
         read = q.read if rules.has_bare_calls else q.values
 
         @cache
         def values_of(at: int) -> Sequence[Value]:
-            """What an argument may be."""
-            return known(q.table.without_callers(read, unit, call.scope, given[at].value))
+            """Return the values of an argument."""
+            return known(q.table.without_callers(read, unit, call.scope, arguments[at].value))
 
-        literals = [_literal(one, rules) for one in given]
+        literals = [_literal(one, rules) for one in arguments]
         scores = [_fit(q, literals, values_of, value, one, rules) for value, one in fitting]
         highest = max(scores)
         fitting = [item for item, score in zip(fitting, scores, strict=True) if score == highest]
@@ -110,42 +110,42 @@ def _best(q: Queries, unit: Unit, call: CallSite | Decorator, group: Sequence[Va
     return [fitting[0][0]] if is_plain else ()
 
 
-def _literal(given: Argument, rules: Rules) -> str:
-    """The type of a literal; "" for anything else."""
-    if not isinstance(given.value, Literal) or (given.name and not rules.has_labels):
+def _literal(argument: Argument, rules: Rules) -> str:
+    """Return the type of a literal argument; "" for any other argument."""
+    if not isinstance(argument.value, Literal) or (argument.name and not rules.has_labels):
         return ""
-    return _ALIASES.get(given.value.type, given.value.type)
+    return _ALIASES.get(argument.value.type, argument.value.type)
 
 
-def _fit(  # noqa: PLR0917 a call and one of those that it may mean
+def _fit(  # noqa: PLR0917 a call and a candidate
     q: Queries,
     literals: Sequence[str],
     values_of: Callable[[int], Sequence[Value]],
     value: Value,
-    taken: Sequence[Parameter],
+    parameters: Sequence[Parameter],
     rules: Rules,
 ) -> float:
-    """How well a function fits a call, by the literals that this gives, and what else it gives at a position."""
-    missing = abs(len(literals) - len(taken))
-    score = -_NUMBER_MISSING - missing if missing else 0.0
-    for at, (literal, parameter) in enumerate(zip(literals, taken, strict=False)):
+    """Return a score for how well a function fits a call, from the literals and other values passed as arguments."""
+    missing = abs(len(literals) - len(parameters))
+    score = -_COUNT_PENALTY - missing if missing else 0.0
+    for at, (literal, parameter) in enumerate(zip(literals, parameters, strict=False)):
         declared = parameter.value
         if not isinstance(declared, Instance):
             continue
         wanted = declared.type.name
         if literal:
             score += max(_literal_fit(literal, name) for name in (wanted, *_aliased(q, value, declared)))
-        elif not values_of(at):  # of a class of the program it would be known
+        elif not values_of(at):  # an instance of a class in the program would be known
             score += 0.1 if is_value(wanted) or _is_type_parameter(wanted) else 0
         else:
             for typed in values_of(at):
-                is_taken = not rules.separates_kinds and _takes(q, value, declared, typed)
-                score += 1 if is_taken else _type_fit(q, typed, wanted)
+                is_accepted = not rules.separates_kinds and _accepts(q, value, declared, typed)
+                score += 1 if is_accepted else _type_fit(q, typed, wanted)
     return score
 
 
-def _taken(q: Queries, value: Value) -> Sequence[Parameter]:
-    """The parameters of a function; of a class, those of the part of it that has some."""
+def _parameters(q: Queries, value: Value) -> Sequence[Parameter]:
+    """Return the parameters of a function, or of the first part of a class that has parameters."""
     if value.kind != "class" or not q.rules(value).has_companions:
         return q.parameters(value)
     several = (unit.parameters.get(definition.id, ()) for unit, definition in parts_of(q, value))
@@ -153,7 +153,7 @@ def _taken(q: Queries, value: Value) -> Sequence[Parameter]:
 
 
 def _aliased(q: Queries, function: Value, declared: Instance) -> list[str]:
-    """The types of the library for which the name of a type stands."""
+    """Return the names of the library types that a declared type is an alias of."""
     unit = q.unit(function.path)
     if function.kind != "function" or not unit.rules.has_pointers:
         return []
@@ -162,7 +162,7 @@ def _aliased(q: Queries, function: Value, declared: Instance) -> list[str]:
 
 
 def _literal_fit(literal: str, wanted: str) -> float:
-    """How well a literal fits a declared type."""
+    """Return a score for how well a literal fits a declared type."""
     if literal == "fun":
         return 1 if wanted in _FUNCTIONS else -1 if is_value(wanted) else 0
     if literal == "null":
@@ -174,7 +174,7 @@ def _literal_fit(literal: str, wanted: str) -> float:
 
 
 def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
-    """How well a value fits a declared type."""
+    """Return a score for how well a value fits a declared type."""
     last = wanted.rpartition(".")[2]
     name = typed.name.rpartition(".")[2].partition("~")[0]
     if name == last:
@@ -189,7 +189,7 @@ def _type_fit(q: Queries, typed: Value, wanted: str) -> float:
 
 
 def _anything_fit(wanted: str) -> float:
-    """How well anything fits a declared type that takes anything; 0 for another one."""
+    """Return the score of any value for a declared type that accepts everything; 0 for other types."""
     return 0.25 if wanted in _ANYTHING else 0.3 if _is_type_parameter(wanted) else 0
 
 
@@ -197,19 +197,19 @@ def _is_type_parameter(name: str) -> bool:
     return len(name) == 1 and name.isupper()
 
 
-def _number_fit(given: str, wanted: str) -> float:
-    """How well a number may be given where another sort of number is wanted; 0 for not at all."""
-    first, second = (_SAME_NUMBERS.get(name.lower(), name.lower()) for name in (given, wanted))
+def _number_fit(actual: str, wanted: str) -> float:
+    """Return a score for passing a number where another number type is declared; 0 if it does not fit."""
+    first, second = (_SAME_NUMBERS.get(name.lower(), name.lower()) for name in (actual, wanted))
     if first not in _NUMBERS or second not in _NUMBERS:
         return 0
     steps = _NUMBERS.index(second) - _NUMBERS.index(first)
     return 1.5 if steps == 0 else 1 - steps / 10 if steps > 0 else 0
 
 
-def _takes(q: Queries, function: Value, declared: Instance, given: Value) -> bool:
-    """Whether something is of the type of a parameter, or of a class that inherits from it."""
+def _accepts(q: Queries, function: Value, declared: Instance, value: Value) -> bool:
+    """Return whether a value has the declared type of a parameter or a derived class of it."""
     if function.kind != "function":
         return False
     wanted = {(one.kind, one.path, one.name) for one in q.values(q.unit(function.path), function.name, declared)}
-    of = ancestors(q, given) if given.kind == "object" else (given,)
-    return any((given.kind, one.path, one.name) in wanted for one in of)
+    classes = ancestors(q, value) if value.kind == "object" else (value,)
+    return any((value.kind, one.path, one.name) in wanted for one in classes)

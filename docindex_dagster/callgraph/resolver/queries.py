@@ -1,8 +1,8 @@
-"""The queries of the resolver: what its parts ask of each other.
+"""Queries of the resolver: the interface between its modules.
 
-Name resolution, type inference and the class hierarchy lead to one another, so no part can know all others. Each asks
-by a query; `resolver.py` says which part answers it. Those that are tabled may lead back to themselves. What a query
-means is written here, how it is answered in the part.
+Name resolution, type inference and the class hierarchy depend on each other, so the modules cannot all import each
+other. They call queries instead; `resolver.py` assigns each query to a module. Tabled queries may be recursive. This
+module documents the meaning of the queries, the answering module their implementation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,170 +17,172 @@ from docindex_dagster.callgraph.rules import Rules
 from docindex_dagster.callgraph.tabling import Query, Table
 from docindex_dagster.callgraph.units import Unit
 
-MOST_CALLERS = 40  # that are asked what they give for a parameter
+MOST_CALLERS = 40  # examined for the arguments of a parameter
 BASE_KINDS = frozenset({"class", "external", "function", "literal", "record", "object"})
-MOST_STATEMENTS = 1_000_000  # in the units that are held: some 600 MB
+MOST_STATEMENTS = 1_000_000  # in loaded units: about 600 MB
 
 Part = tuple[Unit, Definition]
 _Found = TypeVar("_Found")
 
 
 class Queries:
-    """The program, and what can be asked of it."""
+    """The program and the queries about it."""
 
-    # What a definition stands for where its name is used.
+    # The values of a definition where its name is used.
     defined: Callable[[Unit, Definition, Resolution], Values]
-    # The base classes that a definition names, each with what the name stands for.
+    # The bases named by a definition, each with its values.
     bases: Callable[[Unit, Definition], Iterator[tuple[ir.Base, Values]]]
-    # What a definition is as a member of an object; a property is what it returns.
+    # The values of a definition as a member of an object; a property has the values it returns.
     as_member: Callable[[Value, Unit, Definition], Iterator[Value]]
-    # What runs when a value is called.
+    # The code that runs when a value is called.
     callable_of: Callable[[Value], Sequence[Value]]
-    # What a full name stands for, seen from a file.
-    in_space: Callable[[Unit, str], list[Value]]
-    # What files of the same folder or namespace, or all files, define under a name.
+    # The values of a full name, as seen from a file.
+    resolve_full_name: Callable[[Unit, str], list[Value]]
+    # The definitions of a name in other files of the folder or namespace, or in all files.
     shared: Callable[[Unit, str], Iterable[Value]]
-    # The class whose member a place is in, also of a method that is written outside of its class.
+    # The class that owns the member containing a scope, including methods defined outside their class.
     owner: Callable[[Unit, str], Value | None]
-    # What a file itself defines or assigns under a name.
+    # The values of a name at the top level of a file.
     top: Callable[[Unit, str, Resolution], list[Value]]
-    # What is assigned to a name in a scope, which has a qualified name.
+    # The values assigned to a name in a scope; also takes the qualified name.
     bound: Callable[[Unit, str, str, str], list[Value]]
-    # What a namespace, or a class, has under a name, by the nearest file; "" for the last name of the module.
+    # A member of a namespace or class, preferring the nearest file; "" for the module itself.
     of_namespace: Callable[[Rules, str, str, str], Values]
-    # What other files find in a file or folder under a name.
+    # The values of a name that a file or folder provides to other files.
     in_module: Callable[[str, str], Values]
-    # What a module that is written in a file imports under a name.
-    used_in: Callable[[Unit, str, str], list[Value]]
-    # The functions that are added to the type of some values, as far as they can be seen from a place.
+    # The values of a name imported in an inner scope of a file.
+    locally_imported: Callable[[Unit, str, str], list[Value]]
+    # The extension functions for the types of some values that are visible in a scope.
     extensions: Callable[[Unit, str, Values, str], Iterator[Value]]
-    # The module around a place, the one around that, or the first of the crate.
+    # The module that encloses a scope, its parent, or the root of the crate.
     path_word: Callable[[Unit, str, str], Values]
-    # What some objects, classes or modules have under a name, also by functions that are added to their types.
+    # A member of some values, including extension functions.
     members_of: Callable[[Unit, str, Values, str], list[Value]]
-    # What a namespace that is written out has under a name.
+    # A member of an explicitly named namespace.
     in_namespace: Callable[[Value, str], list[Value]]
-    # What the name of a type stands for at a place.
+    # The values of a type name in a scope.
     type_names: Callable[[Unit, str, str], Values]
-    # The same in C and C++.
+    # The same for C and C++.
     included_types: Callable[[Unit, str, str], Values]
-    # Something of a declared type; the mapping has the values of type parameters.
+    # Instances of a declared type; the mapping has the values of type parameters.
     typed: Callable[[Unit, str, TypeRef, Mapping[str, Value] | None], list[Value]]
-    # What a call of a value gives.
+    # The result of calling a value.
     result: Callable[[Unit, Value], Values]
-    # What a function returns: as declared, else what its returns say.
+    # The values returned from a function, by declared type or return statements.
     returned: Callable[[Value], Values]
-    # Of what an object is made where the expression is no class itself.
-    made: Callable[[Value], Values]
-    # What an import stands for.
+    # The classes that are instantiated by constructing a value that is not a class.
+    constructed_classes: Callable[[Value], Values]
+    # The values of an import.
     import_targets: Callable[[Unit, ir.Import], Values]
-    # What a call reaches: functions, classes of which it makes an object, and what is external.
+    # The targets of a call: functions, instantiated classes and external names.
     targets: Callable[[Unit, CallSite | Decorator], Values]
-    # The methods that may run instead of the targets of a call, since they override them.
+    # The overrides that may run instead of the targets of a call.
     may_reach: Callable[[CallSite, Values], Values]
-    # Why a call reaches nothing that is known.
+    # The reason why a call has no known target.
     reason: Callable[[Unit, CallSite], str]
-    # What a parameter of a function is.
+    # The values of a parameter.
     parameter: Callable[[Unit, Definition, str], Values]
-    # What the calls of a function give for a parameter, by its position or name.
-    given: Callable[[Value, int, str], Values]
-    # What a function gives, at a position, to the callback that is its argument of a number.
+    # The arguments that callers pass for a parameter, by its position or name.
+    passed_arguments: Callable[[Value, int, str], Values]
+    # The values that a function passes at a position to one of its callback arguments.
     to_callback: Callable[[Value, int, int], Values]
 
     def __init__(self, program: Program, table: Table) -> None:
         self.program, self.table = program, table
-        # The file of a path, which is noted as one that was looked at.
+        # The unit of a path; records the read.
         self.unit: Callable[[str], Unit] = program.units.__getitem__
-        # What an expression may stand for at a place.
+        # The values of an expression in a scope.
         self.values: Query[[Unit, str, Expression], Values] = Query(table, "values", NONE)
-        # What something has under a name.
+        # A member of a value.
         self.member: Query[[Value, str], Values] = Query(table, "member", NONE)
-        # What a collection, or what can be read like one, holds.
+        # The elements of a collection or of a value that can be iterated.
         self.elements: Query[[Value], Values] = Query(table, "elements", NONE)
-        # The definitions of one class: in its file, and in others where the language allows it.
+        # The definitions of a class, including those in other files if the language allows it.
         self.parts: Query[[str, str], Sequence[Part]] = Query(table, "parts", ())
-        # Where else methods are added to a class.
+        # Other definitions that add methods to a class.
         self.impls: Query[[Unit, Definition], Sequence[Part]] = Query(table, "impls", ())
-        # What all parts of a class are made from.
+        # The bases of all parts of a class.
         self.direct_bases: Query[[str, str], Values] = Query(table, "direct bases", NONE)
-        # The classes that name a class as a base; those of tests only where that is asked for.
+        # The directly derived classes of a class; those in tests only on request.
         self.derived: Query[[str, str, bool], Values] = Query(table, "derived", NONE)
-        # The methods of a name in the classes that are made from another one.
+        # The methods with a name in the classes derived from a class.
         self.implementations: Query[[str, str, str], Values] = Query(table, "implementations", NONE)
         # The last names of the classes of an object.
         self.ancestor_names: Query[[Value], frozenset[str]] = Query(table, "ancestor names", frozenset())
-        # What other files find in a file under a name.
-        self.offered: Query[[str, str], Values] = Query(table, "offered", NONE)
-        # The packages that a file imports without a name, by their names.
+        # The values of a name that a file provides to other files.
+        self.provided_names: Query[[str, str], Values] = Query(table, "provided names", NONE)
+        # The packages that a file imports without an alias, by package name.
         self.packages: Query[[Unit], Mapping[str, Sequence[str]]] = Query(table, "packages", {})
-        # The paths of a file and of all that it imports or includes, also by others.
+        # The paths of a file and of all files that it imports or includes, transitively.
         self.visible: Query[[Unit], frozenset[str]] = Query(table, "visible", frozenset())
-        # The definitions of a full name that a file sees.
-        self.seen: Query[[Unit, str], Sequence[Part]] = Query(table, "seen", ())
-        # The class of a full name, which may be in a namespace that the file uses.
+        # The definitions of a full name that are visible in a file.
+        self.visible_definitions: Query[[Unit, str], Sequence[Part]] = Query(table, "visible definitions", ())
+        # The class with a full name, possibly in a namespace that the file uses.
         self.classes_at: Query[[Unit, str], Values] = Query(table, "classes at", NONE)
-        # What the name of a type stands for at a place in C and C++, but for those of the language.
+        # The values of a type name in a scope in C and C++, excluding built-in types.
         self.types_named: Query[[Unit, str, str], Values] = Query(table, "types named", NONE)
-        # The parameters of the class templates around a place, by its qualified name.
+        # The parameters of the class templates that enclose a qualified name.
         self.template_parameters: Query[[Unit, str], frozenset[str]] = Query(table, "template parameters", frozenset())
-        # What a call of a kind may reach at a place, whatever it gives.
-        self.reached: Query[[Unit, str, str, Expression], Values] = Query(table, "reached", NONE)
-        # What runs where a class, or the object of its name, is called by its name.
-        self.applied: Query[[Value], Values] = Query(table, "applied", NONE)
+        # The possible targets of a kind of call in a scope, regardless of the arguments.
+        self.possible_targets: Query[[Unit, str, str, Expression], Values] = Query(table, "possible targets", NONE)
+        # The code that runs when a class, or the object with its name, is called by name.
+        self.apply_targets: Query[[Value], Values] = Query(table, "apply targets", NONE)
         self._hoisting: dict[Unit, Hoisting] = {}
         self.member_names: dict[tuple[str, str], frozenset[str]] = {}  # of classes, by path and id
-        self.namespaces: dict[str, Sequence[str]] = {}  # that a file sees without an import, by its path
+        self.namespaces: dict[str, Sequence[str]] = {}  # namespaces that a file sees without an import, by path
 
-    def answer(self, name: str, find: Callable[..., Any], same: Callable[..., tuple[Any, ...]] | None = None) -> None:
-        """Name the function that answers a query, and that which gives the arguments under which it is answered."""
+    def answer(
+        self, name: str, find: Callable[..., Any], normalize: Callable[..., tuple[Any, ...]] | None = None
+    ) -> None:
+        """Set the function that answers a query; `normalize` maps equivalent arguments to the same ones."""
         query = vars(self).get(name)
         if isinstance(query, Query):
-            query.answered_by(find, same)
+            query.answered_by(find, normalize)
         else:
             setattr(self, name, find)
 
     def start(self) -> None:
-        """Begin with a file: what is looked at from here on is looked at for it."""
+        """Prepare for the next file: reads from here on are attributed to it."""
         if self.program.units.statements > MOST_STATEMENTS:
             self.forget()
         self.table.start()
 
     def forget(self) -> None:
-        """Let go of all units, and of the answers, which lead to them. What is asked for again is found again."""
+        """Drop all units, and the answers, which refer to them. Both are computed again on demand."""
         self.program.units.clear()
         self.table.forget()
         self._hoisting.clear()
 
     def looked(self) -> list[int]:
-        """The keys of all that was looked at since the start, sorted."""
+        """Return the sorted keys of everything read since `start`."""
         return self.table.looked()
 
     def close(self) -> None:
-        """Let go of all units and answers. They hold one another, and Python is slow to find that nothing else does."""
+        """Drop all units and answers. They form reference cycles, which Python is slow to collect."""
         self.forget()
         self.table.close()
         vars(self).clear()
 
     def each(self, unit: Unit, scope: str, expressions: Iterable[Expression]) -> list[Value]:
-        """What some expressions may stand for at a place."""
+        """Return the values of several expressions in a scope."""
         return [value for one in expressions for value in self.values(unit, scope, one)]
 
     def all_defined(self, unit: Unit, definitions: Iterable[Definition], resolution: Resolution) -> list[Value]:
-        """What some definitions stand for where their names are used."""
+        """Return the values of several definitions where their names are used."""
         return [value for one in definitions for value in self.defined(unit, one, resolution)]
 
     def all_members(self, values: Iterable[Value], name: str) -> list[Value]:
-        """What each of some things has under a name."""
+        """Return the members with a name of several values."""
         return [member for value in values for member in self.member(value, name)]
 
     def in_files(
-        self, lookup: Lookup[_Found], unit: Unit, name: str, most: int | None = None
+        self, lookup: Lookup[_Found], unit: Unit, name: str, limit: int | None = None
     ) -> list[tuple[Unit, _Found]]:
-        """What there is of one sort under a name in the language of a file, each with its file."""
-        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name, most)[:most]]
+        """Return the matches for a name in the language family of a file, each with its unit."""
+        return [(self.unit(path), one) for path, one in lookup.get(unit.rules.family, name, limit)[:limit]]
 
     def hoisted(self, unit: Unit, scope: str, expression: Expression) -> str:
-        """The outermost place where an expression means the same."""
+        """Return the outermost scope in which an expression has the same meaning."""
         if not scope:
             return scope
         hoisting = self._hoisting.get(unit)
@@ -189,7 +191,7 @@ class Queries:
         return hoisting.of(scope, expression)
 
     def callees(self, unit: Unit, scope: str, expression: Expression) -> Values:
-        """What an expression stands for where it is called."""
+        """Return the values of an expression that is called."""
         if unit.rules.has_function_names and isinstance(expression, Name):
             return self.values(unit, scope, Name(expression.text, "function"))
         found = self.values(unit, scope, expression)
@@ -203,11 +205,13 @@ class Queries:
         if expression is ir.THIS:
             return tuple(value.as_kind("class") for value in found)
         return tuple(
-            one for value in functions or found for one in (self.applied(value) if value.kind == "class" else (value,))
+            one
+            for value in functions or found
+            for one in (self.apply_targets(value) if value.kind == "class" else (value,))
         )
 
     def read(self, unit: Unit, scope: str, expression: Expression) -> Values:
-        """What an expression stands for where it is not called."""
+        """Return the values of an expression that is not called."""
         found = self.values(unit, scope, expression)
         if not unit.rules.separates_kinds:
             return found
@@ -216,19 +220,19 @@ class Queries:
         return tuple(value for value in found if value.kind != "function") or found
 
     def is_bare(self, value: Value) -> bool:
-        """Whether something is a function that takes nothing."""
+        """Return whether a value is a function without parameters."""
         return value.kind == "function" and not self.program.units[value.path].parameters.get(value.name)
 
     def definition(self, value: Value) -> Definition:
-        """What a function, class or object is defined by."""
+        """Return the definition of a function, class or object."""
         return self.program.units[value.path].definitions[value.name]
 
     def rules(self, value: Value) -> Rules:
-        """The rules of the language in which something is defined."""
+        """Return the rules of the language that a value is defined in."""
         return self.program.units[value.path].rules
 
     def parameters(self, value: Value) -> Sequence[ir.Parameter]:
-        """The parameters of a function, without the object itself."""
+        """Return the parameters of a function without its receiver."""
         found = self.program.units[value.path].parameters.get(value.name, ())
         return found[1:] if found and found[0].name in {"self", "cls", "this"} else found
 
@@ -236,7 +240,7 @@ class Queries:
 def argument_at(
     arguments: Sequence[ir.Argument], position: int, name: str, *, has_labels: bool = False
 ) -> ir.Argument | None:
-    """What is given for a parameter: under its name, else at its position, where it has no other name."""
+    """Return the argument for a parameter: by name, or else at its position unless it has another name."""
     for argument in arguments:
         if argument.name and argument.name == name:
             return argument

@@ -1,8 +1,7 @@
-"""The resolver: its parts put together.
+"""Assembly of the resolver from its modules.
 
-Names are followed as a reader follows them: through the scopes around them, imports, the types that are declared or
-that follow from what is assigned, class hierarchies, what functions return, and what callers give for a parameter.
-What that does not settle stays unresolved: a wrong edge is worse than none.
+The resolver follows a name through enclosing scopes, imports, declared and inferred types, class hierarchies, return
+values and the arguments of callers. Anything else stays unresolved: a wrong edge is worse than no edge.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,40 +37,44 @@ from docindex_dagster.callgraph.resolver.values import Value, Values, collection
 from docindex_dagster.callgraph.tabling import Table
 from docindex_dagster.callgraph.units import Unit
 
-# The queries that each part answers, by functions of their names.
+# The queries that each module answers, with functions of the same names.
 _ANSWERS: Mapping[ModuleType, str] = {
-    arguments: "given parameter to_callback",
+    arguments: "passed_arguments parameter to_callback",
     calls: "implementations may_reach reason targets",
-    classes: "applied as_member",
+    classes: "apply_targets as_member",
     hierarchy: "ancestor_names bases derived direct_bases impls owner parts",
-    imports: "import_targets in_module made offered packages path_word shared used_in visible",
+    imports: (
+        "constructed_classes import_targets in_module locally_imported packages path_word provided_names shared visible"
+    ),
     members: "member members_of",
     namespaces: "extensions in_namespace of_namespace",
     results: "callable_of elements result returned",
     scopes: "bound defined top",
-    header_visibility: "classes_at in_space included_types seen template_parameters types_named",
+    header_visibility: (
+        "classes_at included_types resolve_full_name template_parameters types_named visible_definitions"
+    ),
     types: "type_names typed",
 }
 
 
 def resolver(program: Program, table: Table) -> Queries:
-    """What resolves the names of one file of a program after the other; what was found is tabled."""
+    """Return a resolver for the files of a program; it tables its answers."""
     q = Queries(program, table)
-    for part, names in _ANSWERS.items():
+    for module, names in _ANSWERS.items():
         for name in names.split():
-            q.answer(name, partial(getattr(part, name), q))
+            q.answer(name, partial(getattr(module, name), q))
     q.answer("values", partial(values, q), partial(outermost, q))
-    q.answer("reached", partial(calls.reached, q), partial(calls.outermost, q))
+    q.answer("possible_targets", partial(calls.possible_targets, q), partial(calls.outermost, q))
     return q
 
 
 def outermost(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> tuple[Unit, str, ir.Expression]:
-    """An expression at the outermost place where it means the same."""
+    """Move an expression to the outermost scope in which it has the same meaning."""
     return unit, q.hoisted(unit, scope, expression), expression
 
 
 def values(q: Queries, unit: Unit, scope: str, expression: ir.Expression) -> Values:
-    """What an expression stands for at a place; nothing where it is unknown."""
+    """Return the values of an expression in a scope; empty if it cannot be resolved."""
     rule = _RULES.get(type(expression))
     return distinct(rule(q, unit, scope, expression)) if rule is not None else ()
 
@@ -81,30 +84,30 @@ def _attribute(q: Queries, unit: Unit, scope: str, expression: ir.Attribute) -> 
     if (hook := rules.hooks.attribute) is not None and (own := hook(q, unit, of, name)) is not None:
         return own
     owners = q.read(unit, scope, of)
-    if rules.separates_kinds and name in rules.callers:
+    if rules.separates_kinds and name in rules.call_methods:
         owners = (*owners, *_functions_held(q, unit, scope, of))
     return q.members_of(unit, scope, owners, name) or tested(q, unit, scope, of, name)
 
 
 def _functions_held(q: Queries, unit: Unit, scope: str, of: ir.Expression) -> Iterable[Value]:
-    """The functions that a variable holds, where a method is read that calls them."""
+    """Return the functions held by a variable, for access to a method that calls them."""
     written = of.text if isinstance(of, ir.Name) else of.name if isinstance(of, ir.Attribute) else ""
     return (value for value in functions(q.values(unit, scope, of)) if q.definition(value).name != written)
 
 
 def _call(q: Queries, unit: Unit, scope: str, expression: ir.Call) -> Iterable[Value]:
     callee = expression.callee
-    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.binders:
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.bind_methods:
         return functions(q.values(unit, scope, callee.of))
-    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.peeking:
+    if isinstance(callee, ir.Attribute) and callee.name in unit.rules.peek_attributes:
         return q.values(unit, scope, callee)
     return [found for value in q.callees(unit, scope, callee) for found in result(q, unit, value)]
 
 
 def _element(q: Queries, unit: Unit, scope: str, expression: ir.Element) -> Iterable[Value]:
-    held_by = q.read(unit, scope, expression.of)
+    collections = q.read(unit, scope, expression.of)
     is_optional = unit.rules.has_optionals and expression.of is not ir.THIS
-    return [found for value in held_by for found in q.elements(value) or ([value] if is_optional else [])]
+    return [found for value in collections for found in q.elements(value) or ([value] if is_optional else [])]
 
 
 def _literal(q: Queries, unit: Unit, _: str, expression: ir.Literal) -> Iterable[Value]:

@@ -1,4 +1,4 @@
-"""What calls return, of what objects are made, and what collections hold (type inference)."""
+"""Type inference for call results, constructed objects and elements of collections."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -31,8 +31,8 @@ _POINTING = ("operator[]", "operator->", "operator*")
 _BASES = frozenset({"class", "external", "function"})
 
 
-def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PLR0911 one a kind
-    """What a call of a value gives."""
+def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PLR0911 one per kind
+    """Return the result of calling a value."""
     rules = unit.rules
     if (hook := rules.hooks.result) is not None and (own := hook(q, unit, value)) is not None:
         return own
@@ -44,10 +44,10 @@ def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PL
         case "external":
             if rules.separates_kinds and (plain := builtins.plain_result(value)):
                 return (plain,)
-            given = builtins.result_of(rules, value) if value.held else ()
-            return tuple(given) if value.held else (external_object(value.name, value.resolution),)
+            found = builtins.result_of(rules, value) if value.held else ()
+            return tuple(found) if value.held else (external_object(value.name, value.resolution),)
         case "object" | "module":
-            return [found for member in callable_of(q, value) for found in result(q, unit, member)]
+            return [item for member in callable_of(q, value) for item in result(q, unit, member)]
         case "external object" if value.name == FUNCTION_TYPE:
             return found_by(value.held, Resolution.RETURNED)
         case _:
@@ -55,7 +55,7 @@ def result(q: Queries, unit: Unit, value: Value) -> Sequence[Value]:  # noqa: PL
 
 
 def callable_of(q: Queries, value: Value) -> Sequence[Value]:
-    """What runs when a value is called."""
+    """Return the code that runs when a value is called."""
     hook = q.rules(value).hooks.runs if value.kind in _OF_PROGRAM else None
     if hook is not None and (own := hook(q, value)) is not None:
         return own
@@ -67,11 +67,11 @@ def callable_of(q: Queries, value: Value) -> Sequence[Value]:
     if value.kind == "parent":
         _, *others = ancestors(q, value)
         return [one for one in others if one.kind in _BASES][:1]
-    return q.made(value) if value.kind == "module" else ()
+    return q.constructed_classes(value) if value.kind == "module" else ()
 
 
 def new(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> list[Value]:
-    """A new object of what an expression stands for."""
+    """Return the objects created by `new` with an expression."""
     objects: list[Value] = []
     for value in constructed(q, unit, scope, cls):
         if unit.rules.has_prototypes and value.kind == "function":
@@ -82,21 +82,21 @@ def new(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> list[Value]:
 
 
 def constructed(q: Queries, unit: Unit, scope: str, cls: ir.Expression) -> Sequence[Value]:
-    """The classes of which an expression behind `new` makes an object."""
+    """Return the classes that `new` with an expression instantiates."""
     if isinstance(cls, ir.Name) and unit.rules.separates_kinds:
         cls = ir.Name(cls.text, "type")
     values = q.values(unit, scope, cls)
     if cls is ir.THIS:
         values = tuple(value.as_kind("class") for value in values if value.kind == "object")
     found = [value for value in values if value.kind in {"class", "external"}]
-    if not found:  # the class of what it is assigned to
+    if not found:  # the class of the assignment target
         of_objects = (value for value in values if value.kind == "object" and q.rules(value).separates_kinds)
         found = [value.as_kind("class") for value in of_objects]
-    return found or [made for value in values for made in q.made(value)]
+    return found or [cls for value in values for cls in q.constructed_classes(value)]
 
 
 def returned(q: Queries, value: Value) -> Values:
-    """What a function returns: as declared, else what its returns say."""
+    """Return the values returned from a function, by declared type or return statements."""
     unit = q.unit(value.path)
     declared, receiver = unit.definitions[value.name].returns, value.held[:1]
     found: list[Value] = []
@@ -105,8 +105,8 @@ def returned(q: Queries, value: Value) -> Values:
             return tuple(found_by(receiver, Resolution.RETURNED))
         cls = unit.class_around(value.name) if receiver else None
         holder = Value("class", unit.path, cls.id) if cls else None
-        given = held_by(q, receiver[0], holder) if receiver else None
-        found = found_by(q.typed(unit, value.name, declared, given), Resolution.RETURNED)
+        type_values = held_by(q, receiver[0], holder) if receiver else None
+        found = found_by(q.typed(unit, value.name, declared, type_values), Resolution.RETURNED)
         is_closed = any(not is_open(q, one) for one in found) and not may_be_function(q, found)
         if unit.rules.separates_kinds or is_closed:
             return tuple(found)
@@ -117,37 +117,39 @@ def returned(q: Queries, value: Value) -> Values:
 
 
 def _of_return(q: Queries, unit: Unit, function: Value, expression: ir.Expression) -> Values:
-    """What an expression that a function returns is; the object whose method it is where it returns itself."""
+    """Return the values of a returned expression; the receiver if the function returns its own object."""
     receiver = function.held[:1]
     bound = [one for one in _bound(unit, function.name, expression) if not isinstance(one, (ir.Collection, ir.Record))]
-    made, is_itself = bound[0] if len(bound) == 1 else expression, unit.rules.hooks.returns_itself
-    if receiver and (made is ir.THIS or expression is _STATIC):
+    source, is_itself = bound[0] if len(bound) == 1 else expression, unit.rules.hooks.returns_itself
+    if receiver and (source is ir.THIS or expression is _STATIC):
         return receiver
-    if receiver and is_itself is not None and is_itself(unit, function, bound, made):
+    if receiver and is_itself is not None and is_itself(unit, function, bound, source):
         return receiver
-    if receiver and made in _SELF_MADE and receiver[0].kind == "class":
+    if receiver and source in _SELF_MADE and receiver[0].kind == "class":
         return (receiver[0].as_kind("object"),)
     return q.values(unit, function.name, expression)
 
 
 def _bound(unit: Unit, scope: str, expression: ir.Expression) -> Sequence[ir.Expression]:
-    """What a variable or attribute is assigned to be in a function."""
+    """Return the expressions assigned to a variable or attribute in a function."""
     if isinstance(expression, (ir.Name, ir.NameOrCall)):
-        return unit.binds(scope, expression.text)
+        return unit.bindings_of(scope, expression.text)
     paths = unit.dotted.get(scope)
     return paths.get(ir.path_of(expression), ()) if paths else ()
 
 
 def _returns(q: Queries, unit: Unit, function: Value) -> Sequence[ir.Expression]:
-    """What a function returns, but for what just this call gives it, unless it is called in one place."""
+    """Return the returned expressions, without parameters, which depend on the call, unless there is only one call."""
     expressions = unit.returns.get(function.name, ())
-    taken = unit.parameters.get(function.name, ()) if expressions else ()
-    given = {
-        one.name for one in taken if not isinstance(one.value, ir.Instance) and not unit.binds(function.name, one.name)
+    parameters = unit.parameters.get(function.name, ()) if expressions else ()
+    unbound = {
+        one.name
+        for one in parameters
+        if not isinstance(one.value, ir.Instance) and not unit.bindings_of(function.name, one.name)
     }
     parts = [one.parts if isinstance(one, ir.Union) else (one,) for one in expressions]
     others = [
-        tuple(part for part in some if not isinstance(part, (ir.Name, ir.NameOrCall)) or part.text not in given)
+        tuple(part for part in some if not isinstance(part, (ir.Name, ir.NameOrCall)) or part.text not in unbound)
         for some in parts
     ]
     if others == parts or _is_called_once(q, unit, function):
@@ -164,11 +166,11 @@ def _is_called_once(q: Queries, unit: Unit, function: Value) -> bool:
 
 
 def elements(q: Queries, value: Value) -> Values:
-    """What a collection, or what can be read like one, holds."""
+    """Return the elements of a collection or of a value that can be iterated."""
     return tuple(_elements(q, value))
 
 
-def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one a kind
+def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one per kind
     is_of_program = value.kind in _OF_PROGRAM or is_file(value)
     hook = q.rules(value).hooks.elements if is_of_program else None
     if hook is not None and (own := hook(q, value)):
@@ -176,7 +178,7 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
     match value.kind:
         case "collection":
             return found_by(value.held, Resolution.ELEMENT)
-        case "literal" if _is_whole(q, value):  # with what is in the records of which it is made
+        case "literal" if _is_complete(q, value):  # includes the contents of its records
             several = (q.elements(one) if one.kind == "record" else (one,) for one in _entries(q, value))
             return found_by((one for some in several for one in some), Resolution.ELEMENT)
         case "record":
@@ -186,7 +188,7 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
             return all_exported(q, value.path)
         case "external" | "external object":
             return found_by(value.held[-1:], Resolution.ELEMENT)
-        case "function":  # collections in collections are looked at as one
+        case "function":  # nested collections are flattened
             return [value]
         case "object":
             return _of_object(q, value)
@@ -195,30 +197,30 @@ def _elements(q: Queries, value: Value) -> Iterable[Value]:  # noqa: PLR0911 one
 
 
 def _of_object(q: Queries, value: Value) -> Iterable[Value]:
-    """What an object gives as an iterator, a container or a pointer."""
+    """Return the elements of an object that is an iterator, a container or a pointer."""
     rules = q.rules(value)
     for name in ("__getitem__", "__iter__", *_POINTING):
         if found := known(q.member(value, name)):
             return [item for member in found for item in result(q, q.unit(value.path), member)]
-    if (hook := rules.hooks.elements_of_object) is not None and (own := hook(q, value)) is not None:
+    if (hook := rules.hooks.object_elements) is not None and (own := hook(q, value)) is not None:
         return own
     return _of_generic_bases(q, value)
 
 
 def _entries(q: Queries, table: Value) -> Values:
-    """What a literal holds, without the functions that those in it call on the literal itself."""
+    """Return the values in a literal, without helper functions that its other functions call on the literal itself."""
     called = {call.callee for call in q.program.calls_in(q.unit(table.path), table.name)}
     return tuple(one for one in table.held if ir.Attribute(ir.THIS, one.name.rpartition(".")[2]) not in called)
 
 
-def _is_whole(q: Queries, value: Value) -> bool:
-    """Whether a literal is all that a name stands for."""
+def _is_complete(q: Queries, value: Value) -> bool:
+    """Return whether a name is bound only to literals and declared types."""
     scope, _, name = value.name.rpartition(".")
-    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).binds(scope, name))
+    return all(isinstance(one, _WRITTEN) for one in q.unit(value.path).bindings_of(scope, name))
 
 
 def _of_generic_bases(q: Queries, value: Value) -> Iterator[Value]:
-    """What an object holds as the generic type that its class is made from: a collection of the library."""
+    """Yield the elements of an object whose class derives from a generic library collection."""
     rules = q.rules(value)
     for cls in known(ancestors(q, value.as_kind("class"))):
         for unit, definition in parts_of(q, cls):

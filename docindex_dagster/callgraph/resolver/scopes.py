@@ -1,4 +1,4 @@
-"""Name resolution: what a name stands for by the scopes around it, and what the definition that it names does."""
+"""Name resolution: the values of names by enclosing scopes, and of the definitions they refer to."""
 
 from collections.abc import Sequence
 from itertools import dropwhile
@@ -16,7 +16,14 @@ from docindex_dagster.callgraph.resolver.hierarchy import (
     function_around,
 )
 from docindex_dagster.callgraph.resolver.hoisting import space_of
-from docindex_dagster.callgraph.resolver.imports import files_of, imported, is_marked, of_wildcard, shared, used_in
+from docindex_dagster.callgraph.resolver.imports import (
+    files_of,
+    imported,
+    is_marked,
+    locally_imported,
+    of_wildcard,
+    shared,
+)
 from docindex_dagster.callgraph.resolver.members import of_literal
 from docindex_dagster.callgraph.resolver.namespaces import fitting, outermost
 from docindex_dagster.callgraph.resolver.queries import Queries
@@ -33,12 +40,12 @@ from docindex_dagster.callgraph.resolver.values import (
 )
 from docindex_dagster.callgraph.units import Unit
 
-_MOST_MEANINGS = 2  # of a variable
+_MOST_MEANINGS = 2  # different sets of values for a variable
 _HOLDING = frozenset({"collection", "record"})
 
 
 def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
-    """What a name stands for at a place: in the scopes around it, else in the file and in what it sees of others."""
+    """Return the values of a name: from the enclosing scopes, or else from the file and what it sees of others."""
     rules, name = unit.rules, wanted.text
     own = of_itself(q, unit, scope, name)
     if own is not None:
@@ -56,9 +63,9 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
         if found is not None:
             return found
         if sees_literals and around.parent and around.parent not in unit.definitions:
-            beside = of_literal(q, Value("literal", unit.path, around.parent), name)
-            if beside:
-                return beside
+            sibling = of_literal(q, Value("literal", unit.path, around.parent), name)
+            if sibling:
+                return sibling
         space = space_of(unit, around) if is_included else ""
     if is_included:
         return header_visibility.looked_up(q, unit, header_visibility.enclosing_space(q, unit, space), name) or builtin(
@@ -70,7 +77,7 @@ def lookup(q: Queries, unit: Unit, scope: str, wanted: Name) -> Sequence[Value]:
 
 
 def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
-    """What a name stands for in one of the scopes around it; None where that says nothing of it."""
+    """Return the values of a name in one enclosing scope; None if the scope does not declare it."""
     rules = unit.rules
     if unit.generics and not (rules.separates_kinds and (wanted.space == "type" or not rules.has_extensions)):
         bounds = [one.bound for one in unit.generics.get(around.id, ()) if one.name == wanted.text]
@@ -82,14 +89,14 @@ def _in_scope(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
 
 
 def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Name) -> Sequence[Value] | None:
-    """What a name stands for in the body of a class, where members need no object."""
+    """Return the values of a name in the body of a class, where members need no receiver."""
     rules, name = unit.rules, wanted.text
     cls = class_of(q, unit, around)
     if name == around.name:
-        is_added = around.kind == "impl" and cls.name == around.id  # to a type of the library
-        if is_added or around.id in unit.hidden:
+        is_library_extension = around.kind == "impl" and cls.name == around.id
+        if is_library_extension or around.id in unit.hidden:
             return None
-        if rules.separates_kinds and around.kind != "module":  # and not its constructor
+        if rules.separates_kinds and around.kind != "module":  # the class, not its constructor
             return q.defined(unit, around, Resolution.SCOPE) if rules.has_companions else [cls]
     is_body = around.id == scope and rules.has_class_scope and not rules.has_prototypes
     if not (rules.has_implicit_members or is_body or around.kind == "module"):
@@ -98,7 +105,7 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
         return ()
     owner = Value("class", unit.path, around.id) if rules.has_function_names else cls.as_kind("object")
     is_extended = (rules.extends_receiver or rules.has_extensions) and wanted.space != "type"
-    if not rules.has_implicit_members and around.kind == "class":  # what it inherits needs the object
+    if not rules.has_implicit_members and around.kind == "class":  # inherited members need a receiver
         found: Sequence[Value] = own_member(q, owner, owner, name)
     else:
         found = q.members_of(unit, scope, (owner,), name) if is_extended else q.member(owner, name)
@@ -106,22 +113,22 @@ def _in_class(q: Queries, unit: Unit, around: Definition, scope: str, wanted: Na
 
 
 def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Sequence[Value] | None:
-    """What a name stands for in a function: what it imports, its variables and parameters, what is defined in it.
+    """Return the values of a name in a function: local imports, variables, parameters and nested definitions.
 
-    Where it is a member of something else than what it is written in, also the members of that.
+    For an extension function or a function with bases, also the members of the receiver or of the bases.
     """
     rules, name = unit.rules, wanted.text
     if rules.has_function_names and wanted.space == "function":
         inside = q.all_defined(unit, _named_in(unit, around.qualified, name), Resolution.SCOPE)
-        return inside or used_in(q, unit, around.qualified, name) or None
-    found = used_in(q, unit, around.qualified, name) if rules.has_local_imports else []
+        return inside or locally_imported(q, unit, around.qualified, name) or None
+    found = locally_imported(q, unit, around.qualified, name) if rules.has_local_imports else []
     is_variable = not (rules.separates_kinds and wanted.space)
-    is_bound = is_variable and bool(unit.binds(around.id, name))
+    is_bound = is_variable and bool(unit.bindings_of(around.id, name))
     if is_bound:
         found = [*found, *bound(q, unit, around.id, f"{around.qualified}.{name}", name)]
-    # What is assigned from outside of the program tells nothing of what was given.
+    # If only external objects are assigned, the arguments of callers may tell more.
     is_outside = is_bound and all(value.kind == "external object" for value in found)
-    if is_variable and unit.takes(around.id, name) and (is_outside or not found):
+    if is_variable and unit.has_parameter(around.id, name) and (is_outside or not found):
         return [*found, *q.parameter(unit, around, name)]
     if found or is_bound:
         return found
@@ -140,7 +147,7 @@ def _in_function(q: Queries, unit: Unit, around: Definition, wanted: Name) -> Se
 
 
 def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
-    """What a name stands for outside of all functions and classes of a file."""
+    """Return the values of a name at the top level of a file."""
     rules = unit.rules
     found: Sequence[Value] = top(q, unit, name, Resolution.FILE)
     if not found:
@@ -156,13 +163,13 @@ def _in_file(q: Queries, unit: Unit, name: str) -> Sequence[Value]:
         found = header_visibility.beyond(q, unit, name)
     if rules.has_export_lists and not found and name == unit.namespace:
         return [Value("module", unit.path, "")]
-    if rules.has_tables:  # other files may add to a table of the library
+    if rules.has_tables:  # other files may add members to a library table
         return [*found, *builtin(name, rules)]
     return found or builtin(name, rules)
 
 
 def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value]:
-    """What a file itself defines or assigns under a name."""
+    """Return what a file itself defines or assigns under a name."""
     found = q.all_defined(unit, _named_in(unit, FILE, name), resolution)
     if not found and (find := unit.rules.hooks.top) is not None:
         found = find(q, unit, name, resolution)
@@ -170,8 +177,8 @@ def top(q: Queries, unit: Unit, name: str, resolution: Resolution) -> list[Value
 
 
 def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list[Value]:
-    """What is assigned to a name."""
-    rules, expressions = unit.rules, unit.binds(scope, name)
+    """Return the values assigned to a name."""
+    rules, expressions = unit.rules, unit.bindings_of(scope, name)
     if rules.has_tables and (table := unit.definitions.get(qualified)) and table.kind == TABLE:
         return [Value("object", unit.path, table.id)]
     if rules.has_namespaces:
@@ -184,7 +191,7 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
         if rules.has_prototypes and len(several) > _MOST_MEANINGS:
             differing = {values for values in several if any(value.kind not in _HOLDING for value in values)}
             if len(differing) > _MOST_MEANINGS:
-                return []  # variables of different blocks
+                return []  # different variables in separate blocks
     inside = unit.children.get(qualified)
     if not inside or rules.separates_kinds or not rules.has_class_scope:
         return found
@@ -195,15 +202,15 @@ def bound(q: Queries, unit: Unit, scope: str, qualified: str, name: str) -> list
 
 
 def name_or_call(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value]:
-    """A variable or parameter, or else what a method of that name returns."""
+    """Return the values of a variable or parameter, or else of a call of the method with that name."""
     found = q.values(unit, scope, Name(name))
-    if unit.binds(scope, name) or unit.takes(scope, name):
+    if unit.bindings_of(scope, name) or unit.has_parameter(scope, name):
         return found
     return [value for one in found for value in (q.returned(one) if one.kind == "function" else [one])]
 
 
 def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
-    """A function that is written as an element of a collection."""
+    """Return a function defined as an element of a collection."""
     has_tables = unit.rules.has_tables
     if has_tables and name in unit.definitions:
         return [Value("function", unit.path, name)]
@@ -213,7 +220,7 @@ def function_named(unit: Unit, scope: str, name: str) -> list[Value]:
 
 
 def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
-    """What is found by its name alone: no methods of literals, nor what differs from block to block."""
+    """Return the definitions found by bare name: no methods of literals, and no names that differ between blocks."""
     rules = unit.rules
     if rules.has_marked_variables:
         definitions = unit.children_of(around, name.removeprefix("$"))
@@ -230,49 +237,49 @@ def _named_in(unit: Unit, around: str, name: str) -> Sequence[Definition]:
 
 
 def defined(q: Queries, unit: Unit, definition: Definition, resolution: Resolution) -> Values:
-    """What a definition stands for where its name is used."""
+    """Return the values of a definition where its name is used."""
     rules, kind, parent = unit.rules, definition.kind, definition.parent
-    is_beside = kind == "impl" and (rules.has_impls or rules.has_protocols)
-    if is_beside or (kind == "macro" and rules.hooks.macros is not None):
+    is_impl_block = kind == "impl" and (rules.has_impls or rules.has_protocols)
+    if is_impl_block or (kind == "macro" and rules.hooks.macros is not None):
         return ()
     if kind == TABLE:
         return (Value("object", unit.path, definition.id, resolution),)
     if is_class(definition):
-        first = unit.definitions[definition.qualified]  # of the parts of a class
+        first = unit.definitions[definition.qualified]  # the first part of a partial class
         is_part = rules.has_partial_classes and is_class(first)
         return (Value("class", unit.path, first.id if is_part else definition.id, resolution),)
     if kind in FUNCTIONS:
         function = Value("function", unit.path, definition.id, resolution)
         decorated = rules.hooks.decorated
         return (function, *decorated(q, unit, definition)) if decorated is not None else (function,)
-    if kind == "type" and rules.separates_kinds and definition.returns:  # of functions
+    if kind == "type" and rules.separates_kinds and definition.returns:  # a function type
         return (external_object(definition.name, resolution),)
-    inside = unit.binds(definition.id, definition.name) if kind in {"type", "constant"} else ()
-    found = q.each(unit, parent, (inside or unit.binds(parent, definition.name))[:MOST_VALUES])
+    inside = unit.bindings_of(definition.id, definition.name) if kind in {"type", "constant"} else ()
+    found = q.each(unit, parent, (inside or unit.bindings_of(parent, definition.name))[:MOST_VALUES])
     if not found and definition.returns:
         found = q.typed(unit, parent, definition.returns, None)
     return tuple(found_by(found, resolution))
 
 
 def of_itself(q: Queries, unit: Unit, scope: str, name: str) -> Sequence[Value] | None:
-    """What a name stands for by which a class or object names itself; None of any other name."""
+    """Resolve a name that refers to the enclosing class or object; None for any other name."""
     rules = unit.rules
-    if (word := rules.hooks.itself) is not None and (found := word(q, unit, scope, name)) is not None:
+    if (word := rules.hooks.self_reference) is not None and (found := word(q, unit, scope, name)) is not None:
         return found
     if name == "this":
         return _this(q, unit, scope)
     if name == "super":
         return _inherited_method(q, unit, scope) if rules.has_method_super else _super(q, unit, scope)
-    if name in rules.selves:
+    if name in rules.self_names:
         owner = q.owner(unit, scope)
         return [owner] if owner else ()
-    if name in rules.makers and rules.has_implicit_members and (cls := class_around(unit, scope)):
+    if name in rules.factories and rules.has_implicit_members and (cls := class_around(unit, scope)):
         return [Value("class", unit.path, cls.id)]
     return None
 
 
 def _this(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
-    """What a place calls `this`: what its language says, else the object of the class around it."""
+    """Return the values of `this`: from the language hook, or else the object of the enclosing class."""
     hook = unit.rules.hooks.this
     found = hook(q, unit, scope) if hook is not None else None
     return _object_around(q, unit, scope) if found is None else found
@@ -292,14 +299,14 @@ def _super(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
 
 
 def _is_of_constant(unit: Unit, scope: str) -> bool:
-    """Whether a method is written in the body of a constant of an enumeration."""
+    """Return whether a method is defined in the body of an enum constant."""
     method = next(iter(unit.around(scope)), None)
     enum = unit.definitions.get(method.parent.rpartition(".")[0]) if method else None
     return method is not None and method.parent not in unit.definitions and enum is not None and enum.kind == "enum"
 
 
 def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
-    """The method that the one around a place overrides."""
+    """Return the method that the enclosing method overrides."""
     method, cls = function_around(unit, scope), class_around(unit, scope)
     if method is None or cls is None:
         return ()
@@ -309,6 +316,6 @@ def _inherited_method(q: Queries, unit: Unit, scope: str) -> Sequence[Value]:
 
 
 def _behind(q: Queries, host: Value, module: Value, name: str) -> Sequence[Value]:
-    """The method that a class inherits behind one of its modules."""
+    """Return the method that follows a module in the method resolution order of a class including it."""
     above = [*dropwhile(lambda one: not one.is_same(module), ancestors(q, host))]
     return members(q, host, above[1:], name) if above else ()

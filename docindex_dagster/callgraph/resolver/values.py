@@ -1,4 +1,4 @@
-"""What an expression may stand for (its points-to set), and how that was found; sets of such values."""
+"""Abstract values: the points-to set of an expression, with how each value was found."""
 
 from collections.abc import Iterable
 from enum import IntEnum
@@ -13,19 +13,19 @@ Kind = Literal[
     "class",
     "object",
     "module",
-    "external",  # of another source, the standard library, or built in
+    "external",  # from another source, the standard library or built in
     "external object",
     "collection",
-    "parent",  # what a class inherits
-    "literal",  # an object that is written as one: a collection with names
-    "record",  # the same without a name of its own
+    "parent",  # the inherited members of a class
+    "literal",  # an object literal: a collection with named fields
+    "record",  # an object literal without a name
 ]
-"""Sorts of things that have members or can be called."""
+"""Kinds of values that have members or can be called."""
 MOST_VALUES = 8
 
 
 class Resolution(IntEnum):
-    """How a name was resolved: the weakest step decides. The value orders them."""
+    """How a name was resolved, ordered from strong to weak; the weakest step decides."""
 
     SCOPE = 0
     FILE = 1
@@ -39,7 +39,7 @@ class Resolution(IntEnum):
     UNIQUE = 9
 
 
-# How much an edge is to be believed, and what it says of how it was found.
+# The confidence of an edge, and the description of how it was found.
 CONFIDENCE = {
     Resolution.SCOPE: 1.0,
     Resolution.FILE: 1.0,
@@ -67,11 +67,11 @@ NAMES = {
 
 
 class Value(NamedTuple):
-    """One thing that an expression may stand for (an abstract object).
+    """A possible value of an expression (an abstract object).
 
-    A function, class or object is named by its path and the id of its definition; a module by its path; a record by the
-    scope in which it stands; what is external by its dotted name. `held` are what a collection holds, or the arguments
-    of a generic type; of a function, the object whose method it is.
+    A function, class or object is identified by its path and the id of its definition, a module by its path, a record
+    by its scope, and an external value by its dotted name. `held` contains the elements of a collection, the arguments
+    of a generic type, or the receiver of a method.
     """
 
     kind: Kind
@@ -82,21 +82,21 @@ class Value(NamedTuple):
     record: Record | None = None
 
     def found(self, resolution: Resolution) -> "Value":
-        """The same, found by a step that may be weaker."""
+        """Return the value with a resolution that may be weaker."""
         if resolution <= self.resolution:
             return self
         return Value(self.kind, self.path, self.name, resolution, self.held, self.record)
 
     def as_kind(self, kind: Kind) -> "Value":
-        """Another sort of thing of the same name."""
+        """Return a value of another kind with the same name."""
         return Value(kind, self.path, self.name, self.resolution, self.held, self.record)
 
     def holding(self, held: "Values") -> "Value":
-        """The same with other arguments, elements or receiver."""
+        """Return the value with other type arguments, elements or receiver."""
         return Value(self.kind, self.path, self.name, self.resolution, held, self.record)
 
     def is_same(self, other: "Value") -> bool:
-        """Whether both are named alike."""
+        """Return whether both values have the same name and path."""
         return self.name == other.name and self.path == other.path
 
 
@@ -105,47 +105,47 @@ NONE: Values = ()
 
 
 def external(name: str, resolution: Resolution = Resolution.SCOPE, held: Values = ()) -> Value:
-    """What lies outside of the program, by its dotted name."""
+    """Return a value from outside the program, identified by its dotted name."""
     return Value("external", "", name, resolution, held)
 
 
 def external_object(name: str, resolution: Resolution = Resolution.SCOPE, held: Values = ()) -> Value:
-    """An object of a type that lies outside of the program."""
+    """Return an object of a type from outside the program."""
     return Value("external object", "", name, resolution, held)
 
 
 def collection(held: Values, resolution: Resolution = Resolution.SCOPE) -> Value:
-    """A collection that is written with what it holds."""
+    """Return a collection with its elements."""
     return Value("collection", "", "collection", resolution, held)
 
 
 def is_file(value: Value) -> bool:
-    """Whether a value is the module that a file is."""
+    """Return whether a value is the module of a file."""
     return value.kind == "module" and not value.name and not value.path.endswith("/")
 
 
 def found_by(values: Iterable[Value], resolution: Resolution) -> list[Value]:
-    """The same values, found by a step that may be weaker."""
+    """Return the values with a resolution that may be weaker."""
     return [value.found(resolution) for value in values]
 
 
 def known(values: Iterable[Value]) -> list[Value]:
-    """Those that are not just named as something outside of the program."""
+    """Return the values that are not external names."""
     return [value for value in values if value.kind != "external"]
 
 
 def functions(values: Iterable[Value]) -> list[Value]:
-    """Those that are functions."""
+    """Return the values that are functions."""
     return [value for value in values if value.kind == "function"]
 
 
 def is_known(value: Value) -> bool:
-    """Whether something of the program is in a value."""
+    """Return whether a value is, or holds, something from the program."""
     return value.kind != "external object" or any(map(is_known, value.held))
 
 
 def distinct(values: Iterable[Value]) -> Values:
-    """Each value once, by its strongest step; at most `MOST_VALUES`."""
+    """Return each value once, with its strongest resolution; at most `MOST_VALUES`."""
     if isinstance(values, (list, tuple)) and len(values) <= 1:
         return tuple(values)
     found: dict[tuple[object, ...], Value] = {}

@@ -1,6 +1,6 @@
-"""Which agents there are, in which files they look for servers and instructions, and how an entry is written there.
+"""The supported agents: where they look for servers and instructions, and how they write a server entry.
 
-As their own documentation has it; `make test-agents` lets those that are packages read what we write.
+The data follows each agent's documentation. `make test-agents` verifies it for agents that are available as packages.
 """
 
 import os
@@ -17,7 +17,7 @@ Scope = Literal["project", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How `docindex mcp` is started."""
+    """The command that starts `docindex mcp`."""
 
     command: str
     arguments: tuple[str, ...]
@@ -54,21 +54,21 @@ class Agent:
     """A coding agent.
 
     Attributes:
-        name: by which users call it here.
-        title: its own name.
-        project_file: where it looks for servers in a project, relative to that; empty: it looks in none.
-        user_file: where it looks for servers of the user, from the root.
-        path: the keys that lead to the servers.
-        format: of both files.
-        entry: what describes a server there.
-        environment_key: which of its keys holds variables.
-        project_rules: the file with instructions in a project.
-        user_rules: that of the user; None: there is none.
-        starts_in_project: whether it starts servers of the user in the folder that it works in.
-        starts_at_home: whether it starts them in the home folder, so that their entries need `folder`.
-        folder: the folder that it works in, as entries name it: a variable if it has one, else the working directory.
-        reads_jsonc: whether both files may also be called `.jsonc`.
-        note: what the user has to do yet, where the entry stands in a project.
+        name: the name used on the command line.
+        title: the product name.
+        project_file: the server file in a project, relative to the project; empty if the agent has none.
+        user_file: the user's server file, as an absolute path.
+        path: the key that holds the servers.
+        format: the format of both files.
+        entry: builds the entry of a server.
+        environment_key: the key of an entry that holds environment variables.
+        project_rules: the instruction file in a project.
+        user_rules: the user's instruction file; None if the agent has none.
+        starts_in_project: whether the agent starts the user's servers in the folder that it works in.
+        starts_at_home: whether the agent starts them in the home folder, so that their entries need `folder`.
+        folder: the folder that the agent works in, as entries name it: a variable, or else the working directory.
+        reads_jsonc: whether both files may have the extension `.jsonc`.
+        note: what the user still has to do after adding an entry to a project.
     """
 
     name: str
@@ -88,22 +88,22 @@ class Agent:
     note: str = ""
 
     def scopes(self) -> tuple[Scope, ...]:
-        """Where it looks for servers, the usual place first."""
+        """Return the scopes in which the agent looks for servers, the preferred one first."""
         return ("project", "user") if self.project_file else ("user",)
 
     def file(self, scope: Scope, folder: Path) -> Path:
-        """The file with its servers; where there is one whose name says that it has comments, that."""
+        """Return the server file, or its `.jsonc` variant if only that exists."""
         file = folder / self.project_file if scope == "project" else self.user_file
         other = file.with_suffix(".jsonc")
         return other if self.reads_jsonc and not file.exists() and other.exists() else file
 
     def rules(self, scope: Scope, folder: Path) -> Path | None:
-        """The file with its instructions."""
+        """Return the instruction file."""
         return folder / self.project_rules if scope == "project" or not self.starts_in_project else self.user_rules
 
 
 def agents() -> Mapping[str, Agent]:
-    """All of them by name. Where the user's files are follows from variables."""
+    """Return all agents by name. Environment variables determine the paths of the user's files."""
     home, code = Path.home(), _code_folder()
     claude = _from_variable("CLAUDE_CONFIG_DIR", home)
     codex = _from_variable("CODEX_HOME", home / ".codex")
@@ -121,7 +121,7 @@ def agents() -> Mapping[str, Agent]:
             _stdio,
             "CLAUDE.md",
             _from_variable("CLAUDE_CONFIG_DIR", home / ".claude") / "CLAUDE.md",
-            note="Claude Code asks when it starts here whether to use the server",
+            note="Claude Code asks whether to use the server when you start it here",
         ),
         Agent(
             "codex",
@@ -147,7 +147,7 @@ def agents() -> Mapping[str, Agent]:
             None,
             starts_at_home=True,
             folder="${workspaceFolder}",
-            note="switch the server on in Cursor's settings, under MCP",
+            note="turn on the server in Cursor's settings, under MCP",
         ),
         Agent(
             "vscode",
@@ -248,7 +248,7 @@ def _cline_file(home: Path) -> Path:
 
 
 def _code_folder() -> Path:
-    """Where VS Code has what is the user's."""
+    """Return VS Code's folder for the user's settings."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "Code" / "User"
     return _from_variable("XDG_CONFIG_HOME", Path.home() / ".config") / "Code" / "User"

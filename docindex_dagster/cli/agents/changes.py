@@ -1,4 +1,4 @@
-"""The entry of docindex in the files of an agent: where it is configured, and the edits that add and remove it."""
+"""The docindex entry in an agent's files: where it is configured, and the edits that add and remove it."""
 
 import os
 import shutil
@@ -23,33 +23,33 @@ from docindex_dagster.cli.agents.files import Edit, Plan
 from docindex_dagster.core.errors import AgentError
 from docindex_dagster.core.installation import DISTRIBUTION, is_of_uvx
 
-_UNCHANGED = "; the file is unchanged"
+_UNCHANGED = "; the file was not changed"
 ROOT_VARIABLE = "DOCINDEX_ROOT"
-_ADDRESSES = ("url", "httpUrl", "serverUrl")  # of servers that are not started, but reached
+_ADDRESSES = ("url", "httpUrl", "serverUrl")  # keys of remote servers, which the agent does not start
 _STARTING = ("command", "args")
 _PROGRAM = "docindex"
 _ARGUMENTS = ("mcp", "--watch")
 
 
 def _servers_in(text: str | None, agent: Agent) -> Mapping[str, Any]:
-    """The entries of servers that a file has, by name.
+    """Return the server entries in a file, by name.
 
     Raises:
-        TextError: the file is not what its format allows, or has no object where the servers should be.
+        TextError: The file is invalid, or has no object where the servers should be.
     """
     servers = parsed(text, agent.format).get(agent.path, {})
     if not isinstance(servers, dict):
-        raise TextError(f"{agent.path} is not what it should be: a group of servers")
+        raise TextError(f"expected {agent.path} to be an object of servers")
     return servers
 
 
 def with_server(text: str | None, agent: Agent, name: str, server: Server) -> str:
-    """Return a text with the entry of a server. An entry that differs is replaced whole.
+    """Return a text with the entry of a server. A different entry of that name is replaced completely.
 
-    Whoever wrote the old one may have set a command, variables or approvals in it that the user never saw.
+    The old one may set a command, variables or approvals that the user never saw.
 
     Raises:
-        TextError: as `_servers_in`, or the file cannot be edited.
+        TextError: As for `_servers_in`, or the file cannot be edited.
     """
     new = agent.entry(server)
     if _servers_in(text, agent).get(name) == new:
@@ -58,10 +58,10 @@ def with_server(text: str | None, agent: Agent, name: str, server: Server) -> st
 
 
 def without_server(text: str, agent: Agent, name: str) -> str | None:
-    """A text without the entry of a server; None where nothing else is left.
+    """Return a text without the entry of a server; None if nothing else is left.
 
     Raises:
-        TextError: as `with_server`.
+        TextError: As for `with_server`.
     """
     servers = _servers_in(text, agent)
     if name not in servers:
@@ -80,13 +80,13 @@ def started_by(entry: Any) -> str:
 
 
 def replaced_keys(before: Any, after: Any) -> list[str]:
-    """List the keys of an old entry whose values a new one lacks, such as `env.PATH`, but for those of the command."""
+    """Return the keys, such as `env.PATH`, of values in an old entry that a new one lacks, except the command's."""
     kept = dict(_leaves(after))
     return [key for key, value in _leaves(before) if key not in _STARTING and (key not in kept or kept[key] != value)]
 
 
 def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of an entry that are not groups, each with its keys joined by dots."""
+    """Yield the values of an entry that are not objects, with their keys joined by dots."""
     for key, value in data.items() if isinstance(data, dict) else ():
         if isinstance(value, dict):
             yield from _leaves(value, f"{prefix}{key}.")
@@ -95,48 +95,48 @@ def _leaves(data: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def bound_to(entry: Any, agent: Agent) -> str:
-    """The project that an entry names; empty where it names none."""
+    """Return the project that an entry names; empty if it names none."""
     variables = entry.get(agent.environment_key) if isinstance(entry, dict) else None
     return str(variables.get(ROOT_VARIABLE, "")) if isinstance(variables, dict) else ""
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a command's words: agents write a string or a list. Any other value is shown as it is."""
+    """Return a command as a list, since agents write a string or a list. Other values are kept as they are."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _check_starts(entry: Any) -> None:
-    """Refuse an entry that a user wrote for something else.
+    """Reject an entry that does not start a server, since it is not ours.
 
     Raises:
-        TextError: it starts no server.
+        TextError: The entry starts no server.
     """
     if not isinstance(entry, dict) or any(key in entry for key in _ADDRESSES):
-        raise TextError("its entry is one of a server that is reached by HTTP, or none at all")
+        raise TextError("its entry does not start a server: it has a URL, or is not an object")
 
 
 def server_for(scope: Scope, root: str, command: tuple[str, ...] | None = None) -> Server:
-    """The server that an entry describes.
+    """Return the server that an entry describes.
 
     Args:
-        scope: a file of a project is shared, so that it names no path of this machine unless it has to.
-        root: the project that it serves, as the agent reads it; empty for that of the folder where it is started.
-        command: how `docindex` is called; None to find out.
+        scope: a project's file is shared, so paths of this machine are avoided in it if possible.
+        root: the project to serve, as the agent reads it; empty for the project of the folder where it is started.
+        command: the command that runs `docindex`; None to detect it.
 
     Raises:
-        AgentError: a path has bytes that are no UTF-8, which no agent could read.
+        AgentError: A path is not valid UTF-8, so no agent could read it.
     """
     program, *arguments = command or own_command(is_shared=scope == "project")
     for text in (program, *arguments, root):
         if not is_utf8(text):
-            raise AgentError(f"{text!r} is no UTF-8, so that no agent could read it")
+            raise AgentError(f"{text!r} is not valid UTF-8, so agents cannot read it")
     return Server(program, (*arguments, *_ARGUMENTS), {ROOT_VARIABLE: root} if root else {})
 
 
 def own_command(*, is_shared: bool) -> tuple[str, ...]:
-    """How to call this program: by its name where that is shared and on the PATH for good, else by its path.
+    """Return the command that runs this program: its name if shared and permanently on the PATH, otherwise its path.
 
-    Where `uvx` runs it, by that: the path would be gone with uv's cache.
+    If `uvx` runs this program, return a `uvx` command, since a path would be deleted with uv's cache.
     """
     if is_of_uvx(Path(sys.prefix)):
         return ("uvx", "--from", DISTRIBUTION, _PROGRAM)
@@ -145,58 +145,58 @@ def own_command(*, is_shared: bool) -> tuple[str, ...]:
     is_ours = found is not None and own.exists() and own.samefile(found)
     if found is not None and is_ours and not _is_for_now(Path(found)):
         return (_PROGRAM,) if is_shared else (str(Path(found).absolute()),)
-    # Agents start it in a checkout: without -P, Python would import modules from there.
+    # Agents start it in a checkout. Without -P, Python would import modules from there.
     return (str(own),) if own.exists() else (sys.executable, "-P", "-m", "docindex_dagster.cli")
 
 
 def _is_for_now(program: Path) -> bool:
-    """Whether it is on the PATH since an environment is active in this shell."""
+    """Return whether a program is on the PATH only because an environment is active in this shell."""
     active = os.environ.get("VIRTUAL_ENV") or os.environ.get("CONDA_PREFIX")
     return bool(active) and program.is_relative_to(str(active))
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Whether docindex is configured in one place of an agent."""
+    """The configuration of docindex in one scope of an agent."""
 
     agent: str
     scope: Scope
     file: Path
-    command: str  # that its entry starts; empty where it has none
-    problem: str  # why the file cannot be read; empty where it can
+    command: str  # started by the entry; empty if there is no entry
+    problem: str  # why the file cannot be read; empty if it can
     rules_file: Path | None
     has_rules: bool
-    rules_problem: str  # why the file with instructions cannot be read
+    rules_problem: str  # why the instruction file cannot be read
 
 
 def add(plan: Plan, agent: Agent, scope: Scope, name: str, server: Server, *, rules: bool) -> None:
     """Plan the entry of a server, and the instruction.
 
     Raises:
-        TextError: the entry cannot be written.
-        AgentError: a file cannot be read, or not be edited; the message has the text to put there by hand.
+        TextError: The entry cannot be written.
+        AgentError: A file cannot be read or edited. The message contains the text to add by hand.
     """
     file = agent.file(scope, plan.folder)
-    by_hand = f"{_UNCHANGED}. By hand, this belongs there:\n{entry_text(agent, name, server)}"
+    by_hand = f"{_UNCHANGED}. Add this by hand:\n{entry_text(agent, name, server)}"
     _edit(plan, file, lambda text: with_server(text, agent, name, server), by_hand)
     rules_file = agent.rules(scope, plan.folder)
     if rules and rules_file is not None:
         has_front_matter = rules_file.suffix == ".mdc"
-        by_hand = f"{_UNCHANGED}. By hand, this belongs there:\n{instruction(name)}"
+        by_hand = f"{_UNCHANGED}. Add this by hand:\n{instruction(name)}"
         _edit(plan, rules_file, lambda text: with_rules(text, name, has_front_matter=has_front_matter), by_hand)
 
 
 def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
-    """Plan to take the entry and the instruction out.
+    """Plan the removal of the entry and the instruction.
 
     Returns:
-        The file whose instruction stays, since another agent that has docindex reads it, too.
+        The file that keeps the instruction, because another agent that uses docindex reads it too.
 
     Raises:
-        AgentError: a file cannot be read or edited.
+        AgentError: A file cannot be read or edited.
     """
     file, rules_file = agent.file(scope, plan.folder), agent.rules(scope, plan.folder)
-    by_hand = f"{_UNCHANGED}. By hand, remove {name} from {agent.path}"
+    by_hand = f"{_UNCHANGED}. Remove {name} from {agent.path} by hand"
     _edit(plan, file, lambda text: text and without_server(text, agent, name), by_hand)
     if rules_file is None or not has_rules(plan.read(rules_file), name):
         return None
@@ -207,7 +207,7 @@ def remove(plan: Plan, agent: Agent, scope: Scope, name: str) -> Path | None:
 
 
 def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
-    """The entry of a server, whatever it is; None where there is none that can be read."""
+    """Return the entry of a server, whatever its type; None if there is none or it cannot be read."""
     try:
         return _servers_in(plan.read(agent.file(scope, plan.folder)), agent).get(name)
     except (AgentError, TextError):
@@ -215,27 +215,27 @@ def entry_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> Any:
 
 
 def entries_of(plan: Plan, agent: Agent, scope: Scope, name: str) -> tuple[Any, Any]:
-    """Return the entry of a server before and after a change that was planned or made; None where there is none.
+    """Return the entry of a server before and after a planned or applied change; None for a missing entry.
 
     Raises:
-        AgentError: the file cannot be read.
-        TextError: it is not what its format allows.
+        AgentError: The file cannot be read.
+        TextError: The file is invalid.
     """
     change = plan.change(agent.file(scope, plan.folder))
     return _servers_in(change.before, agent).get(name), _servers_in(change.after, agent).get(name)
 
 
 def entry_text(agent: Agent, name: str, server: Server) -> str:
-    """The text of a file that has nothing but the entry.
+    """Return the text of a file that contains only the entry.
 
     Raises:
-        TextError: the entry cannot be written.
+        TextError: The entry cannot be written.
     """
     return with_server(None, agent, name, server)
 
 
 def states(folder: Path, name: str) -> Iterator[State]:
-    """Where docindex is configured, agent by agent."""
+    """Yield the configuration of docindex for each agent and scope."""
     for agent in agents().values():
         for scope in agent.scopes():
             yield _state(Plan(folder), agent, scope, name)
@@ -271,7 +271,7 @@ def _edit(plan: Plan, file: Path, edit: Edit, advice: str) -> None:
 
 
 def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
-    """Whether an agent reads a file of instructions that still has docindex, be it the same one in its other file."""
+    """Return whether an agent with a docindex entry, possibly in its other scope, reads an instruction file."""
     return any(
         other.rules(scope, plan.folder) == rules_file and _serves(plan, other, scope, name)
         for other in agents().values()
@@ -280,6 +280,6 @@ def _is_read_by_another(plan: Plan, rules_file: Path, name: str) -> bool:
 
 
 def _serves(plan: Plan, agent: Agent, scope: Scope, name: str) -> bool:
-    """Whether an agent has an entry that answers for this project."""
+    """Return whether an agent has an entry that serves this project."""
     entry = entry_of(plan, agent, scope, name)
     return entry is not None and bound_to(entry, agent) in {"", str(plan.folder), agent.folder}

@@ -1,8 +1,8 @@
-"""Edits of the files that agents read: JSON, TOML and rules files.
+"""Edits of JSON, TOML and rules files that agents read.
 
-Edits of TOML and rules files keep other entries, comments and layout. JSON is rewritten with the indent of the file; a
-file with comments is refused, and the message says what to add by hand. Each edited JSON or TOML text is parsed again
-and compared with the intended data.
+Edits of TOML and rules files keep other entries, comments and layout. JSON is rewritten with the file's indentation. A
+JSON file with comments is rejected, with a message that says what to add by hand. Each edited JSON or TOML text is
+parsed again and compared with the intended data.
 """
 
 import json
@@ -18,48 +18,48 @@ from docindex_dagster.cli.agents.catalogue import Format
 _WHITE = " \t\r\n"
 _BLANK = _WHITE + "\ufeff"
 _INDENTED = re.compile(r"\n([ \t]+)\S")
-# What has no end reaches to that of the text, so that the end is searched for once.
+# An unterminated string or comment matches to the end of the text, so that its end is searched for only once.
 _STRING = r'"(?:[^"\\]|\\.?)*+(?:"|\Z)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/|(/\*.*)", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=[ \t\r\n]*[\]}}])", re.DOTALL)
 _VISIBLE = re.compile(r"[^\r\n]")
-_DEFAULT = "docindex"  # what a server is called unless a user has a better name
-# Cursor applies a rule whose front matter says so.
+_DEFAULT = "docindex"  # default name of the server
+# Cursor always applies a rule with this front matter.
 _FRONT_MATTER = "---\ndescription: Searching this project with docindex\nalwaysApply: true\n---\n\n"
 _TEXT = """\
 ## Finding things in this project
 
-Where the tools of the MCP server `{name}` are at hand, they search an index of this project's code, documents and
-commits. Ask them before you read files one by one:
+The tools of the MCP server `{name}` search an index of this project's code, documentation and commits. If they are
+available, use them before you read files one by one:
 
-- `search` finds the places that answer a question or define a name; its modes `literal` and `regex` list every match
-- `context` gives the best passages for a task, within a number of tokens
-- `graph` says who calls a symbol, what it calls, and what a change of it affects; `find_similar` what is like a place
-- `show` gives one place whole, `log` the commits behind it, `status` how fresh the index is
+- `search` finds the passages that answer a question or define a name; its modes `literal` and `regex` list every match
+- `context` returns the best passages for a task, within a token budget
+- `graph` shows who calls a symbol, what it calls, and what a change to it affects; `find_similar` finds similar code
+- `show` prints a passage in full, `log` its commits, `status` how fresh the index is
 
-Results name files and lines: open those before you edit them.
+Results name files and lines. Open those before you edit them.
 """
 
 
 class TextError(ValueError):
-    """A text is not what its format allows, or has a form in which it cannot be edited."""
+    """A text is invalid in its format, or cannot be edited in its current form."""
 
 
 def parsed(text: str | None, form: Format) -> dict[str, Any]:
-    """Return what a text holds; nothing for None and for a blank text.
+    """Parse a text; None and a blank text are an empty object.
 
     Raises:
-        TextError: it is invalid, or no object; the message names the line.
+        TextError: The text is invalid, or not an object. The message names the line.
     """
     text = (text or "").removeprefix("\ufeff")
     if not text.strip(_BLANK):
         return {}
     if form == "json" and _plain(text) != text:
-        raise TextError("there is a comment or a trailing comma, which the agent would not read")
+        raise TextError("comments and trailing commas are not supported by this agent")
     try:
         data = tomllib.loads(text) if form == "toml" else _JSON.decode(_plain(text))
     except RecursionError as error:
-        raise TextError("it is nested too deeply") from error
+        raise TextError("the file is nested too deeply") from error
     except ValueError as error:
         raise TextError(str(error)) from error
     if not isinstance(data, dict):
@@ -68,12 +68,12 @@ def parsed(text: str | None, form: Format) -> dict[str, Any]:
 
 
 def with_entry(text: str | None, form: Format, group: str, name: str, data: Mapping[str, Any] | None) -> str | None:
-    """Return a text in which an entry of a group holds some data, or is not there; None where nothing is left of it.
+    """Return a text in which an entry of a group is set, or removed if `data` is None; None if nothing is left.
 
     A missing group is added, and an empty one removed.
 
     Raises:
-        TextError: the text is invalid, or cannot be edited.
+        TextError: The text is invalid, or cannot be edited.
     """
     before, text = parsed(text, form), text or ""
     entries = {key: value for key, value in before.get(group, {}).items() if key != name or data is not None}
@@ -84,7 +84,7 @@ def with_entry(text: str | None, form: Format, group: str, name: str, data: Mapp
     with suppress(TextError):
         if is_utf8(edited) and {group: {}, **parsed(edited, form)} == {group: {}, **wanted}:
             return edited if edited.strip(_BLANK) else None
-    raise TextError("it has a form that cannot be edited")
+    raise TextError("the file has a form that cannot be edited")
 
 
 def _toml(text: str, group: str, name: str, data: Mapping[str, Any] | None) -> str:
@@ -101,7 +101,7 @@ def _toml(text: str, group: str, name: str, data: Mapping[str, Any] | None) -> s
 def _json(text: str, data: Mapping[str, Any]) -> str:
     bare = text.removeprefix("\ufeff")
     if _plain(bare) != bare:
-        raise TextError("it has comments or trailing commas, which an edit would lose")
+        raise TextError("the file has comments or trailing commas, which an edit would lose")
     if not data:
         return ""
     unit, end = _INDENTED.search(bare), bare[len(bare.rstrip(_WHITE)) :] if bare.strip(_WHITE) else "\n"
@@ -110,11 +110,11 @@ def _json(text: str, data: Mapping[str, Any]) -> str:
 
 
 def _without_tables(text: str, group: str, name: str) -> str:
-    """Remove the table of an entry and those in it. Comments and blank lines above the next table stay."""
+    """Remove the table of an entry and its subtables. Keep comments and blank lines above the next table."""
     keys = (rf"""(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')""" for key in (group, name))
     header = re.compile(r"\[[ \t]*" + r"[ \t]*\.[ \t]*".join(keys) + r"[ \t]*[\].]")
     kept: list[str] = []
-    above: list[str] = []  # of the next table, unless more of this one follows
+    above: list[str] = []  # blank lines and comments; they belong to the next table unless this one continues
     is_inside = False
     for line in text.split("\n"):
         bare = line.strip()
@@ -131,7 +131,7 @@ def _without_tables(text: str, group: str, name: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return JSON with spaces in place of comments, and then of trailing commas."""
+    """Return JSON with comments and trailing commas replaced by spaces."""
 
     def blank(found: re.Match[str]) -> str:
         return found[0] if found[0].startswith('"') or found.lastindex else _VISIBLE.sub(" ", found[0])
@@ -144,7 +144,7 @@ def _newline(text: str) -> str:
 
 
 def _dumped(data: Any, unit: str, indent: str = "") -> str:
-    """Return JSON with a line for each member; a list of plain values is on one line."""
+    """Format JSON with one line per member, except for lists of plain values."""
     inner, is_list = indent + unit, isinstance(data, list)
     is_plain = is_list and not any(isinstance(value, dict | list) for value in data)
     if is_plain or not data or not isinstance(data, dict | list):
@@ -155,7 +155,7 @@ def _dumped(data: Any, unit: str, indent: str = "") -> str:
 
 
 def is_utf8(text: str) -> bool:
-    """Whether a text can be written: it has no half of a surrogate pair."""
+    """Return whether a text can be encoded: it has no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -174,7 +174,7 @@ def _number(text: str) -> float:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("it has a key twice")
+        raise ValueError("duplicate key")
     return found
 
 
@@ -182,26 +182,26 @@ _JSON = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse, pars
 
 
 def instruction(name: str) -> str:
-    """What an agent is to know of the server that has a name."""
+    """Return the instruction for agents about a server."""
     begin, end = _marks(name)
     return f"{begin}\n{_TEXT.format(name=name)}{end}"
 
 
 def has_rules(text: str | None, name: str) -> bool:
-    """Whether a text has the block of a server."""
+    """Return whether a text has the block of a server."""
     return text is not None and _marks(name)[0] in text
 
 
 def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
-    """A text with the block: in the place of the one that it has, else at its end.
+    """Return a text with the block, which replaces an existing one or is added at the end.
 
     Args:
-        text: of the file; None where there is none.
-        name: that of the server.
-        has_front_matter: whether a new file begins with a front matter.
+        text: the text of the file; None if it does not exist.
+        name: the name of the server.
+        has_front_matter: whether a new file gets a front matter.
 
     Raises:
-        TextError: the block has lost one of its marks, or there are several.
+        TextError: The block has lost one of its markers, or there are several.
     """
     block, found = instruction(name), _block(text, name)
     if text is None:
@@ -216,10 +216,10 @@ def with_rules(text: str | None, name: str, *, has_front_matter: bool) -> str:
 
 
 def without_rules(text: str, name: str) -> str | None:
-    """A text without the block; None where the file was made for it.
+    """Return a text without the block; None if the file was created for it.
 
     Raises:
-        TextError: as `with_rules`.
+        TextError: As for `with_rules`.
     """
     found = _block(text, name)
     if found is None:
@@ -237,20 +237,20 @@ def without_rules(text: str, name: str) -> str | None:
 
 
 def _marks(name: str) -> tuple[str, str]:
-    """The lines between which the block of a server is: each server has a block of its own."""
+    """Return the lines that delimit the block of a server. Each server has its own block."""
     label = _DEFAULT if name == _DEFAULT else f"{_DEFAULT} ({name})"
     return f"<!-- {label}: begin -->", f"<!-- {label}: end -->"
 
 
 def _block(text: str | None, name: str) -> re.Match[str] | None:
-    """The block of a server in a text.
+    """Find the block of a server in a text.
 
     Raises:
-        TextError: it has lost one of its marks, or there are several.
+        TextError: The block has lost one of its markers, or there are several.
     """
     begin, end = _marks(name)
     found = re.search(f"{re.escape(begin)}.*?{re.escape(end)}", text or "", re.DOTALL)
     marks = (text or "").count(begin), (text or "").count(end)
     if marks != ((1, 1) if found else (0, 0)):
-        raise TextError(f"{begin} and {end} do not stand there once each; mend that by hand")
+        raise TextError(f"expected {begin} and {end} exactly once each; fix this by hand")
     return found

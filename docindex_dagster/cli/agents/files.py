@@ -1,4 +1,4 @@
-"""Files of agents: read and written whole, in one replacement, never through a link that leads out of a project."""
+"""Files of agents: read in full, replaced atomically, and never written through a symlink that leaves a project."""
 
 import random
 import time
@@ -14,14 +14,17 @@ from docindex_dagster.core.files import replacing
 from docindex_dagster.core.settings import HOME_NAME
 from docindex_dagster.sources.paths import read_regular
 
-_OBEYED = {".git", HOME_NAME}  # folders of a project whose files git and docindex obey, in any case on macOS
-_LARGEST = 64 << 20  # bytes; Claude Code's own file grows with what it remembers
+_CONTROL_FOLDERS = {
+    ".git",
+    HOME_NAME,
+}  # folders that control git and docindex; compared case-insensitively, as on macOS
+_LARGEST = 64 << 20  # bytes; Claude Code's own file grows with its history
 _PATIENCE_S = 10  # while other programs keep changing a file
-_LONGEST_PAUSE_S = 0.02  # between two tries
-_WRITE_S = 1  # a program that emptied a file to write it in place has done so by then
+_MAX_PAUSE_S = 0.02  # between two attempts
+_WRITE_S = 1  # the time after which an empty file is really empty, and not being written in place
 
 Edit = Callable[[str | None], str | None]
-"""Return the new text of a file, given its current text; None means that the file does not exist."""
+"""Returns the new text of a file, given its current text. None means that the file does not exist."""
 
 
 class _ConflictError(Exception):
@@ -30,26 +33,26 @@ class _ConflictError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is to become of a file: its text before and after, None where there is none."""
+    """A planned change of a file. A text is None if the file does not exist."""
 
-    path: Path  # as users know it
+    path: Path  # as the user named it, with symlinks
     before: str | None
     after: str | None
-    edits: tuple[Edit, ...] = ()  # that lead from one to the other
+    edits: tuple[Edit, ...] = ()  # from `before` to `after`
 
     def edited(self, path: Path, edit: Edit) -> "Change":
-        """Add an edit."""
+        """Return the change with another edit."""
         return Change(path, self.before, edit(self.after), (*self.edits, edit))
 
     def redone(self, text: str | None) -> "Change":
-        """Make the same edits in another text."""
+        """Return the same edits applied to another text."""
         change = Change(self.path, text, text)
         for edit in self.edits:
             change = change.edited(self.path, edit)
         return change
 
     def diff(self) -> str:
-        """The lines that change."""
+        """Return the change as a unified diff."""
         before, after = ((text or "").splitlines(keepends=True) for text in (self.before, self.after))
         old, new = ("/dev/null" if text is None else str(self.path) for text in (self.before, self.after))
         lines = unified_diff(before, after, old, new)
@@ -58,28 +61,28 @@ class Change:
 
 @dataclass
 class Plan:
-    """Changes of files, made in the mind until they are applied: each is seen by those that come after it.
+    """Planned changes of files. Each edit sees the earlier ones; nothing is written until the plan is applied.
 
     Attributes:
-        folder: of the project, which no file of it may lead out of.
+        folder: the project's folder, which no file in it may leave through a symlink.
     """
 
     folder: Path
     _changes: dict[Path, Change] = field(default_factory=dict)
 
     def read(self, path: Path) -> str | None:
-        """The text of a file as it will be; None where there is none.
+        """Return the text of a file after the planned changes; None if it does not exist.
 
         Raises:
-            AgentError: it cannot be read, is no text, or leads out of the project.
+            AgentError: The file cannot be read, is not text, or is outside the project.
         """
         return self.change(path).after
 
     def change(self, path: Path) -> Change:
-        """Return what becomes of a file.
+        """Return the planned change of a file.
 
         Raises:
-            AgentError: as `read`.
+            AgentError: As for `read`.
         """
         target = self._target(path)
         if target not in self._changes:
@@ -88,38 +91,38 @@ class Plan:
         return self._changes[target]
 
     def edit(self, path: Path, edit: Edit) -> None:
-        """Plan an edit of a file. It is made again if another program changes the file before it is written.
+        """Plan an edit of a file. It is repeated if another program changes the file before it is written.
 
         Raises:
-            AgentError: as `read`, or as the edit raises it.
+            AgentError: As for `read`, or raised by the edit.
         """
         change = self.change(path).edited(path, edit)
         self._changes[self._target(path)] = change
 
     def changes(self) -> Iterator[Change]:
-        """Those that change something, in the order in which the files were read."""
+        """Yield the changes that have an effect, in the order in which the files were read."""
         return (change for change in self._changes.values() if change.before != change.after)
 
     def apply(self, announce: Callable[[Change], object] = lambda _: None) -> None:
-        """Write what changes. What other programs wrote since the files were read stays.
+        """Write the changes, keeping what other programs have written since the files were read.
 
         Args:
-            announce: called with each change once it is made.
+            announce: called with each change after it is written.
 
         Raises:
-            AgentError: a file cannot be edited any more, or cannot be written; those that come after it are not.
-            FullDiskError: there is no space left.
+            AgentError: A file can no longer be edited, or cannot be written. The files after it are not written.
+            FullDiskError: The disk is full.
         """
         for change in [*self.changes()]:
             try:
-                made = self._make(change)
+                written = self._write(change)
             except OSError as error:
-                raise AgentError(f"{change.path} cannot be written: {error.strerror}") from error
-            if made.before != made.after:
-                announce(made)
+                raise AgentError(f"cannot write {change.path}: {error.strerror}") from error
+            if written.before != written.after:
+                announce(written)
 
-    def _make(self, change: Change) -> Change:
-        """Make a change, anew whenever another program has changed the file."""
+    def _write(self, change: Change) -> Change:
+        """Write a change, recomputing it whenever another program has changed the file."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             try:
@@ -127,37 +130,37 @@ class Plan:
                 text = _read(change.path, target)
                 if text != change.before:
                     change = change.redone(text)
-                is_made = change.before == change.after or _swap(target, _encoded(text), _encoded(change.after))
-            except AgentError:  # another program may not have written all of it yet
+                is_written = change.before == change.after or _swap(target, _encoded(text), _encoded(change.after))
+            except AgentError:  # another program may still be writing the file
                 if time.monotonic() > deadline:
                     raise
-                is_made = False
-            if is_made:
+                is_written = False
+            if is_written:
                 break
             if time.monotonic() > deadline:
-                raise AgentError(f"{change.path} keeps changing; try again once no other program writes it")
-            time.sleep(random.uniform(0, _LONGEST_PAUSE_S))  # noqa: S311 so that two programs do not keep meeting
+                raise AgentError(f"{change.path} keeps changing; try again when no other program is writing to it")
+            time.sleep(random.uniform(0, _MAX_PAUSE_S))  # noqa: S311 jitter, so that two programs do not stay in step
         self._changes[target] = change
         if change.after is None:
             self._remove_empty_folders(target.parent)
         return change
 
     def _target(self, path: Path) -> Path:
-        """The file that a path leads to, over links."""
+        """Resolve the symlinks of a path."""
         try:
             target = path.resolve()
         except (OSError, RuntimeError) as error:
-            raise AgentError(f"{path} is a link that leads nowhere") from error
+            raise AgentError(f"{path} is a broken symlink") from error
         if not path.is_relative_to(self.folder):
             return target
         root = self.folder.resolve()
-        is_obeyed = any(part.casefold() in _OBEYED for part in target.parts[len(root.parts) :])
-        if is_obeyed or not target.is_relative_to(root):
-            raise AgentError(f"{path} is a link that leads out of the project, to {target}: nothing is written there")
+        is_control_folder = any(part.casefold() in _CONTROL_FOLDERS for part in target.parts[len(root.parts) :])
+        if is_control_folder or not target.is_relative_to(root):
+            raise AgentError(f"{path} is a symlink that leaves the project, to {target}; nothing was written there")
         return target
 
     def _remove_empty_folders(self, folder: Path) -> None:
-        """Remove the folders of a file of the project that was removed, as far as they hold nothing else."""
+        """Remove the parent folders of a deleted file of the project that are empty now."""
         with suppress(OSError):
             while folder != self.folder.resolve() and folder.is_relative_to(self.folder.resolve()):
                 folder.rmdir()
@@ -170,24 +173,24 @@ def _read(path: Path, target: Path) -> str | None:
         while not (data := read_regular(target, _LARGEST + 1)) and time.monotonic() < deadline:
             if time.time() - target.stat().st_mtime > _WRITE_S:
                 break
-            time.sleep(_LONGEST_PAUSE_S)
+            time.sleep(_MAX_PAUSE_S)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise AgentError(f"{path} cannot be read: {error.strerror}") from error
+        raise AgentError(f"cannot read {path}: {error.strerror}") from error
     if len(data) > _LARGEST:
-        raise AgentError(f"{path} has more than {_LARGEST >> 20} MiB, which no file of settings has")
+        raise AgentError(f"{path} is larger than {_LARGEST >> 20} MiB, so it is not a settings file")
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise AgentError(f"{path} is no text in UTF-8: {error.reason} at byte {error.start:,}") from error
+        raise AgentError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start:,}") from error
 
 
 def _swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
-    """Replace, create or remove a file if it still holds what was read; else return False.
+    """Replace, create or delete a file if it still has the expected content; otherwise return False.
 
-    What another program writes between the comparison and the replacement, in a fraction of a millisecond, is lost:
-    no system call does both.
+    A write by another program between the comparison and the replacement, a fraction of a millisecond, is lost: no
+    system call does both.
     """
     try:
         if data is None:
@@ -196,7 +199,7 @@ def _swap(path: Path, expected: bytes | None, data: bytes | None) -> bool:
         else:
             with replacing(path, put=partial(_put, expected=expected)) as temporary:
                 temporary.write_bytes(data)
-    except (FileNotFoundError, _ConflictError):  # its folder may go, too, when another process removes its entry
+    except (FileNotFoundError, _ConflictError):  # another process that removes its entry may also delete the folder
         return False
     return True
 

@@ -1,4 +1,4 @@
-; What C and C++ share. A declarator wraps the name in what makes the type: `char **name(…)`.
+; Patterns shared by C and C++. A declarator wraps the name in parts of its type: `char **name(…)`.
 
 (function_definition
   (type_qualifier "const")? @return
@@ -30,7 +30,7 @@
         parameters: (_) @parameters)))
   body: (_)? @body) @definition.function
 
-; TEST(name) {…}, where a macro makes the head
+; TEST(name) {…}, where a macro expands to the function head
 (function_definition
   type: (type_identifier) @name
   declarator: (parenthesized_declarator) @parameters

@@ -1,11 +1,11 @@
-; What C++ adds to c.scm.
+; Additions to c.scm for C++.
 
 (class_specifier name: (_) @name body: (_) @body) @definition.class
 (namespace_definition name: (_) @name body: (_) @body) @definition.module
 (alias_declaration name: (_) @name) @definition.type
 (concept_definition name: (_) @name) @definition.type
 
-; Constructors and destructors have no type.
+; Constructors and destructors have no return type.
 (function_definition
   declarator: (function_declarator
     declarator: (_) @name
@@ -45,7 +45,7 @@
   declarator: (function_declarator
     (trailing_return_type (_) @return))) @definition
 
-; Methods that are defined elsewhere.
+; Methods defined outside the class body.
 (field_declaration_list
   (field_declaration
     declarator: (function_declarator

@@ -1,4 +1,4 @@
-; What JavaScript and TypeScript share.
+; Patterns shared by JavaScript and TypeScript.
 
 (function_declaration
   name: (_) @name
@@ -70,7 +70,7 @@
     (generator_function parameters: (_) @parameters body: (_) @body)
   ]) @definition.method
 
-; const name = { f() {…}, g: () => …, inner: { … } }, Name.prototype = {…}, and as fields of classes
+; const name = { f() {…}, g: () => …, inner: { … } }, Name.prototype = {…}, and as class fields
 (variable_declarator name: (identifier) @scope value: (object (method_definition) @definition))
 (variable_declarator
   name: (identifier) @scope

@@ -1,4 +1,4 @@
-; All is a call, even what defines: def is a call with a call as its argument.
+; Everything is a call, even a definition: def is a call with a call as its argument.
 
 (call
   target: (identifier) @_define
@@ -12,7 +12,7 @@
   (do_block) @body
   (#eq? @_define "defprotocol")) @definition.interface
 
-; An implementation has the name of its type, and so do the functions in it.
+; An implementation, and the functions in it, use the name of the implementing type.
 (call
   target: (identifier) @_define
   (arguments
@@ -126,7 +126,7 @@
         (arguments . [(string) @docstring (sigil (quoted_content) @docstring)]))))
   (#eq? @_attribute "moduledoc")) @definition
 
-; Attributes document what is below them.
+; Attributes document the definition below them.
 (unary_operator
   operator: "@"
   operand: (call
@@ -148,7 +148,7 @@
   (arguments . [(alias) (dot)] @import)
   (#any-of? @_directive "alias" "import" "require" "use"))
 
-; What is defined and what attributes say looks like a call too.
+; Definitions and attribute values also look like calls.
 (call
   target: (identifier) @call
   (#not-match? @call "^(?:alias|import|require|use|def|defp|def(?:delegate|exception|guardp?|impl|macrop?|module))$")

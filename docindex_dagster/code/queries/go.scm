@@ -51,19 +51,19 @@
     . (func_literal parameters: (_) @parameters result: (_)? @return body: (_) @body) .)) @definition.function
 
 (var_declaration . "var" . (var_spec) @wrapped) @wrapper
-; A declaration without parentheses is one with its only type.
+; Without parentheses, the declaration belongs to its only type.
 (type_declaration . "type" . [(type_spec) (type_alias)] @wrapped) @wrapper
 (comment) @comment.doc
 
 (import_spec path: (_) @import)
 
 (call_expression function: [(identifier) (selector_expression)] @call)
-; name[T](…), which the grammar distinguishes neither from an element that is called nor from a conversion.
+; name[T](…), which the grammar does not distinguish from a call of an element or from a conversion.
 (call_expression function: (index_expression operand: [(identifier) (selector_expression)] @call))
 (type_conversion_expression type: (generic_type type: (_) @call))
 
-; What begins with a capital is exported. One pattern of all of these takes three times as long, since its steps are many
-; and are tried for each node of the file.
+; Names starting with a capital letter are exported. A single combined pattern takes three times as long, since it has many
+; steps, all tried on each node of the file.
 (source_file (function_declaration name: (_) @export) (#match? @export "^[A-Z]"))
 (source_file (type_declaration [(type_spec name: (_) @export) (type_alias name: (_) @export)]) (#match? @export "^[A-Z]"))
 (source_file (const_declaration (const_spec name: (_) @export)) (#match? @export "^[A-Z]"))

@@ -1,4 +1,4 @@
-; The type of a function and its equations are clauses of one definition.
+; The type signature of a function and its equations are clauses of one definition.
 
 (declarations
   [
@@ -28,7 +28,7 @@
     (bind name: [(variable) @name (prefix_id (_) @name)] match: (_) @body)
   ] @definition.method) @clauses
 
-; In where and let, only what takes parameters is a function.
+; In where and let, only bindings with parameters are functions.
 (local_binds
   [
     (signature name: (variable) @name type: [(function) (_ type: (function)) (_ type: (_ type: (function)))])
@@ -57,7 +57,7 @@
 
 (class name: (_) @name "where"? @body) @definition.class
 
-; An instance has the name of its type, and so do the functions in it; one of another kind has that of its class.
+; An instance, and the functions in it, use the name of the instance type; if that has no name, the name of the class.
 (instance
   patterns: (type_patterns
     . [
@@ -73,7 +73,7 @@
   "where"? @body) @definition.impl
 (instance name: (_) @name "where"? @body) @definition.impl
 
-; What a function returns is the end of a chain. The longest pattern that fits is the first.
+; The return type is the last in a chain of arrows. The longest matching pattern comes first.
 (signature type: [
   (function result: (function result: (function result: (function result: (function result: (_) @return)))))
   (_ type: (function result: (function result: (function result: (function result: (function result: (_) @return))))))
@@ -105,9 +105,9 @@
 
 ((pragma) @decorator
   (#match? @decorator "^[{]-#[ ]*(INLIN|NOINLINE|SPECIALI|DEPRECATED|WARNING|ANN|OVERLAP|INCOHERENT)"))
-(comment) @comment.doc ; lines after the first of a Haddock comment are plain ones where lines end with CR LF
+(comment) @comment.doc ; with CRLF line endings, all but the first line of a Haddock comment are plain comments
 ((haddock) @comment.doc (#not-match? @comment.doc "^([{]-|--)[ ]*\\^"))
-((haddock) @comment (#match? @comment "^([{]-|--)[ ]*\\^")) ; about what is before it
+((haddock) @comment (#match? @comment "^([{]-|--)[ ]*\\^")) ; documents the preceding item
 
 (import module: (_) @import)
 

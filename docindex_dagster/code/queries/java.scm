@@ -16,7 +16,7 @@
     name: (_) @owner
     value: (object_creation_expression (class_body (method_declaration name: (_) @name) @definition.method))))
 
-; NAME(…) { … } of an enumeration
+; NAME(…) { … } in an enum
 (enum_constant
   name: (_) @owner
   body: (class_body (method_declaration name: (_) @name) @definition.method))

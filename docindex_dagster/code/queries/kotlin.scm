@@ -12,7 +12,7 @@
 (class_declaration (primary_constructor "(" @parameters)) @definition
 (object_declaration (type_identifier) @name (class_body)? @body) @definition.class
 (enum_entry (simple_identifier) @name (class_body) @body) @definition.class
-; What is in a companion without a name belongs to its class.
+; Members of an unnamed companion object belong to its class.
 (companion_object (type_identifier) @name (class_body)? @body) @definition.class
 (type_alias (type_identifier) @name) @definition.type
 
@@ -53,12 +53,12 @@
 (property_declaration (variable_declaration ":" . (_) @return)) @definition
 (property_declaration [(property_delegate) (getter) (setter)] @body) @definition
 ((property_declaration "=" @body) @definition (#not-match? @definition "^[^=]*\\bconst val "))
-; An accessor on a line of its own is not in the declaration.
+; An accessor on its own line is not part of the declaration node.
 ((property_declaration) @definition . (getter) @part @body)
 ((property_declaration) @definition . (setter) @part @body)
 ((property_declaration) @definition . [(getter) (setter)] . [(getter) (setter)] @part)
 
-; Extensions. One capital letter is a type parameter.
+; Extension functions. A single capital letter is a type parameter.
 (source_file
   (_
     receiver: (receiver_type

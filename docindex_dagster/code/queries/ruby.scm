@@ -11,7 +11,7 @@
   parameters: (_)? @parameters
   body: (_)? @body) @definition.method
 
-; def Name.method outside of a class, and classes that are made by a call
+; def Name.method outside a class, and classes created with a call
 (program
   (singleton_method
     object: (constant) @owner
@@ -26,7 +26,7 @@
     block: (_)? @body)
   (#any-of? @_class "Struct" "Class" "Data" "Module") (#any-of? @_new "new" "define")) @definition.class
 
-; Without anything in it.
+; Empty bodies.
 (module "end" @body) @definition
 (class "end" @body) @definition
 (method "end" @body) @definition

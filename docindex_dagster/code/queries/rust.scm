@@ -23,7 +23,7 @@
   value: (closure_expression parameters: (_) @parameters return_type: (_)? @return body: (_) @body)) @definition.function
 (macro_definition name: (_) @name [(macro_rule) "{" "("] @body) @definition.macro
 
-; An impl has the name of its type, and so do the methods in it.
+; An impl, and the methods in it, use the name of the type.
 (impl_item
   type: [
     (type_identifier) @name
@@ -36,7 +36,7 @@
     (reference_type type: (primitive_type) @name)
   ]
   body: (_) @body) @definition.impl
-; That of a tuple or a slice has it as it is written.
+; For a tuple or a slice, the name is the type as written.
 (impl_item type: (_) @name body: (_) @body) @definition.impl
 
 (attribute_item) @decorator

@@ -19,7 +19,7 @@
 (extension_definition (function_declaration name: (_) @name) @definition.method)
 (template_body (function_definition name: (_) @name) @definition.method)
 (template_body (function_declaration name: (_) @name) @definition.method)
-; The field `parameters` is of the type parameters as well.
+; The field `parameters` also holds type parameters.
 (function_definition
   name: (_) @name
   (parameters)* @parameters
@@ -37,7 +37,7 @@
     [(function_definition) (function_declaration)] @definition)
   (#not-match? @owner "^[A-Z]$"))
 
-; An instance has the name of its type, unless it has its own.
+; An instance is named after its type, unless it has its own name.
 (given_definition
   name: (_) @name
   body: [(template_body) (with_template_body)] @body) @definition.impl
@@ -69,7 +69,7 @@
 ((block_comment) @comment (#not-match? @comment "^/\\*\\*"))
 (comment) @comment
 
-; A path is no node of its own.
+; A path has no node of its own.
 (import_declaration "import" . (_) @import (_)? @import .)
 
 (export_declaration path: (identifier) @export .)

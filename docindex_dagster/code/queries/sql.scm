@@ -1,4 +1,4 @@
-; What belongs to a schema is written with it: shop.orders.
+; Names are qualified with their schema: shop.orders.
 
 (create_schema (identifier) @name) @definition.module
 
@@ -6,7 +6,7 @@
   (object_reference schema: (_)? @scope name: (_) @name)
   [(column_definitions) (keyword_as)]? @body) @definition.struct
 
-; A routine that the grammar cannot parse is read as this view: code/readings.py.
+; A routine that the grammar cannot parse is rewritten to this view: code/source_rewrites.py.
 (create_view
   (object_reference schema: (_)? @scope name: (_) @name)
   (keyword_as) @body
@@ -34,11 +34,11 @@
   (function_arguments) @parameters
   (function_body) @body) @definition.function
 
-; The type stands between RETURNS and what is said about the function, in any order.
+; The type follows RETURNS and precedes the function options, which have any order.
 (create_function (keyword_returns) . [(keyword_setof) (keyword_table)] @return . (_) @return) @definition
 (create_function (keyword_returns) . (_) @return) @definition
 
-; Indexes and triggers have the name of their table.
+; Indexes and triggers are qualified with the name of their table.
 (create_index
   column: (_) @name
   (object_reference) @scope) @definition.property

@@ -1,4 +1,4 @@
-; The grammar gives the field `name` to types as well, so names are recognised by what comes before them.
+; The grammar uses the field `name` for types too, so the patterns recognize names by the preceding node.
 
 (class_declaration
   declaration_kind: ["class" "actor"]
@@ -8,7 +8,7 @@
 (class_declaration declaration_kind: "enum" name: (_) @name body: (_) @body) @definition.enum
 (protocol_declaration name: (type_identifier) @name body: (_) @body) @definition.interface
 
-; An extension has the name of its type, and so do the methods in it.
+; An extension, and the methods in it, use the name of the extended type.
 (class_declaration
   declaration_kind: "extension"
   name: (user_type . (type_identifier) @name . (type_arguments)? .)
@@ -77,7 +77,7 @@
 
 (import_declaration (identifier) @import)
 
-; Without the brackets it would be a subscript.
+; Require the parenthesis, since the same node is used for subscripts.
 (call_expression . (simple_identifier) @call (call_suffix [(value_arguments "(") (lambda_literal)]))
 ((call_expression . (navigation_expression) @call (call_suffix [(value_arguments "(") (lambda_literal)]))
   (#match? @call "^[\\w.]+$"))

@@ -1,6 +1,6 @@
-; A variable is what is defined, so that types within functions are found too; what is in `Decl` before it belongs to it.
+; Definitions are captured at the variable, which also finds types inside functions. The preceding nodes in `Decl` belong to it.
 
-; Anchors end a pattern early, without which nested types would take long.
+; Anchors make patterns fail early; without them, nested types would be slow.
 
 ; const name = struct { fn name() … }.name;
 (VarDecl
@@ -14,7 +14,7 @@
 (VarDecl
   variable_type_function: (IDENTIFIER) @name
   "=" . (ErrorUnionExpr . (SuffixExpr . (ContainerDecl . (ContainerDeclType "opaque") . "{" @body)))) @definition.struct
-; First unions, since `union(enum)` is no enum.
+; Unions come first, since `union(enum)` is not an enum.
 (VarDecl
   variable_type_function: (IDENTIFIER) @name
   "=" . (ErrorUnionExpr . (SuffixExpr . (ContainerDecl . (ContainerDeclType "union") . "{" @body)))) @definition.union

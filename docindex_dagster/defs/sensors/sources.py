@@ -1,4 +1,4 @@
-"""`sources_changed`: partitions live and die with the sources that `docindex.toml` declares."""
+"""The sensor `sources_changed`, which keeps partitions in sync with the sources in `docindex.toml`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,43 +23,44 @@ from docindex_dagster.stores.generation import read_generation
 
 
 class Memory(Remembered):
-    """The cursor: what the tick before saw."""
+    """Cursor: what the previous tick saw."""
 
-    partitions: tuple[str, ...] = ()  # and those that were deleted and are not taken out yet
-    places: dict[str, str] = Field(default_factory=dict)  # of the declared sources: where their files come from
-    renamed: dict[str, str] = Field(default_factory=dict)  # old keys and new ones, until the new ones are searchable
+    partitions: tuple[str, ...] = ()  # including deleted ones whose sources are not removed yet
+    places: dict[str, str] = Field(default_factory=dict)  # origins of the files of declared sources
+    renamed: dict[str, str] = Field(default_factory=dict)  # old to new keys, until the new ones are searchable
     missing: dict[str, str] = Field(default_factory=dict)  # why sources are missing
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The keys of sources, by who knows them."""
+    """Keys of sources, by who knows them."""
 
-    places: Mapping[str, str]  # of those that `docindex.toml` declares, where their files come from
-    partitions: frozenset[str]  # that Dagster has
-    published: frozenset[str]  # that can be searched, or can be once the index has gone over to another model
-    withdrawn: frozenset[str]  # that were taken out of the index though they are declared
+    places: Mapping[str, str]  # declared in `docindex.toml`, with the origin of their files
+    partitions: frozenset[str]  # in Dagster
+    published: frozenset[str]  # searchable, or about to be once the index has switched to another model
+    withdrawn: frozenset[str]  # removed from the index, though declared
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be done so that the index, Dagster and `docindex.toml` agree."""
+    """Actions that bring the index, Dagster and `docindex.toml` into agreement."""
 
-    add: tuple[str, ...]  # partitions
-    index: tuple[str, ...]  # sources, for the first time
-    remove: Mapping[str, str]  # sources, and why
-    forget: tuple[str, ...]  # that they were withdrawn
+    add: tuple[str, ...]  # partitions to add
+    index: tuple[str, ...]  # sources to index for the first time
+    remove: Mapping[str, str]  # sources to remove, and why
+    forget: tuple[str, ...]  # sources that no longer count as withdrawn
     renamed: Mapping[str, str]
     partitions: tuple[str, ...]
 
 
 def plan(now: State, before: Memory) -> Plan:
-    """Compare what is with what the tick before saw.
+    """Compare the current state with what the previous tick saw.
 
-    A partition that was there and is not any more was deleted by a user: its source is taken out of the index, and
-    stays out until it is asked for. A source whose files come from where another's came that vanished is that one
-    under a new name. A partition without a declaration stays, since its index does. A partition that Dagster lost with
-    its record costs no run: the sensors on files find out whether the index is current.
+    - If a partition has disappeared, a user deleted it: remove its source from the index until the user requests it.
+    - If a new source has the same origin as a source that is no longer declared, it is that source under a new name.
+    - A partition without a declaration stays, because its index does.
+    - A partition that Dagster lost with its records causes no run: the sensors on files check whether its index is
+      current.
     """
     declared = now.places.keys()
     lifted = now.withdrawn & now.partitions
@@ -68,8 +69,8 @@ def plan(now: State, before: Memory) -> Plan:
     new = declared - now.partitions - out - deleted
     orphaned = now.published - now.partitions - declared - deleted
     renamed = dict(_renamed(now, before))
-    replaced = {old: f"it is {new_key} now" for old, new_key in renamed.items() if new_key in now.published}
-    add = new | orphaned  # Dagster adds them before it keeps the cursor
+    replaced = {old: f"renamed to {new_key}" for old, new_key in renamed.items() if new_key in now.published}
+    add = new | orphaned  # Dagster adds partitions before it stores the cursor
     return Plan(
         add=tuple(sorted(add)),
         index=tuple(sorted((new - now.published) | (lifted & declared))),
@@ -81,25 +82,25 @@ def plan(now: State, before: Memory) -> Plan:
 
 
 def _renamed(now: State, before: Memory) -> Iterator[tuple[str, str]]:
-    """Old keys that are still indexed, and the keys under which their files are declared now."""
-    new = {place: key for key, place in now.places.items() if key not in before.places}
-    candidates = {key: new[place] for key, place in before.places.items() if place in new} | dict(before.renamed)
+    """Yield old keys that are still indexed, with the keys that now declare their files."""
+    new = {origin: key for key, origin in now.places.items() if key not in before.places}
+    candidates = {key: new[origin] for key, origin in before.places.items() if origin in new} | dict(before.renamed)
     for old, key in candidates.items():
         if old not in now.places and key in now.places and old in now.partitions | now.published:
             yield old, key
 
 
 def sources_changed(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
-    """The sensor, which asks for runs of `index_source` and of the given job."""
+    """Return the sensor, which requests runs of `index_source` and of the given job."""
 
     @dg.sensor(
         name="sources_changed",
         jobs=[index_source, remove_source],
         minimum_interval_seconds=SOURCES_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Keeps partitions and docindex.toml in agreement: a new source gets its partition and first run, "
-        "one whose partition was deleted or that was renamed leaves the index, missing ones are reported. Reports runs "
-        "whose process is gone as failed. See docs/operations.md, “The life of a partition”.",
+        description="Keeps partitions and docindex.toml in sync: a new source gets a partition and its first run; a "
+        "renamed source, or one whose partition was deleted, leaves the index; missing sources are reported. Also "
+        "reports runs whose process died as failed. See docs/operations.md, “The life of a partition”.",
     )
     def sensor(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
         return _tick(context, project)
@@ -111,7 +112,7 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     """Compare the declared sources with Dagster's partitions and with what is published."""
     instance, settings = context.instance, project.read_settings()
     for run in report_dead_runs(instance, settings):
-        context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} is gone")
+        context.log.warning(f"the process of run {run.run_id} of {run.tags.get(PARTITION_TAG, run.job_name)} died")
     published = shared.known(instance, settings)
     declared, before = registry.sources(settings), Memory.of(context.cursor)
     partitions = instance.get_dynamic_partitions(SOURCES_NAME)
@@ -119,15 +120,15 @@ def _tick(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorRes
     for key in todo.forget:
         shared.forget_taken_out(instance, settings, key)
     removals = {key: reason for key, reason in todo.remove.items() if last_runs(instance, {SOURCE_TAG: key}).may_ask()}
-    # With many new sources, the sensors on their files ask for those that are left.
+    # If there are many new sources, the sensors on files request the remaining ones.
     first = todo.index[:MOST_REQUESTS]
     requests = [*map(_first_run, first), *(_removal(key, reason) for key, reason in removals.items())]
     is_missing = missing(settings, partitions)
     memory = Memory(
-        partitions=todo.partitions, places=_places(declared), renamed=dict(todo.renamed), missing=is_missing
+        partitions=todo.partitions, places=_origins(declared), renamed=dict(todo.renamed), missing=is_missing
     )
     is_news = is_missing != before.missing or not context.cursor
-    idle = f"{len(declared)} sources are declared, {len(partitions)} have partitions; nothing to do"
+    idle = f"{len(declared)} sources declared, {len(partitions)} with partitions; nothing to do"
     return dg.SensorResult(
         run_requests=requests,
         skip_reason=None if requests else dg.SkipReason(idle),
@@ -142,19 +143,19 @@ def _state(
 ) -> State:
     try:
         generation = read_generation(layout)
-    except StoreError as error:  # a run rebuilds it; until then it is unknown what is published
+    except StoreError as error:  # a run rebuilds it; until then, the published sources are unknown
         context.log.warning(str(error))
         generation = None
     return State(
-        places=_places(declared),
+        places=_origins(declared),
         partitions=frozenset(partitions),
         published=frozenset(generation.sources if generation else ()) | source_status.waiting_for_takeover(layout),
         withdrawn=frozenset(removed_sources.all_of(layout)),
     )
 
 
-def _places(declared: Mapping[str, Source]) -> dict[str, str]:
-    """Where the files of each source come from, written so that two sources of one place have the same."""
+def _origins(declared: Mapping[str, Source]) -> dict[str, str]:
+    """Return the origin of each source's files, in a form that is equal for sources with the same origin."""
     return {
         key: f"{source.remote.url} {source.remote.ref or ''}" if source.remote else str(source.path)
         for key, source in declared.items()

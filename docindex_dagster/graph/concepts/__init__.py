@@ -1,1 +1,1 @@
-"""Concepts: what documents speak of that is no symbol, and how it hangs together."""
+"""Concepts: topics that documents mention but that are not symbols, and the relations between them."""

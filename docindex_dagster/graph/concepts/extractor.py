@@ -1,4 +1,4 @@
-"""What every extractor of concepts offers, what it is given and what it returns."""
+"""Interface of concept extractors: their input, their output, and how they are loaded."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,13 +14,13 @@ from docindex_dagster.graph.document_text import Paragraph
 from docindex_dagster.llm.providers import load_llm
 
 RELATIONS = ("uses", "requires", "contains", "implements", "refines", "similar_to")
-"""The kinds of relations between two concepts."""
+"""Kinds of relations between two concepts."""
 
 _LONGEST_NAME = 80
 _ARTICLE = re.compile(r"^(?:the|an?|our|your|its|this|these)\s+", re.IGNORECASE)
-_SHORT = 4  # letters: shorter words are not taken for plurals, and those in -ies that long have no y: ties, pies
+_SHORT = 4  # letters; shorter words are not treated as plurals, and words in -ies of this length have no y: ties, pies
 _EDGES = " \t\n.,;:!?\"'`*_()[]{}<>“”‘’–—-"  # noqa: RUF001 quotation marks and dashes
-# They look like plurals.
+# Singular words that look like plurals.
 _SINGULAR = words_of(
     """kubernetes jenkins windows rails postgres series species news alias canvas pandas keras redis sass less express
     axios always https os ios macos status process access address class cross pass progress business css js
@@ -30,20 +30,20 @@ _SINGULAR = words_of(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """The prose of one chunk: what stands in code blocks is left out. Concepts are looked for in each alone."""
+    """Prose of one chunk, without code blocks. Extractors analyze each passage on its own."""
 
-    headings: tuple[str, ...]  # above it, the outermost first
+    headings: tuple[str, ...]  # above the passage, outermost first
     paragraphs: tuple[Paragraph, ...]
 
     @property
     def text(self) -> str:
-        """All of it as plain text."""
+        """All paragraphs as plain text."""
         return "\n\n".join(paragraph.text for paragraph in self.paragraphs)
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """Something that a passage speaks of. `line` counts from the first of the chunk, which is 0."""
+    """Concept that a passage mentions. `line` counts from the first line of the chunk, which is 0."""
 
     name: str
     confidence: float
@@ -52,7 +52,7 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What a passage says of two concepts. The predicate is one of RELATIONS."""
+    """Relation between two concepts that a passage states. The predicate is one of RELATIONS."""
 
     subject: str
     predicate: str
@@ -63,7 +63,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is in one passage."""
+    """Findings in one passage."""
 
     concepts: tuple[Concept, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -71,28 +71,29 @@ class Found:
 
 @runtime_checkable
 class Extractor(Protocol):
-    """Finds concepts. It is made often, for its name alone: what is slow waits until it extracts."""
+    """Extractor of concepts. Often only its name is needed, so it should defer slow work until `extract`."""
 
     @property
     def name(self) -> str:
-        """What it is. All that was found is kept under it, so it changes when other things would be found."""
+        """The name under which findings are cached. It must change whenever the findings would change."""
         ...
 
     def extract(self, passages: Sequence[Passage]) -> Iterable[Found | ConceptError]:
-        """What is in each of some passages, in their order, or an error for one that could not be analysed.
+        """Yield the findings of each passage in order, or an error for a passage that cannot be analyzed.
 
-        The next run asks for that one again. What was given before an error is raised is kept, and no more is asked.
+        The next run retries passages with errors. If the extractor raises, earlier findings are kept and no more
+        passages are passed to it.
 
         Raises:
-            Exception: of any kind; the source is published without what is missing, and with a warning.
+            Exception: Any error; the source is published without the missing concepts, and with a warning.
         """
         ...
 
 
 def normal(name: str) -> str:
-    """The name under which a concept is one node: lower case, singular, without an article; "" where nothing is left.
+    """Normalize a name, so that a concept is one node: lower case, singular, no article; may return "".
 
-    The plural is that of English, by its last letters.
+    Plurals are English, recognized by their last letters.
     """
     words = _ARTICLE.sub("", " ".join(name.split()).strip(_EDGES)).split(" ")
     last = words[-1]
@@ -113,7 +114,7 @@ def _singular(word: str) -> str:
 
 
 Provider = Callable[[GraphSettings], Extractor]
-"""What a package offers."""
+"""The type of an extractor plugin."""
 
 
 def _patterns(_: GraphSettings, __: LLMSettings) -> Extractor:
@@ -132,49 +133,49 @@ def _llm(settings: GraphSettings, llm: LLMSettings) -> Extractor:
     from docindex_dagster.graph.concepts.llm import LLMExtractor
 
     if llm.provider == "none":
-        raise ConceptError("llm.provider and llm.model must say which language model is asked")
+        raise ConceptError("no language model is configured: set llm.provider and llm.model")
     return LLMExtractor(load_llm(llm), settings.max_triples_per_chunk, llm.concurrency)
 
 
-_OURS: Mapping[str, Callable[[GraphSettings, LLMSettings], Extractor]] = {
+_BUILT_IN: Mapping[str, Callable[[GraphSettings, LLMSettings], Extractor]] = {
     "patterns": _patterns,
     "spacy": _spacy,
     "llm": _llm,
 }
-_OF_PACKAGES: Plugins[Provider] = Plugins("extractor", plugins.EXTRACTORS, {}, ConceptError)
+_PLUGINS: Plugins[Provider] = Plugins("extractor", plugins.EXTRACTORS, {}, ConceptError)
 
 
 @dataclass(frozen=True, slots=True)
 class UnavailableExtractor:
-    """Stands for an extractor that cannot be loaded: it fails when it extracts, so that no run stops for it."""
+    """Placeholder for an extractor that cannot be loaded. It fails only in `extract`, so that it stops no run."""
 
     name: str
     problem: str
 
-    def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:  # noqa: ARG002 of the protocol
+    def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:  # noqa: ARG002 required by the protocol
         """Fail.
 
         Raises:
-            ConceptError: always.
+            ConceptError: Always.
         """
         raise ConceptError(self.problem)
 
 
 def load_extractor(settings: GraphSettings, llm: LLMSettings) -> Extractor | None:
-    """The extractor that the settings name; None for `none`. An error in loading it is raised when it extracts."""
+    """Return the configured extractor, or None for `none`. Loading errors are deferred until it extracts."""
     name = settings.concepts
     if name == "none":
         return None
     try:
-        own = _OURS.get(name)
-        extractor = _checked(own(settings, llm) if own else _OF_PACKAGES.load(name)(settings))
-    except Exception as error:  # noqa: BLE001 it may be of another package
+        own = _BUILT_IN.get(name)
+        extractor = _checked(own(settings, llm) if own else _PLUGINS.load(name)(settings))
+    except Exception as error:  # noqa: BLE001 may come from another package
         problem = str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
-        return UnavailableExtractor(f"{name}/unavailable", f"graph.concepts = {name!r} cannot be used: {problem}")
+        return UnavailableExtractor(f"{name}/unavailable", f"cannot use graph.concepts = {name!r}: {problem}")
     return extractor
 
 
 def _checked(extractor: Extractor) -> Extractor:
     if not isinstance(extractor, Extractor) or not isinstance(extractor.name, str):
-        raise ConceptError(f"it gives a {type(extractor).__name__}, which is no extractor")
+        raise ConceptError(f"expected an Extractor from the plugin, got {type(extractor).__name__}")
     return extractor

@@ -1,7 +1,7 @@
-"""What was found in the chunks of a source: a table by the hash of their texts, so that no text is read twice.
+"""Findings in the chunks of a source, stored by the hash of the text, so that no text is analyzed twice.
 
-Extractors may be of other packages: what they return is checked; what they fail in is reported and left out. Edges lead
-from the section of a chunk to what it speaks of, and between concepts.
+Extractors may come from other packages, so their results are checked; failures are reported and left out. Edges connect
+the section of a chunk to its concepts, and concepts to each other.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,21 +36,21 @@ FINDINGS = pa.schema(
         pa.field("relations", pa.list_(_RELATION), nullable=False),
     ]
 )
-_NEEDED = ("embed_text_hash", "text", "heading_path", "has_code", "part_number")
-_LEGAL = r"(?i)(^|/)(licen[cs]e|copying|notice|patents)[^/]*$"  # their terms are those of lawyers
-_BATCH = 256  # passages that are given to an extractor at once
+_REQUIRED_COLUMNS = ("embed_text_hash", "text", "heading_path", "has_code", "part_number")
+_LEGAL = r"(?i)(^|/)(licen[cs]e|copying|notice|patents)[^/]*$"  # their terms are legal ones
+_BATCH = 256  # passages per call of an extractor
 _LONGEST_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """A table of the schema FINDINGS, and why it is not complete, if it is not."""
+    """Table with the schema FINDINGS, and why it is incomplete, if it is."""
 
     table: pa.Table
     problem: str = ""
 
     def of(self, texts: pa.Array | pa.ChunkedArray) -> dict[str, Found]:
-        """What is in chunks, by the hashes of their texts."""
+        """Return the findings in chunks, by the hashes of their texts."""
         rows = self.table.filter(pc.is_in(self.table["text"], pc.unique(texts)))
         return {row["text"]: _as_found(row) for row in rows.to_pylist()}
 
@@ -59,17 +59,17 @@ NOTHING = Findings(FINDINGS.empty_table())
 
 
 def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | None) -> Findings:
-    """What is in the documents among some chunks, but for licences.
+    """Find concepts in the documents among some chunks, except licenses.
 
     Args:
-        chunks: of a source.
-        extractor: asked for the texts that are not in `previous`, in batches. What it cannot find in a text costs that
-            text; after an error that it raises it is not asked again.
-        previous: a table of the same extractor's findings.
+        chunks: The chunks of a source.
+        extractor: Called in batches for texts that are not in `previous`. A text that it fails on has no findings;
+            after it raises an error, it is not called again.
+        previous: A table of the same extractor's findings.
     """
     is_legal = pc.match_substring_regex(chunks["path"], _LEGAL)
     is_read = pc.and_(pc.equal(chunks["source_type"], DOCUMENT), pc.invert(is_legal))
-    documents = chunks.filter(is_read).select(list(_NEEDED))
+    documents = chunks.filter(is_read).select(list(_REQUIRED_COLUMNS))
     known = FINDINGS.empty_table()
     if previous is not None and previous.schema.equals(FINDINGS):
         known = previous.replace_schema_metadata(None)
@@ -77,18 +77,18 @@ def find_concepts(chunks: pa.Table, extractor: Extractor, previous: pa.Table | N
     new = documents.filter(pc.invert(pc.is_in(documents["embed_text_hash"], kept["text"])))
     found: dict[str, Found] = {}
     problems: list[str] = []
-    passages, asked, count = _passages(new), 0, len(pc.unique(new["embed_text_hash"]))
+    passages, analyzed, count = _passages(new), 0, len(pc.unique(new["embed_text_hash"]))
     announce = reporter(chunks["source"][0].as_py(), "concepts", "texts") if count else ignore
     announce(0, count)
     while (batch := dict(islice(passages, _BATCH))) and _extract(extractor, batch, found, problems):
-        announce(asked := asked + len(batch), count)
-    problem = f"the concepts are not complete: {extractor.name}: {problems[0]}" if problems else ""
+        announce(analyzed := analyzed + len(batch), count)
+    problem = f"the concepts are incomplete: {extractor.name}: {problems[0]}" if problems else ""
     added = pa.Table.from_pylist([_as_row(text, each) for text, each in found.items()], FINDINGS)
     return Findings(pa.concat_tables([kept, added]).sort_by("text").combine_chunks(), problem)
 
 
 def _passages(documents: pa.Table) -> Iterator[tuple[str, Passage]]:
-    """The passages of chunks by the hashes of their texts, each once."""
+    """Yield the passages of chunks with the hashes of their texts, without duplicates."""
     seen: set[str] = set()
     for batch in documents.to_batches(max_chunksize=_BATCH):
         for row in batch.to_pylist():
@@ -99,7 +99,7 @@ def _passages(documents: pa.Table) -> Iterator[tuple[str, Passage]]:
 
 
 def _extract(extractor: Extractor, batch: Mapping[str, Passage], found: dict[str, Found], problems: list[str]) -> bool:
-    """Add what an extractor finds in a batch, and what it fails in; whether it can be asked for more."""
+    """Add what an extractor finds in a batch, and its failures; return whether it can be called again."""
     try:
         answers = iter(extractor.extract([*batch.values()]))
         for text in batch:
@@ -108,8 +108,8 @@ def _extract(extractor: Extractor, batch: Mapping[str, Passage], found: dict[str
                 problems.append(str(answer))
             else:
                 found[text] = _checked(answer)
-        next(answers, None)  # it may end early, with what it has found
-    except Exception as error:  # noqa: BLE001 it may be of another package
+        next(answers, None)  # runs the rest of the generator, which may raise after its last answer
+    except Exception as error:  # noqa: BLE001 may come from another package
         problems.append(
             str(error) if isinstance(error, ConceptError) else f"{type(error).__name__}: {first_line(error)}"
         )
@@ -118,20 +118,20 @@ def _extract(extractor: Extractor, batch: Mapping[str, Passage], found: dict[str
 
 
 def _checked(found: Found | None) -> Found:
-    """Findings with names under which there can be nodes.
+    """Return the findings whose names can become nodes.
 
     Raises:
-        ConceptError: they are no findings.
+        ConceptError: The findings are invalid.
     """
     if not isinstance(found, Found):
-        raise ConceptError(f"it gave a {type(found).__name__} where a Found was wanted")
-    stated: tuple[Concept | Relation, ...] = (*found.concepts, *found.relations)
-    for each in stated:
+        raise ConceptError(f"expected a Found from the extractor, got {type(found).__name__}")
+    findings: tuple[Concept | Relation, ...] = (*found.concepts, *found.relations)
+    for each in findings:
         if not 0 < each.confidence <= 1 or each.line < 0:
-            raise ConceptError(f"{each} has a confidence beyond 0 to 1, or a line before the first")
+            raise ConceptError(f"invalid finding {each}: confidence must be between 0 and 1, and line at least 0")
     for relation in found.relations:
         if relation.predicate not in RELATIONS:
-            raise ConceptError(f"{relation.predicate!r} is none of the relations {', '.join(RELATIONS)}")
+            raise ConceptError(f"unknown relation {relation.predicate!r}: expected one of {', '.join(RELATIONS)}")
     concepts = (each for each in found.concepts if _is_name(each.name))
     relations = (each for each in found.relations if _is_name(each.subject) and _is_name(each.object))
     return Found(tuple(concepts), tuple(each for each in relations if normal(each.subject) != normal(each.object)))
@@ -149,8 +149,8 @@ def _as_row(text: str, found: Found) -> dict[str, Any]:
     }
 
 
-def _fields(each: Iterable[Concept | Relation], kind: pa.StructType) -> list[dict[str, Any]]:
-    return [{field.name: getattr(one, field.name) for field in kind} for one in each]
+def _fields(findings: Iterable[Concept | Relation], kind: pa.StructType) -> list[dict[str, Any]]:
+    return [{field.name: getattr(finding, field.name) for field in kind} for finding in findings]
 
 
 def _as_found(row: Mapping[str, Any]) -> Found:
@@ -159,22 +159,27 @@ def _as_found(row: Mapping[str, Any]) -> Found:
     )
 
 
-def concept_edges(chunks: Iterable[ReadChunk], found: Mapping[str, Found], most: int, by: str) -> Iterator[Triple]:
-    """The edges of the chunks of a document.
+def concept_edges(
+    chunks: Iterable[ReadChunk], found: Mapping[str, Found], most: int, found_by: str
+) -> Iterator[Triple]:
+    """Yield the edges of the chunks of a document.
 
     Args:
-        chunks: of one document.
-        found: what is in them, by the hashes of their texts.
-        most: relations a chunk, and as many concepts; those of the highest confidence.
-        by: the extractor's name, for the edges.
+        chunks: The chunks of one document.
+        found: The findings, by the hashes of texts.
+        most: The maximum number of relations per chunk, and of concepts; those with the highest confidence are kept.
+        found_by: The name of the extractor, for the edges.
     """
     known: set[tuple[str, str, str]] = set()
     for chunk in chunks:
-        here = found.get(chunk.row["embed_text_hash"])
-        if here is None:
+        findings = found.get(chunk.row["embed_text_hash"])
+        if findings is None:
             continue
-        relations = _best(here.relations, most)
-        for edge in (*_mentions(chunk, here.concepts, relations, most, by), *_relations(chunk, relations, by)):
+        relations = _most_confident(findings.relations, most)
+        for edge in (
+            *_mentions(chunk, findings.concepts, relations, most, found_by),
+            *_relations(chunk, relations, found_by),
+        ):
             key = (edge.subject, edge.predicate, edge.object)
             if key not in known:
                 known.add(key)
@@ -182,36 +187,36 @@ def concept_edges(chunks: Iterable[ReadChunk], found: Mapping[str, Found], most:
 
 
 def node_of(name: str) -> str:
-    """The node of a concept, which all sources share."""
+    """Return the node of a concept, which all sources share."""
     return f"{CONCEPT}:{normal(name)}"
 
 
 def _mentions(
-    chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, by: str
+    chunk: ReadChunk, concepts: Sequence[Concept], relations: Sequence[Relation], most: int, found_by: str
 ) -> Iterator[Triple]:
-    """The concepts at the ends of relations come first: what has relations is reached from its section."""
+    """Yield mentions of concepts. Concepts with relations come first, so that sections have edges to them."""
     ends = {normal(name) for each in relations for name in (each.subject, each.object)}
     order = sorted(concepts, key=lambda each: (normal(each.name) not in ends, -each.confidence, each.line))
     best: dict[str, Concept] = {}
     for each in order:
         best.setdefault(node_of(each.name), each)
     for node, each in [*best.items()][:most]:
-        yield _edge(chunk, chunk.place(each.line), "mentions", (node, each), by)
+        yield _edge(chunk, chunk.place(each.line), "mentions", (node, each), found_by)
 
 
-def _relations(chunk: ReadChunk, relations: Sequence[Relation], by: str) -> Iterator[Triple]:
+def _relations(chunk: ReadChunk, relations: Sequence[Relation], found_by: str) -> Iterator[Triple]:
     for each in relations:
-        yield _edge(chunk, (node_of(each.subject), CONCEPT), each.predicate, (node_of(each.object), each), by)
+        yield _edge(chunk, (node_of(each.subject), CONCEPT), each.predicate, (node_of(each.object), each), found_by)
 
 
-def _best(relations: Sequence[Relation], most: int) -> list[Relation]:
+def _most_confident(relations: Sequence[Relation], most: int) -> list[Relation]:
     return sorted(relations, key=lambda each: (-each.confidence, each.line))[:most]
 
 
 def _edge(
-    chunk: ReadChunk, place: tuple[str, str], predicate: str, found: tuple[str, Concept | Relation], by: str
+    chunk: ReadChunk, subject: tuple[str, str], predicate: str, found: tuple[str, Concept | Relation], found_by: str
 ) -> Triple:
     node, finding = found
     row = chunk.row
     of_chunk = row["source"], row["path"], row["chunk_id"]
-    return Triple(*place, predicate, node, CONCEPT, *of_chunk, chunk.line(finding.line), finding.confidence, by)
+    return Triple(*subject, predicate, node, CONCEPT, *of_chunk, chunk.line(finding.line), finding.confidence, found_by)

@@ -1,6 +1,6 @@
-"""Concepts by patterns of text: definitions, terms in bold, abbreviations, titles; and which words name nothing.
+"""Concepts found by text patterns: definitions, bold terms, abbreviations and titles; and words that name nothing.
 
-They are few and careful: what is missed does less harm than what is no concept.
+The patterns are few and strict, because a missed concept does less harm than a wrong one.
 """
 
 import re
@@ -14,13 +14,13 @@ from docindex_dagster.graph.documents import is_plain
 
 _MOST_WORDS = 4
 _SHORTEST = 3  # letters
-# Code, paths, numbers and quotations are no names.
+# Code, paths, numbers and quotations are not names.
 _HASH = re.compile(r"(?=[a-f]*\d)[\da-f]{7,40}")
 _OTHER = re.compile(r"[^\w+#.'\s-]|_|\d\.\d|^\d")
 _FILE_ENDINGS = (".md", ".rst", ".py", ".rs", ".js", ".ts", ".toml", ".json", ".yaml", ".yml", ".txt", ".sh", ".html")
 _WORD_OF_TERM = re.compile(r"[^\W\d_][\w+#.'-]*")
-# No term holds one of them.
-_NEVER = words_of(
+# No term contains any of these words.
+_NON_TERM_WORDS = words_of(
     """i you he she it we they me him her us them this that these those there here what which who whom whose when
     where why how if then else because so but or nor yet not no yes all any both each every either neither
     some such only own same too very can will just should would could may might must shall do does did done is
@@ -35,8 +35,8 @@ _NEVER = words_of(
     e.g i.e etc eg ie vs don't doesn't isn't aren't can't won't you're you'll we're we'll it's that's let's
     click"""
 )
-# Alone they name a part of any document, or nothing in particular.
-_GENERIC = words_of(
+# On their own, these words name a part of any document, or nothing in particular.
+_GENERIC_WORDS = words_of(
     """introduction overview installation install usage use example examples configuration config settings setup
     options option features feature requirements requirement prerequisites license licence contributing
     contribution changelog changes documentation docs doc reference references api faq support help notes note
@@ -65,15 +65,15 @@ _GENERIC = words_of(
     recommendations universal update bugfix bugfixes logo
     glossary book books installing registering sending"""
 )
-# A term that begins with one of them is rather a piece of advice.
-_ADVICE = words_of(
+# Phrases that begin with one of these words are usually advice, not terms.
+_ADVICE_VERBS = words_of(
     """check monitor increase decrease reduce limit clear explore optimize verify switch reuse ensure avoid
     consider enable disable ignore update upgrade configure edit open close save read write show choose select
     pick try keep prefer follow see start stop restart clone delete remove install define include exclude move
     rename replace apply send generate manage handle improve learn review ask tell find wait submit fork
     validate join connect specify pass put"""
 )
-_UNFINISHED = ("ly", "ed")  # directly, configured
+_NON_NOUN_SUFFIXES = ("ly", "ed")  # as in "directly" and "configured"
 _SENTENCE = re.compile(r"(?:[^.!?:]|[.!?:](?!\s|$))+[.!?:]?")
 _NAME = r"[A-Z][\w+#/-]*(?:[ \t\n](?:[A-Z][\w+#/-]*|of(?= [A-Z]))){0,3}"
 _TERM = r"[A-Za-z][\w+#/-]*(?:[ \t\n][a-zA-Z][\w+#/-]*){0,2}"
@@ -81,7 +81,7 @@ _DEFINED = re.compile(
     rf"(?P<term>(?:(?:The|A|An)\s)?{_TERM})(?:\s\([A-Z]\w*\))?\s(?:is|are)\s(?:an?|the|one\sof)\s(?!few\b|lot\b|bit\b|same\b|case\b)\w+"
 )
 _LISTED = re.compile(r"\s*(?::|[-\u2013\u2014]{1,2}\s)")
-_WORDS = re.compile(r"[A-Za-z]{2,}(?:\W+\w+){2}")  # some words
+_WORDS = re.compile(r"[A-Za-z]{2,}(?:\W+\w+){2}")  # a few words
 _ABBREVIATION = re.compile(r"\s\((?P<short>[A-Z][A-Za-z]{0,6}[A-Z])s?\)")
 _VERBS = {
     "uses": r"(?:uses|calls|invokes|leverages)",
@@ -100,34 +100,38 @@ _PARTS = re.compile(
     r"(?=\s(?:to|for|in|into|so|using|with|by|via|through|from|that|which)\b|[.,;:(]|\s\(|$)"
 )
 _LAST = re.compile(rf"\b{_TERM}$")
-_NEAR = 100  # characters around a verb that are looked at
+_CONTEXT_CHARACTERS = 100  # characters examined on each side of a verb
 _DEFINITION, _LEAD, _SHORT, _TITLE, _RELATION = 0.8, 0.7, 0.9, 0.6, 0.7
 
 
 def is_term(name: str) -> bool:
-    """Whether a name may be that of a concept: one to four words, none of which makes a sentence or an order of it."""
+    """Return whether a name may denote a concept: one to four words that form neither a sentence nor a command."""
     if _OTHER.search(name):
         return False
     words = [word.lower() for word in _WORD_OF_TERM.findall(name)]
     words = words[words[:1] in (["the"], ["a"], ["an"]) :]
-    if not 1 <= len(words) <= _MOST_WORDS or sum(map(len, words)) < _SHORTEST or not _NEVER.isdisjoint(words):
+    if not 1 <= len(words) <= _MOST_WORDS or sum(map(len, words)) < _SHORTEST or not _NON_TERM_WORDS.isdisjoint(words):
         return False
     if any(_HASH.fullmatch(word) for word in words):
         return False
-    if all(word in _GENERIC for word in words) or words[0] in {"and", "in", "of"}:
+    if all(word in _GENERIC_WORDS for word in words) or words[0] in {"and", "in", "of"}:
         return False
     if len(words) > 1:
-        return words[0] not in _ADVICE and not words[0].endswith("ing") and not words[-1].endswith(_UNFINISHED)
+        return (
+            words[0] not in _ADVICE_VERBS
+            and not words[0].endswith("ing")
+            and not words[-1].endswith(_NON_NOUN_SUFFIXES)
+        )
     return not words[0].endswith((*_FILE_ENDINGS, "-first", "-aware", "-gated", "-based"))
 
 
 class Patterns:
-    """The default. No model, no dependency; what is found is of the text alone."""
+    """Default extractor. It needs no model and no dependency, and its findings depend only on the text."""
 
     name = "patterns/1"
 
     def extract(self, passages: Sequence[Passage]) -> Iterable[Found]:
-        """What is in each passage."""
+        """Return the findings of each passage."""
         return map(_extract, passages)
 
 
@@ -137,19 +141,19 @@ def _extract(passage: Passage) -> Found:
     for paragraph in passage.paragraphs:
         if paragraph.kind == "heading":
             continue
-        concepts += _lead(paragraph)
+        concepts += _lead_terms(paragraph)
         if paragraph.kind == "cell":
             continue
         abbreviations = [*_abbreviations(paragraph)]
-        relations += [*abbreviations, *_combined(paragraph), *_related(paragraph)]
-        concepts += _defined(paragraph)
+        relations += [*abbreviations, *_combinations(paragraph), *_verb_relations(paragraph)]
+        concepts += _definitions(paragraph)
     ends = ((name, each) for each in relations for name in (each.subject, each.object))
     concepts += [Concept(name, each.confidence, each.line) for name, each in ends]
     return Found(tuple(concepts), tuple(relations))
 
 
 def _titles(passage: Passage) -> Iterator[Concept]:
-    """The title of a section that speaks of it in its own words."""
+    """Yield section titles whose words the section itself uses."""
     headings = [paragraph for paragraph in passage.paragraphs if paragraph.kind == "heading"]
     if not headings:
         return
@@ -164,8 +168,8 @@ def _titles(passage: Passage) -> Iterator[Concept]:
             yield Concept(heading.text, _TITLE, heading.line)
 
 
-def _lead(paragraph: Paragraph) -> Iterator[Concept]:
-    """A term in bold that the rest of an item explains."""
+def _lead_terms(paragraph: Paragraph) -> Iterator[Concept]:
+    """Yield a bold term that the rest of the item explains."""
     lead = paragraph.lead
     if not lead or lead in paragraph.codes:
         return
@@ -173,12 +177,12 @@ def _lead(paragraph: Paragraph) -> Iterator[Concept]:
     is_explained = (lead.endswith(":") or _LISTED.match(rest)) and _WORDS.search(rest)
     if is_explained or (paragraph.kind == "cell" and not rest):
         name = lead.rstrip(":").strip()
-        if is_term(name) and not is_plain(name):  # as the scopes in lists of changes
+        if is_term(name) and not is_plain(name):  # plain words are often scopes in changelogs
             yield Concept(name, _LEAD, paragraph.line)
 
 
-def _defined(paragraph: Paragraph) -> Iterator[Concept]:
-    """What a sentence that begins with it says to be something."""
+def _definitions(paragraph: Paragraph) -> Iterator[Concept]:
+    """Yield subjects of definitions: sentences such as "A shard is a ..."."""
     for sentence in _SENTENCE.finditer(paragraph.text):
         begin = sentence.start() + len(sentence[0]) - len(sentence[0].lstrip())
         match = _DEFINED.match(paragraph.text, begin, sentence.end())
@@ -187,10 +191,10 @@ def _defined(paragraph: Paragraph) -> Iterator[Concept]:
 
 
 def _abbreviations(paragraph: Paragraph) -> Iterator[Relation]:
-    """A name with its initials behind it."""
+    """Yield names followed by their initials."""
     for match in _ABBREVIATION.finditer(paragraph.text):
         short, begin = match["short"], match.start()
-        before = paragraph.text[max(0, begin - _NEAR) : begin]
+        before = paragraph.text[max(0, begin - _CONTEXT_CHARACTERS) : begin]
         words = [*re.finditer(r"[A-Za-z]\w*", before)][-len(short) :]
         if [word[0][0].lower() for word in words] == [*short.lower()]:
             long = before[words[0].start() :]
@@ -198,19 +202,19 @@ def _abbreviations(paragraph: Paragraph) -> Iterator[Relation]:
                 yield Relation(short, "similar_to", long, _SHORT, paragraph.line_of(begin))
 
 
-def _combined(paragraph: Paragraph) -> Iterator[Relation]:
-    """A concept that a sentence defines as a combination of two others."""
+def _combinations(paragraph: Paragraph) -> Iterator[Relation]:
+    """Yield concepts that a sentence defines as a combination of two others."""
     for verb in _COMBINES.finditer(paragraph.text):
-        whole = _LAST.search(paragraph.text[max(0, verb.start() - _NEAR) : verb.start()])
-        parts = _PARTS.match(paragraph.text, verb.end(), verb.end() + _NEAR)
-        names = [whole[0], parts["first"], parts["second"]] if whole and parts else []
+        combined = _LAST.search(paragraph.text[max(0, verb.start() - _CONTEXT_CHARACTERS) : verb.start()])
+        parts = _PARTS.match(paragraph.text, verb.end(), verb.end() + _CONTEXT_CHARACTERS)
+        names = [combined[0], parts["first"], parts["second"]] if combined and parts else []
         if names and all(_is_named(paragraph, name) for name in names):
-            for part in names[1:]:
-                yield Relation(names[0], "contains", part, _RELATION, paragraph.line_of(verb.start()))
+            for component in names[1:]:
+                yield Relation(names[0], "contains", component, _RELATION, paragraph.line_of(verb.start()))
 
 
-def _related(paragraph: Paragraph) -> Iterator[Relation]:
-    """Two proper names with a verb between them."""
+def _verb_relations(paragraph: Paragraph) -> Iterator[Relation]:
+    """Yield pairs of proper names with a verb between them."""
     for predicate, pattern in _RELATED.items():
         for match in pattern.finditer(paragraph.text):
             subject, target = match["subject"], match["object"]
@@ -219,5 +223,5 @@ def _related(paragraph: Paragraph) -> Iterator[Relation]:
 
 
 def _is_named(paragraph: Paragraph, name: str) -> bool:
-    """Whether a name is a term, and none that the graph of the code knows better."""
+    """Return whether a name is a term, and not code, which the code graph knows better."""
     return is_term(name) and not any(code in name for code in paragraph.codes if len(code) > 1)

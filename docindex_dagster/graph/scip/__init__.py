@@ -1,1 +1,1 @@
-"""SCIP, the open format in which compilers' indexers say what each name of a program stands for: read and written."""
+"""Import and export of SCIP, an open format in which compiler-based indexers record what each name refers to."""

@@ -1,7 +1,7 @@
-"""The graph of a source as an index of SCIP: what its files define, what is called where, what is made from what.
+"""Export of a source's graph as a SCIP index: definitions, calls and base classes.
 
-The graph knows lines. Where in a line a name stands, the files say: those that changed since they were indexed, and
-those in languages whose calls are not looked at, are left out.
+The graph knows only lines, so columns are read from the files. Files that changed since they were indexed, and files in
+languages without call resolution, are left out.
 """
 
 from bisect import bisect_right
@@ -32,7 +32,7 @@ from docindex_dagster.sources.paths import name_to_path
 from docindex_dagster.sources.text import read_document
 
 _TOOL = "docindex"
-# By the kind of a symbol: `SymbolInformation.Kind` of SCIP.
+# `SymbolInformation.Kind` of SCIP, by symbol kind.
 _KINDS = {
     "class": 7,
     "constant": 8,
@@ -52,13 +52,13 @@ _KINDS = {
 _SUFFIXES = {"function": METHOD, "method": METHOD, "macro": METHOD} | dict.fromkeys(
     ("class", "enum", "impl", "interface", "struct", "trait", "type", "union"), TYPE
 )
-_MADE_FROM = frozenset({"inherits", "implements"})
-_READ = 8  # the role of a name that is read
+_INHERITANCE = frozenset({"inherits", "implements"})
+_READ = 8  # role of a name that is read
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """An index as bytes, how much is in it, and the files that are left out."""
+    """Serialized index, its size, and the files left out."""
 
     data: bytes
     documents: int
@@ -67,14 +67,14 @@ class Exported:
 
 
 def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, version: str = "") -> Exported:
-    """Write the graph of one source.
+    """Export the graph of one source.
 
     Args:
-        graph: in which it is.
-        source: its key.
-        folder: where its files are.
-        chunks: what is indexed of it, sorted by path and position.
-        version: of docindex, which the index names.
+        graph: The graph that contains the source.
+        source: The key of the source.
+        folder: The folder with its files.
+        chunks: The indexed chunks of the source, sorted by path and position.
+        version: The docindex version to record in the index.
     """
     edges = _Edges.of(graph, source)
     index = index_message()()
@@ -98,7 +98,7 @@ def exported(graph: OpenGraph, source: str, folder: Path, chunks: pa.Table, vers
 
 
 def _text(folder: Path, file: File) -> bytes | None:
-    """The text of a file as UTF-8; None where it is not what was indexed."""
+    """Return the text of a file as UTF-8, or None if it differs from what was indexed."""
     try:
         decoded, content_hash = read_document(folder, file.path)
     except OSError:
@@ -108,14 +108,14 @@ def _text(folder: Path, file: File) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class _Edges:
-    """Of the edges of a source those that an index holds, by the node that they leave."""
+    """Edges of a source that the index contains, by subject."""
 
-    calls: Mapping[tuple[str, int], Sequence[tuple[str, bool]]]  # by line: nodes, and whether they are in the source
+    calls: Mapping[tuple[str, int], Sequence[tuple[str, bool]]]  # by caller and line: callee, and whether it is inside
     bases: Mapping[str, Sequence[str]]
 
     @classmethod
     def of(cls, graph: OpenGraph, source: str) -> "_Edges":
-        """Collect them."""
+        """Collect the edges."""
         calls: dict[tuple[str, int], list[tuple[str, bool]]] = {}
         bases: dict[str, list[str]] = {}
         nodes, owners = graph.nodes["node"].to_pylist(), graph.nodes["source"].to_pylist()
@@ -126,14 +126,14 @@ class _Edges:
             is_inside = owners[target] == source and graph.types[target] not in {*OUTSIDE, "file"}
             if row["predicate"] == "calls":
                 calls.setdefault((subject, row["line"]), []).append((nodes[target], is_inside))
-            elif row["predicate"] in _MADE_FROM and is_inside:
+            elif row["predicate"] in _INHERITANCE and is_inside:
                 bases.setdefault(subject, []).append(nodes[target])
         return cls(calls, bases)
 
 
 @dataclass(frozen=True)
 class _Document:
-    """A file that is written."""
+    """File to write to the index."""
 
     source: str
     file: File
@@ -162,12 +162,12 @@ class _Document:
             document.occurrences.add(range=self._range(*span), symbol=name, symbol_roles=role)
 
     def _calls(self, edges: _Edges) -> Iterator[tuple[tuple[int, int], str, int]]:
-        """The names that are called, where edges tell what they stand for."""
-        by_place: dict[tuple[str, int], list[Site]] = {}
+        """Yield the called names that the edges resolve."""
+        by_location: dict[tuple[str, int], list[Site]] = {}
         for site in self.sites.all:
-            by_place.setdefault((self.file.node(site.scope)[0], site.line), []).append(site)
-        for place, there in by_place.items():
-            for site, node in _meant(there, edges.calls.get(place, ())):
+            by_location.setdefault((self.file.node(site.scope)[0], site.line), []).append(site)
+        for location, sites_there in by_location.items():
+            for site, node in _match_callees(sites_there, edges.calls.get(location, ())):
                 span = self.sites.name_of(site)
                 if span is not None:
                     yield span, self._symbol_of(node), _READ
@@ -181,34 +181,34 @@ class _Document:
         return self._symbol(self.files[path], identifier)
 
     def _symbol(self, file: File, identifier: str) -> str:
-        """The name of what a file defines: behind its path, and all that is around it."""
+        """Return the symbol of a definition, qualified by its path and containers."""
         folders = [Descriptor(part, NAMESPACE) for part in file.path.split("/")]
         return written_symbol(_TOOL, "", self.source, "", [*folders, *_descriptors(file, file.defined[identifier])])
 
 
-def _meant(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -> Iterator[tuple[Site, str]]:
-    """The sites of one caller in one line, each with what it calls, where that is in the source without a doubt."""
+def _match_callees(sites: Sequence[Site], reached: Sequence[tuple[str, bool]]) -> Iterator[tuple[Site, str]]:
+    """Yield the sites of one caller in one line, each with its callee, if that is unambiguous and in the source."""
     by_name: dict[str, list[tuple[str, bool]]] = {}
     for node, is_inside in reached:
         by_name.setdefault(last_of(node), []).append((node, is_inside))
     names = {site.name.removesuffix(RESULT) for site in sites}
-    under_others = [one for name, those in by_name.items() if name not in names for one in those]
-    without = [site for site in sites if site.name.removesuffix(RESULT) not in by_name]
+    other_callees = [one for name, callees in by_name.items() if name not in names for one in callees]
+    unmatched = [site for site in sites if site.name.removesuffix(RESULT) not in by_name]
     for site in sites:
-        # A name that nothing has which is reached is an alias, where one of either is left.
-        found = under_others if without == [site] and len(under_others) == 1 else by_name.get(site.name, ())
-        # Of `a.get(b.get())` one edge may be left out, since the same was found before.
+        # If one site and one callee remain whose names match no other, the site is an alias of the callee.
+        found = other_callees if unmatched == [site] and len(other_callees) == 1 else by_name.get(site.name, ())
+        # For `a.get(b.get())`, the graph may lack one edge, because it keeps only the first of equal edges.
         is_clear = not site.is_path or [one.name for one in sites].count(site.name) == 1
         if is_clear and all(is_inside for _, is_inside in found):
             yield from ((site, node) for node, _ in found)
 
 
-def _descriptors(file: File, one: Defined) -> list[Descriptor]:
-    around = file.defined.get(one.parent)
-    outer = [Descriptor(one.parent, TYPE)] if one.parent else []
+def _descriptors(file: File, definition: Defined) -> list[Descriptor]:
+    around = file.defined.get(definition.parent)
+    outer = [Descriptor(definition.parent, TYPE)] if definition.parent else []
     before = outer if around is None else _descriptors(file, around)
-    number = one.id.partition("~")[2]
-    suffix = _SUFFIXES.get(one.kind, TERM)
+    number = definition.id.partition("~")[2]
+    suffix = _SUFFIXES.get(definition.kind, TERM)
     if number and suffix == METHOD:
-        return [*before, Descriptor(one.name, f"(+{number}).")]
-    return [*before, Descriptor(f"{one.name}~{number}" if number else one.name, suffix)]
+        return [*before, Descriptor(definition.name, f"(+{number}).")]
+    return [*before, Descriptor(f"{definition.name}~{number}" if number else definition.name, suffix)]

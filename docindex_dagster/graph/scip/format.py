@@ -1,12 +1,13 @@
-"""SCIP: its messages, its names of symbols, and a file of it, opened.
+"""SCIP format: its messages, symbol names and files.
 
-The messages are a part of `scip.proto` of https://github.com/sourcegraph/scip (Apache-2.0), with the same names,
-numbers and types of fields. What is left out, such as diagnostics, is passed over by Protocol Buffers when a file is
-read. A symbol is `SCHEME MANAGER PACKAGE VERSION DESCRIPTORS`, or `local NUMBER` within a file:
+The messages are a subset of `scip.proto` from https://github.com/sourcegraph/scip (Apache-2.0), with the same field
+names, numbers and types. Protocol Buffers skips omitted fields, such as diagnostics, when it reads a file. A symbol is
+`SCHEME MANAGER PACKAGE VERSION DESCRIPTORS`, or `local NUMBER` within a file:
 
     scip-python python click 8.2 `click.core`/Context#invoke().
 
-`Context#` is a type, `invoke().` a method in it. Spaces within a part, and backticks within a quoted name, are doubled.
+`Context#` is a type, and `invoke().` a method in it. Spaces within a part, and backticks within a quoted name, are
+doubled.
 """
 
 import re
@@ -19,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 
 from docindex_dagster.core.errors import ScipError
 
-# Type and name of each field, by message and number. What begins with a capital letter is a message; `*` says many.
+# Type and name of each field, by message and number. Types with a capital letter are messages; `*` means repeated.
 _FIELDS: Mapping[str, Mapping[int, str]] = {
     "Index": {1: "Metadata metadata", 2: "Document* documents", 3: "SymbolInformation* external_symbols"},
     "Metadata": {
@@ -61,28 +62,28 @@ _FIELDS: Mapping[str, Mapping[int, str]] = {
 }
 
 DEFINITION = 1
-"""The role of an occurrence that defines its symbol; roles are bits."""
+"""Role of an occurrence that defines its symbol; roles are bits."""
 
 UTF8_TEXT = 1
-"""How files are encoded (`text_document_encoding`)."""
+"""Text encoding of files (`text_document_encoding`)."""
 
 UTF8, UTF16, UTF32 = 1, 2, 3
-"""What columns count: bytes, units of UTF-16, or characters (`position_encoding`)."""
+"""Units of columns: bytes, UTF-16 code units or characters (`position_encoding`)."""
 TYPE, METHOD, TERM, NAMESPACE, MACRO = "#", "().", ".", "/", "!"
-_PARTS = 4  # before the descriptors
+_PARTS = 4  # parts before the descriptors
 _WRITTEN_NAME = r"(?:[\w+$-]+|`(?:[^`]|``)+`)"
 _DESCRIPTOR = re.compile(
     rf"(?P<name>{_WRITTEN_NAME})(?:\([\w+$-]*\)(?P<method>\.)|(?P<suffix>[/#.:!]))|\[(?P<generic>{_WRITTEN_NAME})\]|\((?P<parameter>{_WRITTEN_NAME})\)"
 )
 _PLAIN = re.compile(r"[\w+$-]+", re.ASCII)
 MOST_BYTES = 256 << 20
-_UNTIDY = re.compile(r"[^\w.+-]+", re.ASCII)
-_LONGEST_NAME = 40  # characters of a tool's name
+_NON_WORD = re.compile(r"[^\w.+-]+", re.ASCII)
+_LONGEST_NAME = 40  # characters in the name of a tool
 
 
 @cache
 def index_message() -> Any:
-    """The class of the message that a file of SCIP holds."""
+    """Return the class of the message that a SCIP file holds."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(name="docindex/scip.proto", package="scip", syntax="proto3")
@@ -105,21 +106,21 @@ def index_message() -> Any:
 
 
 class Descriptor(NamedTuple):
-    """A step of a name: what it is called, and what sort of thing that is, by its suffix."""
+    """Part of a symbol: its name, and its kind, given by a suffix."""
 
     name: str
     suffix: str
 
 
 class Symbol(NamedTuple):
-    """The name of a thing that other files may see."""
+    """Global symbol, which other files may reference."""
 
     package: str  # scheme, manager, name and version
     descriptors: tuple[Descriptor, ...]
 
     @property
     def name(self) -> str:
-        """What the thing itself is called."""
+        """Name of the symbol, without its containers."""
         return self.descriptors[-1].name
 
     @property
@@ -130,9 +131,9 @@ class Symbol(NamedTuple):
 
 @lru_cache(maxsize=100_000)
 def parse_symbol(text: str) -> Symbol | None:
-    """What a global symbol says; None of a local one, and of what is none.
+    """Parse a global symbol; return None for local and invalid ones.
 
-    A name that ends within a descriptor is no symbol.
+    A symbol that ends within a descriptor is invalid.
     """
     parts = text.replace("  ", "\0").split(" ", _PARTS)
     if len(parts) <= _PARTS or parts[0] == "local":
@@ -161,7 +162,7 @@ def _unquoted(name: str) -> str:
 
 
 def written_symbol(scheme: str, manager: str, name: str, version: str, descriptors: Iterable[Descriptor]) -> str:
-    """A symbol as a file of SCIP has it; an empty part becomes a point."""
+    """Return a symbol in SCIP notation; an empty part becomes a dot."""
     parts = (part.replace(" ", "  ") or "." for part in (scheme, manager, name, version))
     return f"{' '.join(parts)} {''.join(map(_written_descriptor, descriptors))}"
 
@@ -176,7 +177,7 @@ def _quoted(name: str) -> str:
 
 
 class Occurrence(NamedTuple):
-    """A name in a document: where it stands, and what it stands for. Lines and columns count from 0."""
+    """Name in a document, with its position and symbol. Lines and columns count from 0."""
 
     line: int
     start: int
@@ -187,41 +188,41 @@ class Occurrence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file as the index has it."""
+    """Indexed file."""
 
-    path: str  # relative to the root of the index, as it is written there
-    text: str  # "" where the index does not hold it, as usual
-    encoding: int  # what columns count: UTF8, UTF16 or UTF32
-    found: Sequence[Any]  # the occurrences as they are written
+    path: str  # relative to the root of the index, as written there
+    text: str  # usually "", because the index omits it
+    encoding: int  # unit of columns: UTF8, UTF16 or UTF32
+    found: Sequence[Any]  # the raw occurrences
 
     def occurrences(self) -> Iterator[Occurrence]:
-        """The names that stand in one line, in the order of the index.
+        """Yield the names that do not span lines, in index order.
 
         Raises:
-            ScipError: a range is none.
+            ScipError: A range is invalid.
         """
-        for one in self.found:
-            line, start, *end = one.range if len(one.range) in {3, 4} else (-1, 0, 0)
+        for raw in self.found:
+            line, start, *end = raw.range if len(raw.range) in {3, 4} else (-1, 0, 0)
             if min(line, start, *end) < 0:
-                raise ScipError(f"{[*one.range]} is no range")
+                raise ScipError(f"invalid range: {[*raw.range]}")
             if len(end) == 1 or end[0] == line:
-                yield Occurrence(line, start, end[-1], one.symbol, bool(one.symbol_roles & DEFINITION))
+                yield Occurrence(line, start, end[-1], raw.symbol, bool(raw.symbol_roles & DEFINITION))
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """What a file of SCIP says."""
+    """Contents of a SCIP file."""
 
-    tool: str  # who made it, as a plain word
-    root: Path | None  # the folder that it was made in, on whatever machine
+    tool: str  # the tool that created it, as a plain word
+    root: Path | None  # the folder in which it was created, possibly on another machine
     documents: Sequence[Document]
 
 
 def read_index(file: Path) -> Index:
-    """Open a file of SCIP.
+    """Read a SCIP file.
 
     Raises:
-        ScipError: it cannot be read, is too large, damaged, or no index.
+        ScipError: The file cannot be read, is too large or damaged, or is not an index.
     """
     from google.protobuf.message import DecodeError
 
@@ -229,25 +230,27 @@ def read_index(file: Path) -> Index:
         with file.open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise ScipError(f"{file} cannot be read: {error.strerror}") from error
+        raise ScipError(f"cannot read {file}: {error.strerror}") from error
     if len(data) > MOST_BYTES:
-        raise ScipError(f"{file} is larger than {MOST_BYTES >> 20} MiB")
+        raise ScipError(f"{file} is too large: the limit is {MOST_BYTES >> 20} MiB")
     try:
         message = index_message().FromString(data)
     except DecodeError as error:
-        raise ScipError(f"{file} is damaged, or no file of SCIP") from error
+        raise ScipError(f"{file} is damaged, or not a SCIP file") from error
     if not message.metadata.tool_info.name or not message.documents:
-        raise ScipError(f"{file} is no file of SCIP, or an empty one: it names no tool, or no document")
+        raise ScipError(f"{file} is not a SCIP file, or is empty: it has no tool name or no documents")
     root = message.metadata.project_root
-    return Index(tidy(message.metadata.tool_info.name), _folder(root), [_document(one) for one in message.documents])
+    return Index(
+        tidy(message.metadata.tool_info.name), _root_folder(root), [_document(one) for one in message.documents]
+    )
 
 
 def tidy(name: str) -> str:
-    """The name of a tool as a plain word."""
-    return _UNTIDY.sub("-", name).strip("-.")[:_LONGEST_NAME] or "a tool without a name"
+    """Return the name of a tool as a plain word."""
+    return _NON_WORD.sub("-", name).strip("-.")[:_LONGEST_NAME] or "a tool without a name"
 
 
-def _folder(uri: str) -> Path | None:
+def _root_folder(uri: str) -> Path | None:
     try:
         parts = urlsplit(uri)
     except ValueError:
@@ -261,9 +264,9 @@ def _document(message: Any) -> Document:
 
 
 def byte_column(line: str, column: int, encoding: int) -> int | None:
-    """The byte of a line, encoded as UTF-8, at which a column begins; None where it lies behind its end.
+    """Return the UTF-8 byte offset of a column in a line, or None if it is past the end.
 
-    What an index leaves open counts units of UTF-16: the tools that leave it open are written in TypeScript.
+    An unspecified encoding means UTF-16 code units, because the tools that omit it are written in TypeScript.
     """
     if line.isascii() or encoding == UTF8:
         size = len(line) if line.isascii() else len(line.encode())

@@ -1,6 +1,6 @@
-"""From a file of SCIP to what it knows of the call sites of a source.
+"""Import of SCIP files: what they know about the call sites of a source.
 
-Documents that do not fit the files that are indexed are refused, with the reason.
+Documents that do not match the indexed files are refused, with a reason.
 """
 
 import re
@@ -32,28 +32,28 @@ from docindex_dagster.graph.source_graph import EXTERNAL
 from docindex_dagster.sources.paths import path_to_name
 from docindex_dagster.sources.text import read_document
 
-OUTSIDE = "lies outside of the source"
-UNKNOWN = "is not in the index of docindex"
-REPEATED = "is there twice"
-NO_CALLS = "is cut as text, or in a language whose calls are not looked at"
+OUTSIDE = "outside the source"
+UNKNOWN = "not indexed by docindex"
+REPEATED = "duplicate document"
+NO_CALLS = "cut as text, or in a language without call resolution"
 EDITED = "changed since it was indexed: run `docindex index`"
-OTHER_STATE = "is of another state: make the file of SCIP anew"
-DAMAGED = "is damaged"
+OTHER_STATE = "made from another version of the file: create the SCIP file again"
+DAMAGED = "damaged"
 """Why a document is refused."""
 
 _WORD = re.compile(r"\w")
 _PLAIN = re.compile(r"\w+")
-_SIGNS = ":'\"`@"  # around names, in strings and the like
+_QUOTES = ":'\"`@"  # around names, for example in strings
 _NAMED_AS_WRITTEN = frozenset({TYPE, METHOD, MACRO})
-_MOST_NAMED = 3
+_MAX_LISTED = 3
 _CONSTRUCTORS = frozenset({"<constructor>", "<init>", "__init__", "constructor"})
-_OF_ITSELF = _CONSTRUCTORS | {"super", "this", "self"}  # which call a constructor as such
+_EXPLICIT_CONSTRUCTORS = _CONSTRUCTORS | {"super", "this", "self"}  # names that call a constructor explicitly
 _BUILTINS = "builtins"
-_FILE_ENDINGS = (".ts", ".js", ".tsx", ".jsx", ".mts", ".cts")
+_FILE_EXTENSIONS = (".ts", ".js", ".tsx", ".jsx", ".mts", ".cts")
 
 
 class Name(NamedTuple):
-    """A name in a document, by its bytes in the text."""
+    """Name in a document, with its bytes in the text."""
 
     start: int
     end: int
@@ -65,7 +65,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """A document that fits its file."""
+    """Document that matches its file."""
 
     file: File
     data: bytes  # the file's text as UTF-8
@@ -74,26 +74,26 @@ class Fitting:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The documents of an index: those that fit, and the paths of the others by the reason."""
+    """Documents of an index: those that match, and the paths of the others by reason."""
 
     fitting: Sequence[Fitting]
     refused: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class _RefusedError(Exception):
-    """A document does not fit; its argument says why."""
+    """Refusal of a document; its argument is the reason."""
 
 
 def check_documents(index: Index, folder: Path, chunks: pa.Table) -> Checked:
-    """Compare the documents of an index with the files of a source in a folder, and with its chunks."""
-    before = _below(index.root, folder)
-    paths = [_path(document.path, before) for document in index.documents]
+    """Compare the documents of an index with the files and the chunks of a source."""
+    before = _path_prefix(index.root, folder)
+    paths = [_to_source_path(document.path, before) for document in index.documents]
     files = files_of(chunks, {path for path in paths if path is not None})
     fitting: dict[str, Fitting] = {}
     refused: dict[str, list[str]] = defaultdict(list)
     for document, path in zip(index.documents, paths, strict=True):
         try:
-            found = _fitting(document, path, files, folder)
+            found = _match_document(document, path, files, folder)
             fitting.setdefault(found.file.path, found)
             if fitting[found.file.path] is not found:
                 refused[REPEATED].append(found.file.path)
@@ -102,25 +102,25 @@ def check_documents(index: Index, folder: Path, chunks: pa.Table) -> Checked:
     return Checked([*fitting.values()], refused)
 
 
-def _below(root: Path | None, folder: Path) -> str:
-    """What is to be put before the paths of an index that was made in a folder below that of the source."""
+def _path_prefix(root: Path | None, folder: Path) -> str:
+    """Return the prefix for the paths of an index that was made in a subfolder of the source."""
     is_part = root is not None and root != folder and ".." not in root.parts and root.is_relative_to(folder)
     return f"{root.relative_to(folder).as_posix()}/" if is_part and root is not None else ""
 
 
-def _path(written: str, before: str) -> str | None:
-    """The path as docindex has it; None where it leads out of the source, or is none."""
+def _to_source_path(written: str, before: str) -> str | None:
+    """Return the path in docindex form, or None if it is invalid or leads outside the source."""
     parts = written.split("/")
     if "\0" in written or "\\" in written or any(part in {"", ".", ".."} for part in parts):
         return None
     return path_to_name(f"{before}{written}".encode())
 
 
-def _fitting(document: Document, path: str | None, files: Mapping[str, File], folder: Path) -> Fitting:
-    """A document with the text of its file.
+def _match_document(document: Document, path: str | None, files: Mapping[str, File], folder: Path) -> Fitting:
+    """Match a document with its file.
 
     Raises:
-        _RefusedError: it does not fit.
+        _RefusedError: The document does not match.
     """
     if path is None:
         raise _RefusedError(OUTSIDE)
@@ -141,10 +141,10 @@ def _fitting(document: Document, path: str | None, files: Mapping[str, File], fo
 
 
 def _names(document: Document, text: str) -> Sequence[Name]:
-    """The names of a document.
+    """Return the names of a document.
 
     Raises:
-        _RefusedError: one is not where the index says, or a range is none.
+        _RefusedError: A name is not where the index says, or a range is invalid.
     """
     lines = text.split("\n")
     starts = [0]
@@ -152,9 +152,11 @@ def _names(document: Document, text: str) -> Sequence[Name]:
         starts.append(starts[-1] + len(line.encode()) + 1)
     try:
         names = [
-            _name(one, lines[one.line], starts[one.line], document.encoding) if one.line < len(lines) else None
-            for one in document.occurrences()
-            if one.start != one.end
+            _name(occurrence, lines[occurrence.line], starts[occurrence.line], document.encoding)
+            if occurrence.line < len(lines)
+            else None
+            for occurrence in document.occurrences()
+            if occurrence.start != occurrence.end
         ]
     except ScipError as error:
         raise _RefusedError(DAMAGED) from error
@@ -163,34 +165,40 @@ def _names(document: Document, text: str) -> Sequence[Name]:
     return [name for name in names if name is not None]
 
 
-def _name(one: Occurrence, line: str, starts_at: int, encoding: int) -> Name | None:
-    """A name by its bytes; None where the line has no such name."""
+def _name(occurrence: Occurrence, line: str, starts_at: int, encoding: int) -> Name | None:
+    """Return a name with its bytes, or None if the line has no such name."""
     data = line.encode()
-    start, end = (byte_column(line, column, encoding) for column in (one.start, one.end))
+    start, end = (byte_column(line, column, encoding) for column in (occurrence.start, occurrence.end))
     if start is None or end is None or end <= start:
         return None
     written = data[start:end].decode("utf-8", "replace")
     before, after = data[:start].decode("utf-8", "replace")[-1:], data[end:].decode("utf-8", "replace")[:1]
-    if _cuts(before, written[0]) or _cuts(written[-1], after) or (one.is_definition and _misses(written, one.symbol)):
+    if (
+        _is_inside_word(before, written[0])
+        or _is_inside_word(written[-1], after)
+        or (occurrence.is_definition and _has_other_name(written, occurrence.symbol))
+    ):
         return None
-    return Name(starts_at + start, starts_at + end, one.line + 1, written, one.symbol, one.is_definition)
+    return Name(
+        starts_at + start, starts_at + end, occurrence.line + 1, written, occurrence.symbol, occurrence.is_definition
+    )
 
 
-def _cuts(before: str, after: str) -> bool:
-    """Whether a word goes on from one character to the next."""
+def _is_inside_word(before: str, after: str) -> bool:
+    """Return whether a word continues from one character to the next."""
     return bool(_WORD.match(before) and _WORD.match(after))
 
 
-def _misses(written: str, symbol: str) -> bool:
-    """Whether a definition has another name than the function or class that it is to define."""
+def _has_other_name(written: str, symbol: str) -> bool:
+    """Return whether a definition has a different name from the function or class it should define."""
     found = parse_symbol(symbol)
     if found is None or found.descriptors[-1].suffix not in _NAMED_AS_WRITTEN or not _PLAIN.fullmatch(found.name):
         return False
-    return written.strip(_SIGNS) != found.name
+    return written.strip(_QUOTES) != found.name
 
 
 class _Target(NamedTuple):
-    """What a symbol stands for: nodes of one file, or a name outside of the source; nothing where that is not known."""
+    """Target of a symbol: nodes of one file, or an external name; empty if unknown."""
 
     nodes: tuple[str, ...] = ()
     kind: str | None = None
@@ -199,40 +207,40 @@ class _Target(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an index knows of a source."""
+    """Result of importing an index for a source."""
 
     tool: str
     table: pa.Table
-    files: Sequence[str]  # the paths of the documents that fit
-    refused: Mapping[str, Sequence[str]]  # the paths of documents by the reason
+    files: Sequence[str]  # paths of the documents that match
+    refused: Mapping[str, Sequence[str]]  # paths of refused documents by reason
 
     @property
     def known(self) -> int:
-        """Of how many call sites it knows what they call."""
+        """Number of call sites with known targets."""
         return sum(bool(targets) for targets in self.table["targets"].to_pylist())
 
     def refusals(self) -> Iterator[str]:
-        """A sentence for each reason."""
+        """Yield a sentence for each reason."""
         for reason, paths in self.refused.items():
-            more = f" and {len(paths) - _MOST_NAMED:,} more" if len(paths) > _MOST_NAMED else ""
-            yield f"{len(paths):,} refused, since each {reason}: {', '.join(paths[:_MOST_NAMED])}{more}"
+            more = f" and {len(paths) - _MAX_LISTED:,} more" if len(paths) > _MAX_LISTED else ""
+            yield f"{len(paths):,} refused ({reason}): {', '.join(paths[:_MAX_LISTED])}{more}"
 
 
 def imported(index: Index, folder: Path, chunks: pa.Table) -> Imported:
-    """Read what an index says of the calls of a source.
+    """Read what an index says about the calls of a source.
 
     Args:
-        index: the file of SCIP.
-        folder: where the files of the source are.
-        chunks: what is indexed of them, sorted by path and position.
+        index: The SCIP index.
+        folder: The folder with the files of the source.
+        chunks: The indexed chunks, sorted by path and position.
 
     Raises:
-        ScipError: none of its documents fits.
+        ScipError: No document matches.
     """
     found = check_documents(index, folder, chunks)
     result = Imported(index.tool, _table(found, index.tool), [one.file.path for one in found.fitting], found.refused)
     if not found.fitting:
-        raise ScipError("; ".join(["no document of the file fits the source", *result.refusals()]))
+        raise ScipError("; ".join(["no document of the SCIP file matches the source", *result.refusals()]))
     return result
 
 
@@ -245,7 +253,7 @@ def _table(found: Checked, tool: str) -> pa.Table:
 
 
 def _rows(document: Fitting, known: "_Known", tool: str) -> Iterator[tuple[Any, ...]]:
-    """A row for each call site of a document."""
+    """Yield a row for each call site of a document."""
     file = document.file
     sites = Sites(document.data, file.language)
     targets: dict[Site, list[_Target]] = {site: [] for site in sites.all}
@@ -263,15 +271,15 @@ def _rows(document: Fitting, known: "_Known", tool: str) -> Iterator[tuple[Any, 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The definitions of all documents."""
+    """Definitions of all documents."""
 
-    places: Mapping[str, Sequence[tuple[File, Name]]]  # of global symbols
-    packages: frozenset[str]  # of these
+    places: Mapping[str, Sequence[tuple[File, Name]]]  # definitions of global symbols
+    packages: frozenset[str]  # packages of global symbols
     local: Mapping[tuple[str, str], Sequence[tuple[File, Name]]] = field(default_factory=dict)  # by path and symbol
 
     @classmethod
     def of(cls, documents: Iterable[Fitting]) -> "_Known":
-        """Collect them."""
+        """Collect the definitions."""
         places: dict[str, list[tuple[File, Name]]] = {}
         local: dict[tuple[str, str], list[tuple[File, Name]]] = {}
         packages = set()
@@ -287,26 +295,26 @@ class _Known:
         return cls(places, frozenset(packages), local)
 
     def target(self, document: Fitting, symbol: str, called: str) -> _Target | None:
-        """What a symbol stands for where it is called by a name; None where that is no function or class."""
+        """Return the target of a symbol when called by a name, or None if it is neither function nor class."""
         found = parse_symbol(symbol)
         places = self.places.get(symbol, ()) if found else self.local.get((document.file.path, symbol), ())
         if not places:
             is_outside = found is not None and found.package not in self.packages and found.is_callable
-            return _Target((f"{EXTERNAL}:{_outside(found)}",), EXTERNAL) if is_outside and found else None
+            return _Target((f"{EXTERNAL}:{_external_name(found)}",), EXTERNAL) if is_outside and found else None
         file = places[-1][0]
         defined = [one for where, name in places if where is file and (one := file.called(name.text, name.line))]
-        if found is not None and found.name in _CONSTRUCTORS and called not in _OF_ITSELF:
+        if found is not None and found.name in _CONSTRUCTORS and called not in _EXPLICIT_CONSTRUCTORS:
             defined = [cls for one in defined if (cls := file.class_around(one))]
-        if found is not None:  # an index has one symbol for all overloads, and marks one of them at times
+        if found is not None:  # an index has one symbol for all overloads, and sometimes marks only one of them
             defined = [other for one in defined for other in file.namesakes(one)]
         nodes = tuple(dict.fromkeys(file.node(one.id)[0] for one in defined))
         return _Target(nodes, defined[-1].kind, file) if nodes else None
 
 
-def _outside(symbol: Symbol) -> str:
-    """The name of what lies outside of the source, as the graph has it."""
+def _external_name(symbol: Symbol) -> str:
+    """Return the name of an external symbol as the graph writes it."""
     modules = [one.name for one in symbol.descriptors if one.suffix == NAMESPACE]
-    if any(name.endswith(_FILE_ENDINGS) for name in modules) or modules[:1] == [_BUILTINS]:
+    if any(name.endswith(_FILE_EXTENSIONS) for name in modules) or modules[:1] == [_BUILTINS]:
         modules = []
     named = [one.name for one in symbol.descriptors if one.suffix != NAMESPACE]
     if len(named) > 1 and named[-1] in _CONSTRUCTORS:

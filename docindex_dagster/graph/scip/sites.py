@@ -1,4 +1,4 @@
-"""The files of a source as they are indexed: what they define, and where they call what an index may know."""
+"""Definitions and call sites in the indexed files of a source, for comparison with a SCIP index."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,12 +21,12 @@ from docindex_dagster.core.schemas import COMMIT
 
 _CALLABLE = CLASSES | FUNCTIONS
 RESULT = "()"
-"""What the name of a site ends with where the result of a call is called: `make()()`. No index says what that is."""
+"""Suffix of a site's name where the result of a call is called, as in `make()()`; no index knows that callee."""
 _LAST_WORD = re.compile(r"\w+$")
 
 
 class Defined(NamedTuple):
-    """Something that a file defines."""
+    """Symbol that a file defines."""
 
     id: str
     kind: str
@@ -39,7 +39,7 @@ class Defined(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as it is indexed."""
+    """Indexed file."""
 
     path: str
     content_hash: str
@@ -47,40 +47,40 @@ class File:
     defined: dict[str, Defined] = field(default_factory=dict)  # by id
     named: dict[str, list[Defined]] = field(default_factory=dict)  # functions and classes by name
 
-    def define(self, one: Defined) -> None:
-        """Add what the file defines."""
-        self.defined[one.id] = one
-        if one.kind in _CALLABLE:
-            self.named.setdefault(one.name, []).append(one)
+    def define(self, definition: Defined) -> None:
+        """Add a definition of the file."""
+        self.defined[definition.id] = definition
+        if definition.kind in _CALLABLE:
+            self.named.setdefault(definition.name, []).append(definition)
 
     def node(self, identifier: str) -> tuple[str, str]:
-        """A node of this file and its type; "" is the file itself."""
+        """Return a node of this file and its type; "" stands for the file itself."""
         found = self.defined.get(identifier)
         return (self.path, "file") if found is None else (f"{self.path}::{identifier}", found.kind)
 
     def called(self, name: str, line: int) -> Defined | None:
-        """The innermost function or class of a name around a line."""
+        """Return the innermost function or class with a name around a line."""
         around = [one for one in self.named.get(name, ()) if one.first_line <= line <= one.last_line]
         return min(around, key=lambda one: one.last_line - one.first_line, default=None)
 
-    def namesakes(self, one: Defined) -> Iterator[Defined]:
-        """What has the same qualified name, itself included: overloads, and other definitions under a condition."""
-        return (other for other in self.named.get(one.name, ()) if other.qualified == one.qualified)
+    def namesakes(self, definition: Defined) -> Iterator[Defined]:
+        """Yield all symbols with the same qualified name, including this one: overloads and conditional definitions."""
+        return (other for other in self.named.get(definition.name, ()) if other.qualified == definition.qualified)
 
     def class_around(self, inner: Defined) -> Defined | None:
-        """The class in which something is defined."""
+        """Return the class that contains a definition."""
         around = self.defined.get(inner.parent)
         return around if around is not None and around.kind in CLASSES else None
 
 
 def files_of(chunks: pa.Table, paths: Collection[str]) -> dict[str, File]:
-    """The files with these paths, from the chunks of a source, which are sorted by path and position."""
+    """Return the files with these paths, from the chunks of a source, which are sorted by path and position."""
     is_wanted = pc.is_in(chunks["path"], pa.array(sorted(paths), pa.string()))
     rows = chunks.filter(pc.and_(is_wanted, pc.not_equal(chunks["source_type"], COMMIT)))
     symbols: dict[str, list[dict[str, Any]]] = {}
     files: dict[str, File] = {}
     for row in rows.select(["path", "content_hash", "language", "symbols", "fallback"]).to_pylist():
-        # What was cut as text may be what no parser ends with.
+        # Files cut as text may be ones that parsers cannot finish.
         language = row["language"] if row["language"] and not row["fallback"] else ""
         files.setdefault(row["path"], File(row["path"], row["content_hash"], language))
         symbols.setdefault(row["path"], []).extend(row["symbols"] or ())
@@ -97,38 +97,38 @@ def _defined(identifier: str, symbol: dict[str, Any]) -> Defined:
 
 
 def last_of(node: str) -> str:
-    """The name that a node of the graph ends with, by which it is mostly called."""
+    """Return the last part of a node's name, by which it is usually called."""
     return node.rpartition("::")[2].partition("~")[0].rpartition(":")[2].rpartition(".")[2]
 
 
 class Site(NamedTuple):
-    """A place at which something is called.
+    """Call site.
 
-    Line and byte are those at which the callee begins: of `a.b()` those of `a`. So the edges of the graph have them.
+    Line and byte are where the callee begins: for `a.b()`, at `a`. The edges of the graph use the same position.
     """
 
-    scope: str  # the id of the symbol that calls; "" for the file
-    name: str  # the last one of the callee
+    scope: str  # the id of the calling symbol; "" for the file
+    name: str  # the last part of the callee
     line: int
     byte: int
-    is_path: bool = False  # whether something stands before the name
+    is_path: bool = False  # whether the name is qualified
 
 
 class Sites:
-    """The call sites of one file, and the names of what it defines."""
+    """Call sites of one file, and the names of its definitions."""
 
     def __init__(self, data: bytes, language: str) -> None:
-        """Read a file, which is UTF-8.
+        """Parse a file, encoded as UTF-8.
 
         Raises:
-            ParseError: there is no grammar for the language.
+            ParseError: The language has no grammar.
         """
         tree = parse(data, language)
         outline = extract(tree, data, language)
         found = languages.extract(tree, language, outline.symbols)
         self._root = tree.root_node
         calls: list[CallSite | Decorator] = [*found.calls, *found.decorators]
-        self.all: Mapping[Site, None] = dict.fromkeys(site for one in calls if (site := _site(one)) is not None)
+        self.all: Mapping[Site, None] = dict.fromkeys(site for one in calls if (site := _site_of(one)) is not None)
         self._at: dict[tuple[int, str], list[Site]] = {}
         for site in self.all:
             self._at.setdefault((site.byte, site.name), []).append(site)
@@ -138,15 +138,15 @@ class Sites:
         self._names = [one.name for one in run_query(tree, language).definitions] if outline.symbols else []
 
     def definitions(self) -> Iterator[tuple[str, Symbol, tuple[int, int]]]:
-        """The ids and symbols of what is defined, and the bytes of their names, where they are written as such."""
-        free: dict[str, list[tuple[int, int]]] = {}
+        """Yield the ids and symbols of definitions, and the bytes of their names, if these occur in the text."""
+        unassigned: dict[str, list[tuple[int, int]]] = {}
         for node in sorted(self._names, key=attrgetter("start_byte")):
             text = node.text.decode("utf-8", "replace") if node.text else ""
             match = _LAST_WORD.search(text)
             name = match[0] if match else ""
-            free.setdefault(name, []).append((node.end_byte - len(name.encode()), node.end_byte))
+            unassigned.setdefault(name, []).append((node.end_byte - len(name.encode()), node.end_byte))
         for identifier, symbol in self.symbols:
-            spans = free.get(symbol.name, [])
+            spans = unassigned.get(symbol.name, [])
             inside = (span for span in spans if symbol.start_byte <= span[0] and span[1] <= symbol.end_byte)
             span = next(inside, None)
             if span is not None:
@@ -154,7 +154,7 @@ class Sites:
                 yield identifier, symbol, span
 
     def name_of(self, site: Site) -> tuple[int, int] | None:
-        """The bytes of the name that is called at a site; None where it is not written at the end of the callee."""
+        """Return the bytes of the called name, or None if it is not at the end of the callee."""
         wanted = site.name.encode()
         node = self._root.descendant_for_byte_range(site.byte, site.byte)
         found = None
@@ -166,7 +166,7 @@ class Sites:
         return found
 
     def called(self, start: int, end: int, name: str) -> Iterator[Site]:
-        """The calls of which the name at some bytes is the last one of the callee."""
+        """Yield the calls whose callee ends with the name at some bytes."""
         node = self._root.descendant_for_byte_range(start, end) if name in self._called else None
         last = -1
         while node is not None and node.end_byte == end:
@@ -176,10 +176,16 @@ class Sites:
             node = node.parent
 
 
-def _site(one: CallSite | Decorator) -> Site | None:
-    callee = one.callee if isinstance(one, CallSite) else one.value
+def _site_of(reference: CallSite | Decorator) -> Site | None:
+    callee = reference.callee if isinstance(reference, CallSite) else reference.value
     name = last_name(callee)
-    if not name or (isinstance(one, Decorator) and isinstance(callee, Call)):
-        return None  # `@decorate(…)` has a call beside it
+    if not name or (isinstance(reference, Decorator) and isinstance(callee, Call)):
+        return None  # `@decorate(…)` is also listed as a call
     is_path = isinstance(callee, Attribute) or (isinstance(callee, Instance) and "." in callee.type.name)
-    return Site(one.scope, f"{name}{RESULT}" if isinstance(callee, Call) else name, one.line, one.byte, is_path)
+    return Site(
+        reference.scope,
+        f"{name}{RESULT}" if isinstance(callee, Call) else name,
+        reference.line,
+        reference.byte,
+        is_path,
+    )

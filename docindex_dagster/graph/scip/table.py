@@ -1,7 +1,7 @@
-"""What was imported for a source, as a table that stays until it is imported anew or removed.
+"""Table of the precise index that was imported for a source. It is kept until a new import or removal.
 
-It has a row for each call site of the files that an index knows. So it tells not only what is called where, but also of
-which calls the index knows nothing.
+It has a row for each call site in the files that the index covers. So it also records for which calls the index knows
+no target.
 """
 
 import pyarrow as pa
@@ -16,23 +16,23 @@ PRECISE = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
         pa.field("content_hash", pa.string(), nullable=False),  # of the file
-        pa.field("line", pa.int32(), nullable=False),  # at which the callee begins
+        pa.field("line", pa.int32(), nullable=False),  # where the callee begins
         pa.field("byte", pa.int64(), nullable=False),
-        pa.field("name", pa.string(), nullable=False),  # the last one of the callee
+        pa.field("name", pa.string(), nullable=False),  # last part of the callee
         pa.field("caller", pa.string(), nullable=False),  # a node
         pa.field("caller_type", pa.string(), nullable=False),
-        # Nodes that define what is called, several where the index has one name for them; none where it knows nothing.
+        # Nodes that define the callee: several if the index has one name for them, none if the callee is unknown.
         pa.field("targets", pa.list_(pa.string()), nullable=False),
         pa.field("target_type", pa.string()),
-        pa.field("target_path", pa.string()),  # null for what lies outside the source
-        pa.field("target_hash", pa.string()),  # of that file
+        pa.field("target_path", pa.string()),  # null for external targets
+        pa.field("target_hash", pa.string()),  # content hash of that file
         pa.field("tool", pa.string(), nullable=False),
     ]
 )
 
 
 def read(layout: Layout, key: str) -> pa.Table | None:
-    """What was imported for a source; None where nothing was, or the table is damaged."""
+    """Return what was imported for a source, or None if there is nothing or the table is damaged."""
     table = tables.read(layout.table(PRECISE_TABLE, key))
     if table is None or not table.schema.equals(PRECISE):
         return None
@@ -40,7 +40,7 @@ def read(layout: Layout, key: str) -> pa.Table | None:
 
 
 def version(layout: Layout, key: str) -> str:
-    """The data version of what was imported for a source; "" where nothing was."""
+    """Return the data version of what was imported for a source, or "" if there is nothing."""
     path = layout.table(PRECISE_TABLE, key)
     if not path.exists():
         return ""
@@ -48,23 +48,23 @@ def version(layout: Layout, key: str) -> str:
 
 
 def add(layout: Layout, key: str, imported: pa.Table) -> None:
-    """Keep what was imported, in the place of what the same tool gave before, and of what is known of the same files.
+    """Store an import, replacing the previous import of the same tool and all rows of the same files.
 
     Raises:
-        FullDiskError: there is no space left.
+        FullDiskError: The disk is full.
     """
     known = read(layout, key)
     if known is not None:
-        again = pc.is_in(known["path"], pc.unique(imported["path"]))
-        again = pc.or_(again, pc.is_in(known["tool"], pc.unique(imported["tool"])))
-        imported = pa.concat_tables([known.filter(pc.invert(again)), imported])
+        is_replaced = pc.is_in(known["path"], pc.unique(imported["path"]))
+        is_replaced = pc.or_(is_replaced, pc.is_in(known["tool"], pc.unique(imported["tool"])))
+        imported = pa.concat_tables([known.filter(pc.invert(is_replaced)), imported])
     ordered = imported.sort_by([("path", "ascending"), ("byte", "ascending"), ("name", "ascending")]).combine_chunks()
     tables.write(layout.table(PRECISE_TABLE, key), tables.stamp(ordered, tables.data_version(ordered)))
 
 
 def remove(layout: Layout, key: str) -> bool:
-    """Take away what was imported for a source, and say whether anything was."""
+    """Remove what was imported for a source, and return whether there was anything."""
     path = layout.table(PRECISE_TABLE, key)
-    was_there = path.exists()
+    existed = path.exists()
     path.unlink(missing_ok=True)
-    return was_there
+    return existed

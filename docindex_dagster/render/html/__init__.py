@@ -1,1 +1,1 @@
-"""HTML of the page: templates, highlighted code, Markdown files, pictures and links."""
+"""HTML of the web page: templates, highlighted code, Markdown files, diagrams and links."""

@@ -1,4 +1,4 @@
-"""Colours of syntax, by classes alone: each token of a text in a span that says what it is."""
+"""Syntax highlighting with CSS classes: each token becomes a span whose class is its type."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -12,40 +12,40 @@ from docindex_dagster.search.cancellation import check_waiting
 from docindex_dagster.sources import languages
 
 _PREFIX = "k-"
-# A lexer's expressions may need time that grows faster than a text that an attacker wrote: one step takes half a
-# second at the worst for lines of this length, and a text is coloured as far as its lexer comes in time.
-_MOST_CHARACTERS, _LONGEST_LINE, _LONGEST_S = 200_000, 2_000, 0.5
+# A lexer's regular expressions may take superlinear time on text written by an attacker. With lines of this length, a
+# single step takes half a second at worst. When the time is up, the rest of a text stays plain.
+_MAX_CHARACTERS, _MAX_LINE, _MAX_SECONDS = 200_000, 2_000, 0.5
 _OTHER_NAMES = {"astro": "html", "svelte": "html", "commonlisp": "common-lisp", "apex": "java", "jupyter": "markdown"}
-_PLAIN = frozenset({"", "n", "p", "w", "x"})  # they have no colour
-_CONTEXT = 40  # lines before those that are wanted, for what goes over several, such as comments
+_PLAIN = frozenset({"", "n", "p", "w", "x"})  # token types without a color
+_CONTEXT = 40  # lines before a window that are also lexed, for tokens such as comments that span lines
 
 Span = tuple[int, int]
 
 
 def end_of_colours() -> float:
-    """When to stop colouring a page that begins now, by `time.monotonic`."""
-    return time.monotonic() + _LONGEST_S
+    """Return the deadline for highlighting a page that starts now, as a `time.monotonic` value."""
+    return time.monotonic() + _MAX_SECONDS
 
 
 def lines_of(text: str, language: str | None, marks: Sequence[Span] = (), ends_at: float | None = None) -> list[Markup]:
-    """The lines of a text as HTML; some parts of it, [start, end) in characters, are marked.
+    """Return the lines of a text as HTML, with the spans [start, end), in characters, marked.
 
     Raises:
-        QueryError: the client has left.
+        QueryError: The client has disconnected.
     """
-    plain = text.replace("\r\n", " \n")  # as long as it was, so that the marks fit
+    plain = text.replace("\r\n", " \n")  # same length, so that the marks fit
     return _html(_tokens(plain, language, ends_at or end_of_colours()), marks, 0, plain.count("\n") + 1)
 
 
 def window_of(text: str, language: str | None, marks: Sequence[Span], first: int, count: int) -> list[Markup]:
-    """Some lines of a text, coloured by what stands before them.
+    """Return some lines of a text, highlighted in the context of the lines before them.
 
     Args:
-        text: the whole text.
+        text: the full text.
         language: its language.
-        marks: as of `lines_of`, counted from the first of these lines.
-        first: how many lines stand before them.
-        count: how many they are.
+        marks: as for `lines_of`, relative to the first of these lines.
+        first: the number of lines before them.
+        count: the number of these lines.
     """
     begin = max(0, first - _CONTEXT)
     lines = text.replace("\r\n", " \n").split("\n")[begin:]
@@ -55,7 +55,7 @@ def window_of(text: str, language: str | None, marks: Sequence[Span], first: int
 
 
 def _html(tokens: Iterator[tuple[str, str]], marks: Sequence[Span], first: int, count: int) -> list[Markup]:
-    """The lines of a text from one on, as far as they are wanted; the tokens behind them are not asked for."""
+    """Return `count` lines of a text from line `first` on. Later tokens are not lexed."""
     lines: list[list[str]] = [[] for _ in range(count)]
     line = at = 0
     for name, value in tokens:
@@ -81,7 +81,7 @@ def _span(text: str, name: str, *, is_marked: bool) -> str:
 
 
 def _cut(value: str, at: int, marks: Sequence[Span]) -> Iterator[tuple[str, bool]]:
-    """The parts of a token, which begins at a place of the text, and whether each is marked."""
+    """Yield the parts of a token at a position of the text, and whether each is marked."""
     done = 0
     for start, end in marks:
         first, last = max(start - at, done), min(end - at, len(value))
@@ -95,23 +95,23 @@ def _cut(value: str, at: int, marks: Sequence[Span]) -> Iterator[tuple[str, bool
 
 
 def _tokens(text: str, language: str | None, ends_at: float) -> Iterator[tuple[str, str]]:
-    """The tokens of a text, each with the short name of its type; what no lexer knows is one without a name."""
+    """Yield the tokens of a text with the short names of their types; the name is empty for text without a lexer."""
     done = 0
-    lexer = _lexer(language) if language and len(text) <= _MOST_CHARACTERS else None
-    if lexer is not None and all(len(line) <= _LONGEST_LINE for line in text.split("\n")):
+    lexer = _lexer(language) if language and len(text) <= _MAX_CHARACTERS else None
+    if lexer is not None and all(len(line) <= _MAX_LINE for line in text.split("\n")):
         for start, kind, value in lexer().get_tokens_unprocessed(text):
             check_waiting()
             if start != done or not text.startswith(value, start) or time.monotonic() > ends_at:
-                break  # it skips or changes something, or takes too long: the rest is shown as it is
+                break  # the lexer skips or changes text, or takes too long: the rest stays plain
             yield _name(kind), value
             done += len(value)
     if done < len(text):
         yield "", text[done:]
 
 
-@lru_cache(maxsize=256)  # a document may name any
+@lru_cache(maxsize=256)  # bounded, since a document may name any language
 def _lexer(language: str) -> Any:
-    """The class of the lexer of a language, under any of its names; None for one that docindex does not know."""
+    """Return the lexer class for any name of a language; None if docindex does not know the language."""
     from pygments.lexers import find_lexer_class_by_name
 
     name = _OTHER_NAMES.get(language, language)
@@ -120,7 +120,7 @@ def _lexer(language: str) -> Any:
 
 @cache
 def _names() -> frozenset[str]:
-    """All names that lexers of the languages have which docindex knows."""
+    """Return all names of lexers for the languages that docindex knows."""
     from pygments.lexers import get_all_lexers
 
     known = {_OTHER_NAMES.get(name, name) for name in languages.NAMES}
@@ -129,7 +129,7 @@ def _names() -> frozenset[str]:
 
 @cache
 def _name(kind: Any) -> str:
-    """The short name of a type of tokens, or of the nearest one that it is a part of."""
+    """Return the short name of a token type, or of its nearest ancestor that has one."""
     from pygments.token import STANDARD_TYPES
 
     while kind not in STANDARD_TYPES and kind.parent is not None:

@@ -1,6 +1,7 @@
-"""Indexed Markdown as prose. It may hold anything: no HTML of it is taken, and no address outside of the index.
+"""Rendered Markdown of indexed files. The input is untrusted: its HTML and its links out of the index are dropped.
 
-Two defences: the renderer makes no element of what is not wanted, and a sanitiser lets pass what is wanted alone.
+There are two lines of defense: the renderer does not produce unwanted elements, and a sanitizer passes only an
+allowlist.
 """
 
 import posixpath
@@ -18,8 +19,8 @@ from docindex_dagster.core.safe_text import visible
 from docindex_dagster.render.html import highlighting, links
 
 LONGEST = 200_000
-"""Characters of the longest file that is rendered."""
-_HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}  # the page has a first one of its own
+"""Maximum size of a rendered file, in characters."""
+_HEADINGS = {f"h{level}": f"h{min(level + 1, 6)}" for level in range(1, 7)}  # the page has an h1 of its own
 _TAGS = {
     *("a", "br", "code", "del", "em", "s", "span", "strong"),
     *("blockquote", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "ul"),
@@ -29,10 +30,10 @@ _ATTRIBUTES = {"*": {"id", "class"}, "a": {"href"}, "ol": {"start"}, "pre": {"ta
 
 
 def rendered(text: str, source: str, path: str) -> Markup:
-    """A Markdown file as HTML.
+    """Render a Markdown file as HTML.
 
-    Links within its source go to the pages of its files; others are text, with their address beside them. Blocks have
-    the ids of their lines, as those of the file's text have.
+    Links within its source point to the pages of the files. Other links become text, followed by their address. Blocks
+    have the IDs of their lines, like the lines of a file shown as text.
     """
     parser = _parser(highlighting.end_of_colours())
     tokens = parser.parse(visible(text))
@@ -46,11 +47,11 @@ def rendered(text: str, source: str, path: str) -> Markup:
         url_schemes=set(),
         generic_attribute_prefixes=set(),
     )
-    return Markup(clean)  # noqa: S704 it is sanitised
+    return Markup(clean)  # noqa: S704 sanitized above
 
 
 def _parser(ends_at: float) -> MarkdownIt:
-    """A parser of one page, whose code is coloured until then."""
+    """Return a parser for a page, which highlights code until the deadline."""
     options = {"html": False, "linkify": False, "highlight": partial(_code, ends_at)}
     return stoppable(MarkdownIt("commonmark", options)).enable(["table", "strikethrough"]).use(front_matter_plugin)
 
@@ -60,7 +61,7 @@ def _code(ends_at: float, text: str, language: str, _: str) -> str:
 
 
 def _settle(tokens: list[Token], source: str, folder: str) -> None:
-    """Give blocks their ids, headings their level on the page, links and pictures what they may be."""
+    """Set the IDs of blocks and the levels of headings, and restrict links and images."""
     seen: set[int] = set()
     for token in tokens:
         if token.map and token.nesting >= 0 and token.map[0] not in seen and token.tag:
@@ -74,7 +75,7 @@ def _settle(tokens: list[Token], source: str, folder: str) -> None:
 
 def _inline(token: Token, source: str, folder: str) -> Token:
     if token.type == "image":
-        return Token("text", "", 0, content=f"[picture: {token.content or 'without a description'}]")
+        return Token("text", "", 0, content=f"[image: {token.content or 'no description'}]")
     if token.type == "link_open":
         address = str(token.attrs.get("href", ""))
         token.attrs = {}
@@ -85,7 +86,7 @@ def _inline(token: Token, source: str, folder: str) -> Token:
 
 
 def _links_of(tokens: list[Token]) -> list[Token]:
-    """The same without links that lead nowhere: their text stays, and behind it where they would have led."""
+    """Replace links without a target by their text and address."""
     kept: list[Token] = []
     opened: Token | None = None  # links do not nest
     for token in tokens:
@@ -101,7 +102,7 @@ def _links_of(tokens: list[Token]) -> list[Token]:
 
 
 def _target(address: str, source: str, folder: str) -> str | None:
-    """The page of the file that a link means; None for one outside of its source."""
+    """Return the page of the file that a link points to; None if it is outside the source."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -1,4 +1,4 @@
-"""From templates to HTML. Whatever a template prints is escaped, and each character of it can be seen."""
+"""Rendering of templates. All values are escaped, and invisible characters in them are made visible."""
 
 import shlex
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ _STEPS = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86
 
 
 def _seen(value: object) -> object:
-    """What a template prints of a value: text that imitates or hides nothing. HTML that we made stays as it is."""
+    """Make all characters of a string visible, unless it is HTML that docindex generated."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def ago(when: datetime | str | None) -> str:
-    """How long ago a moment was, as `5 min ago`, and its date where that is a month; empty where there is none."""
+    """Format a time as `5 min ago`, or as a date if it is over 30 days ago; empty if there is none."""
     at = _read(when)
     if at is None:
         return ""
@@ -35,19 +35,19 @@ def ago(when: datetime | str | None) -> str:
 
 
 def moment(when: datetime | str | None) -> str:
-    """A moment with its date, to the minute."""
+    """Format a time with its date, to the minute."""
     at = _read(when)
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else ""
 
 
 def machine_time(when: datetime | str | None) -> str:
-    """A moment as the element `time` wants it."""
+    """Format a time for the HTML element `time`."""
     at = _read(when)
     return at.isoformat(timespec="seconds") if at else ""
 
 
 def seconds_between(start: str | None, end: str | None) -> float | None:
-    """How long something took, or takes so far; None where it has not begun."""
+    """Return a duration, up to now if there is no end; None if there is no start."""
     begun = _read(start)
     return None if begun is None else ((_read(end) or datetime.now(UTC)) - begun).total_seconds()
 
@@ -73,24 +73,24 @@ _environment.globals.update(links=links, CHANGED=CHANGED)
 
 
 def page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
-    """A page, or a part of one.
+    """Render a page, or a part of one.
 
     Args:
-        request: what it answers.
-        template: a file of `templates/`.
-        status: of HTTP.
-        **values: what the template prints.
+        request: the request to answer.
+        template: a file in `templates/`.
+        status: the HTTP status.
+        **values: the values for the template.
     """
     served = request.app.state.served
-    asked = {"query": "", "here": request.url.path, "has_token": served.access.token is not None}
-    return HTMLResponse(drawn(template, **{**asked, "now": datetime.now(UTC), **values}), status)
+    defaults = {"query": "", "here": request.url.path, "has_token": served.access.token is not None}
+    return HTMLResponse(drawn(template, **{**defaults, "now": datetime.now(UTC), **values}), status)
 
 
 def page_or_part(request: Request, template: str, **values: Any) -> HTMLResponse:
-    """A page; at an address below `/part/`, its main part alone, whose template is called so behind a `_`."""
+    """Render a page, or for a URL below `/part/` only its main part, whose template has the prefix `_`."""
     return page(request, f"_{template}" if request.url.path.startswith("/part/") else template, **values)
 
 
 def drawn(template: str, **values: Any) -> Markup:
-    """What a template prints."""
+    """Render a template."""
     return Markup(_environment.get_template(template).render(values))  # noqa: S704 the template escapes

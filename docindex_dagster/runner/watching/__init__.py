@@ -1,1 +1,1 @@
-"""Watching the folders of sources, and indexing what changes in them."""
+"""File watching: indexes sources when their files change."""

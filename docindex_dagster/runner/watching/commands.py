@@ -1,6 +1,6 @@
-"""The commands that wait for the process that watches their project: who they are, and what they are answered.
+"""Queue of commands that delegate their work to the watcher of their project.
 
-A thread of the `Listener` takes them from a socket; the thread that indexes answers them.
+A thread of the `Listener` accepts them from a socket; the indexing thread answers them.
 """
 
 import selectors
@@ -25,28 +25,28 @@ from docindex_dagster.runner.watching.messages import (
     request_in,
 )
 
-_MOST = 32
+_MAX_WAITING = 32
 _BUSY = "busy with {}"
-_OTHER = "of another version, or with other settings"
-_PATIENCE_S = 1.0  # for a whole request: commands write it as soon as they have connected
-_PAUSE_S = 0.1  # after a failure of the system's, such as too many open files
+_OTHER = "different version or settings"
+_REQUEST_TIMEOUT_S = 1.0  # for a complete request, which commands write as soon as they have connected
+_PAUSE_S = 0.1  # after a system error, such as too many open files
 _BLOCK = 1 << 16
 
 
 class Command:
-    """A command that waits: its request, and the sources of it that are left to be answered."""
+    """A waiting command: its request, and the sources that are not yet answered."""
 
     def __init__(self, connection: socket.socket, request: Request) -> None:
-        """Of a connection, on which nothing waits from now on."""
+        """Wrap a connection, which becomes non-blocking."""
         self._connection = connection
         self._connection.settimeout(0)
         self.state = request.state
         self.left = list(request.sources)
-        # Of runs that ended while it waited.
+        # Summaries of runs that ended while the command waited.
         self.summaries: dict[str, Mapping[str, Any]] = {}
 
     def send(self, answer: Answer) -> bool:
-        """Write an answer; False where the command is gone. One that does not read any more is as good as gone."""
+        """Write an answer; return False if the command is gone or no longer reads."""
         line = line_of(answer)
         try:
             is_sent = self._connection.send(line) == len(line)
@@ -62,52 +62,52 @@ class Command:
 
 
 class Commands:
-    """The commands that wait, the first one first."""
+    """The waiting commands, first come, first served."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Start with no commands."""
         self._lock = Lock()
         self._waiting: list[Command] = []
         self._state = ""
         self._running: str | None = None
         self._is_closed = False
         self.have_come = Event()
-        """Whether one waits."""
+        """Set while a command is waiting."""
         self.served: str | None = None
-        """The source that is being indexed because a command asked for it."""
+        """Source that is being indexed because a command requested it."""
 
     def take(self, command: Command) -> None:
-        """Let a command wait, unless it works with another state, or that could take longer than its own work."""
+        """Queue a command. Reject it if its state differs, or if waiting could take longer than its own work."""
         with self._lock:
             if command.state != self._state:
                 _refuse(command, _OTHER)
-            elif self._is_closed or len(self._waiting) >= _MOST or self._running not in {None, *command.left}:
-                _refuse(command, _BUSY.format(self._running or "others"))
+            elif self._is_closed or len(self._waiting) >= _MAX_WAITING or self._running not in {None, *command.left}:
+                _refuse(command, _BUSY.format(self._running or "other commands"))
             elif command.send(Taken()):
                 self._waiting.append(command)
                 self.have_come.set()
 
     def set_state(self, state: str) -> None:
-        """Work with this state, as `messages.state_of` says, and for no command with another one."""
+        """Set the state from `messages.state_of`, and reject commands with a different one."""
         with self._lock:
             self._state = state
-            others = [one for one in self._waiting if one.state != state]
-        for one in others:
-            self.refuse(one, _OTHER)
+            others = [command for command in self._waiting if command.state != state]
+        for command in others:
+            self.refuse(command, _OTHER)
 
     def first(self) -> Command | None:
-        """The one to be answered now."""
+        """Return the command to answer next."""
         with self._lock:
             return self._waiting[0] if self._waiting else None
 
     @contextmanager
     def running(self, key: str) -> Iterator[None]:
-        """Show those that wait for a source what its run does in the block; the others do their work themselves."""
+        """Forward the events of a source's run to the commands that wait for it; reject the others."""
         with self._lock:
             self._running = key
-            others = [one for one in self._waiting if key not in one.left]
-        for one in others:
-            self.refuse(one, _BUSY.format(key))
+            others = [command for command in self._waiting if key not in command.left]
+        for command in others:
+            self.refuse(command, _BUSY.format(key))
         try:
             with events.listening(self._pass_on):
                 yield
@@ -117,14 +117,14 @@ class Commands:
 
     def _pass_on(self, event: events.Event) -> None:
         with self._lock:
-            waiting = [one for one in self._waiting if one.left[0] == event.source]
-        for one in waiting:
-            if not one.send(event):
-                self._drop(one)
+            waiting = [command for command in self._waiting if command.left[0] == event.source]
+        for command in waiting:
+            if not command.send(event):
+                self._drop(command)
 
     @contextmanager
     def serving(self, key: str) -> Iterator[None]:
-        """Index a source in the block because a command asked for it."""
+        """Mark a source as being indexed on a command's request, for the duration of the block."""
         self.served = key
         try:
             yield
@@ -132,20 +132,20 @@ class Commands:
             self.served = None
 
     def note(self, summary: Mapping[str, Any]) -> None:
-        """Note how a run ended, for those that waited meanwhile."""
+        """Record the result of a run for all waiting commands."""
         with self._lock:
-            for one in self._waiting:
-                one.summaries[summary["source"]] = summary
+            for command in self._waiting:
+                command.summaries[summary["source"]] = summary
 
     def answer(self, command: Command, summary: Mapping[str, Any]) -> None:
-        """Answer for the source of a command that is the first of those left."""
-        is_there = command.send(Ended(dict(summary)))
+        """Send the result for the first unanswered source of a command."""
+        is_connected = command.send(Ended(dict(summary)))
         del command.left[0]
-        if not command.left or not is_there:
+        if not command.left or not is_connected:
             self._drop(command)
 
     def refuse(self, command: Command, reason: str) -> None:
-        """Leave the rest to a command itself."""
+        """Reject a command, which then does its remaining work itself."""
         _refuse(command, reason)
         self._drop(command)
 
@@ -158,11 +158,11 @@ class Commands:
                 self.have_come.clear()
 
     def close(self) -> None:
-        """Hang up on all: they do what is left themselves."""
+        """Disconnect all commands, which then do their remaining work themselves."""
         with self._lock:
             self._is_closed = True
-            for one in self._waiting:
-                one.close()
+            for command in self._waiting:
+                command.close()
             self._waiting.clear()
             self.have_come.clear()
 
@@ -173,17 +173,17 @@ def _refuse(command: Command, reason: str) -> None:
 
 
 class Listener:
-    """Takes the requests of commands, for as long as this process holds the project's `watch_lock`."""
+    """Accepts requests from commands while this process holds the project's `watch_lock`."""
 
     def __init__(self, path: Path, commands: Commands) -> None:
-        """Listen at a path, in place of a socket that a killed process left there.
+        """Listen on a socket, replacing one that a killed process left behind.
 
         Args:
-            path: of the socket, which only its user can connect to.
-            commands: where commands wait for their answers.
+            path: The path of the socket, which only its user can connect to.
+            commands: The queue of commands.
 
         Raises:
-            OSError: the system does not let us.
+            OSError: The socket cannot be created.
         """
         self._path = path
         self._commands = commands
@@ -193,7 +193,7 @@ class Listener:
         self._thread.start()
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._end.close()
         self._thread.join()
         self._path.unlink(missing_ok=True)
@@ -208,7 +208,7 @@ class Listener:
             while all(key.fileobj is self._server for key, _ in selector.select()):
                 try:
                     connection, _ = self._server.accept()
-                except OSError:  # whoever it was is gone, or there are too many open files
+                except OSError:  # the client is gone, or there are too many open files
                     time.sleep(_PAUSE_S)
                 else:
                     self._take(connection)
@@ -223,7 +223,7 @@ class Listener:
 
 
 def _bound(path: Path) -> socket.socket:
-    """A socket that listens at a path; nobody else can connect to it, since it listens only after its mode is set."""
+    """Return a listening socket. No other user can connect, since it starts listening only after its mode is set."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.unlink(missing_ok=True)
     server = socket.socket(socket.AF_UNIX)
@@ -240,24 +240,24 @@ def _bound(path: Path) -> socket.socket:
 
 
 def _line_of(connection: socket.socket) -> bytes:
-    """The line that is written on a connection.
+    """Read a line from a connection.
 
     Raises:
-        ValueError: it is too long, not whole, or does not come.
-        OSError: whoever writes is gone.
+        ValueError: The line is too long, incomplete, or does not arrive in time.
+        OSError: The client is gone.
     """
-    until, read = time.monotonic() + _PATIENCE_S, bytearray()
+    deadline, read = time.monotonic() + _REQUEST_TIMEOUT_S, bytearray()
     while not read.endswith(b"\n"):
-        left = until - time.monotonic()
-        if len(read) > LONGEST_LINE or left <= 0:
-            raise ValueError("the request is too long, or is not whole")
-        connection.settimeout(left)
+        remaining = deadline - time.monotonic()
+        if len(read) > LONGEST_LINE or remaining <= 0:
+            raise ValueError("request too long or incomplete")
+        connection.settimeout(remaining)
         try:
             block = connection.recv(_BLOCK)
         except TimeoutError:
             continue
         if not block:
-            raise ValueError("the request is not whole")
+            raise ValueError("incomplete request")
         read += block
     return bytes(read)
 
@@ -267,5 +267,5 @@ def _send_refusal(connection: socket.socket, reason: str) -> None:
         connection.settimeout(0)
         try:
             connection.send(line_of(Refused(reason)))
-        except OSError:  # it is gone
+        except OSError:  # the client is gone
             return

@@ -1,9 +1,8 @@
-"""Which folders show changes of a source, and the events of the file system in them, gathered until they pause.
+"""Folders to watch for changes of a source, and debounced file system events in them.
 
-They are those that discovery enters, and those in which git notes commits. Each of them is watched by itself, not with
-all that lies below it: `node_modules`, `.git/objects` and the index have more folders than everything else, change all
-the time, and mean nothing. `Watched` tracks the folders of a source, whether it needs a run, and when to retry a failed
-one.
+They are the folders that discovery enters, and those where git records commits. Each is watched individually, not
+recursively: `node_modules`, `.git/objects` and the index have more folders than everything else, change all the time,
+and are irrelevant. `Watched` tracks the folders of a source, whether it needs a run, and when to retry a failed one.
 """
 
 import math
@@ -18,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import NamedTuple
 
-# The loop of `watchfiles.watch` waits for the same time at each turn, and cannot change what it watches.
+# `watchfiles.watch` has a fixed timeout, and cannot change the set of watched folders.
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from watchfiles.main import Change
 
@@ -32,49 +31,49 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import folders_around, join
 from docindex_dagster.sources.rules import Pruned, path_rules
 
-# HEAD and the index lie in git's folder itself; a commit on the branch that is checked out shows in its log.
-_OF_GIT = ("", "logs", "refs/heads", "reftable")
-_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+# The git folder itself contains HEAD and the index; its logs change with commits to the checked-out branch.
+_GIT_SUBFOLDERS = ("", "logs", "refs/heads", "reftable")
+_LIST_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 
-_Place = tuple[int, int]  # device and number: two folders that follow each other at one path mostly differ in it
+_FolderId = tuple[int, int]  # device and inode, which usually differ when a folder is replaced
 _FIRST_RETRY_S, _LAST_RETRY_S = 60.0, 3600.0
-# An editor writes a file in several steps within milliseconds. A command that changes many files pauses less than this…
+# Debounce interval: editors write a file in several steps within milliseconds, and bulk changes pause less than this.
 _PAUSE_MS = 50
-# … and one that never pauses is interrupted: what it has done by then is worth a run.
+# Events without a pause are reported after this time, since the changes so far are worth a run.
 _LONGEST_MS = 400
 _POLL_MS = 1000
 _ATTEMPTS = 5
 
 
-def _place_of(path: Path | str) -> _Place | None:
-    """Which folder is at a path now; None if there is none."""
+def _folder_id(path: Path | str) -> _FolderId | None:
+    """Return the identity of the folder at a path; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 there may be thousands
+        found = os.stat(path)  # noqa: PTH116 faster than pathlib for thousands of folders
     except OSError:
         return None
     return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
 
 
 def folders_of(source: Source, home: Path) -> frozenset[str]:
-    """Return the folders to watch, by their paths without links; none where the source's own is missing.
+    """Return the folders to watch, with symlinks resolved; empty if the source's folder is missing.
 
     Args:
-        source: a library or a work tree.
-        home: where the index lies, which may be in the source, and whose changes are no source's.
+        source: A library or a working tree.
+        home: The folder of the index, which is ignored even inside the source.
     """
     entered = list(_entered(source, os.path.realpath(os.fsencode(home))))
     repositories = [folder for folder in entered if os.path.lexists(os.path.join(folder, b".git"))]  # noqa: PTH118 bytes
     if source.kind != "git":
         repositories = []
     elif not source.submodules:
-        repositories = repositories[:1]  # the work tree itself is entered first
-    of_git = (folder for root in repositories for folder in _of_git(Path(os.fsdecode(root))))
+        repositories = repositories[:1]  # the working tree itself is entered first
+    git_subfolders = (folder for root in repositories for folder in _git_subfolders(Path(os.fsdecode(root))))
     # Names that are not UTF-8 cannot be watched.
-    return frozenset([folder.decode() for folder in entered if _is_text(folder)]).union(of_git)
+    return frozenset([folder.decode() for folder in entered if _is_text(folder)]).union(git_subfolders)
 
 
 def _entered(source: Source, home: bytes) -> Iterator[bytes]:
-    """The folders that discovery would enter, the outermost first."""
+    """Yield the folders that discovery would enter, outermost first."""
     tracked = cache(lambda: _tracked(source))
     rules = path_rules(source, lambda folder: source.kind == "git" and folder in tracked())
     real = os.path.realpath(rules.root)
@@ -82,40 +81,40 @@ def _entered(source: Source, home: bytes) -> Iterator[bytes]:
     folders = [b""]
     while folders:
         folder = folders.pop()
-        place = join(real, folder).rstrip(b"/") or b"/"
-        if folder in ignored or place == home or isinstance(rules.scope(folder), Pruned):
+        path = join(real, folder).rstrip(b"/") or b"/"
+        if folder in ignored or path == home or isinstance(rules.scope(folder), Pruned):
             continue
         try:
-            with os.scandir(place) as children:
+            with os.scandir(path) as children:
                 inner = [child.name for child in children if child.is_dir(follow_symlinks=False)]
-        except OSError:  # it is gone, or may not be read
+        except OSError:  # the folder is gone or not readable
             continue
         folders += [folder + name + b"/" for name in inner if not noise.is_version_control(name)]
-        yield place
+        yield path
 
 
 def _tracked(source: Source) -> frozenset[bytes]:
-    """The folders in which git tracks files; each ends in a slash."""
-    root, more = os.fsencode(source.path), ("--recurse-submodules",) if source.submodules else ()
+    """Return the folders in which git tracks files; each ends in a slash."""
+    root, options = os.fsencode(source.path), ("--recurse-submodules",) if source.submodules else ()
     try:
-        listed = git.attempt(root, *git.safe_options(root), "ls-files", "-z", *more)
-    except SourceError:  # as below
+        listed = git.attempt(root, *git.safe_options(root), "ls-files", "-z", *options)
+    except SourceError:  # see `_ignored_by_git`
         return frozenset()
     return frozenset(folders_around((listed or b"").split(b"\0")))
 
 
 def _ignored_by_git(root: bytes) -> frozenset[bytes]:
-    """The folders that git ignores whole; each ends in a slash."""
+    """Return the folders that git ignores completely; each ends in a slash."""
     try:
-        listed = git.attempt(root, *git.safe_options(root), *_IGNORED)
-    except SourceError:  # it is no work tree, or not yet: who looks at it says so
+        listed = git.attempt(root, *git.safe_options(root), *_LIST_IGNORED)
+    except SourceError:  # not a working tree, at least not yet; the code that lists its files reports it
         return frozenset()
     return frozenset(path for path in (listed or b"").split(b"\0") if path.endswith(b"/"))
 
 
-def _of_git(root: Path) -> Iterator[str]:
+def _git_subfolders(root: Path) -> Iterator[str]:
     folder = git_folders.git_folder(root).resolve()
-    return (str(place) for name in _OF_GIT if (place := folder / name).is_dir())
+    return (str(path) for name in _GIT_SUBFOLDERS if (path := folder / name).is_dir())
 
 
 def _is_text(path: bytes) -> bool:
@@ -128,31 +127,31 @@ def _is_text(path: bytes) -> bool:
 
 @dataclass(slots=True)
 class Watched:
-    """A source, and what is known of it."""
+    """A watched source and its state."""
 
     source: Source
-    folders: frozenset[str] = frozenset()  # those that show its changes
-    place: _Place | None = None  # its own folder; None while it is missing
+    folders: frozenset[str] = frozenset()  # the folders to watch
+    place: _FolderId | None = None  # its folder; None while it is missing
     seen: str | None = None  # its fingerprint before its last run; None: it may not be up to date
-    failures: int = 0  # runs since the last one that succeeded
+    failures: int = 0  # failed runs since the last successful one
     retry_at: float = math.inf
-    problem: str = ""  # why it cannot be looked at, as it was shown to the user
+    problem: str = ""  # why it cannot be listed, as reported to the user
 
     def has_moved(self) -> bool:
-        """Whether its own folder came, went or was replaced."""
-        return _place_of(self.source.path) != self.place
+        """Return whether its folder was created, deleted or replaced."""
+        return _folder_id(self.source.path) != self.place
 
     def list_folders(self, home: Path) -> None:
-        """Find out which folder is its own, and which ones show its changes; `home` is where the index lies."""
-        self.place = _place_of(self.source.path)
+        """Update its folder and the folders to watch; `home` is the folder of the index."""
+        self.place = _folder_id(self.source.path)
         self.folders = folders_of(self.source, home)
 
     def look(self, settings: Settings) -> str | None:
-        """The fingerprint of what is there now, if it is to be indexed; None if there is nothing to do.
+        """Return the current fingerprint of the source if it needs a run, else None.
 
         Raises:
-            SourceError: the source cannot be listed.
-            OSError: the same.
+            SourceError: The source cannot be listed.
+            OSError: The source cannot be read.
         """
         is_retry = self.retry_at <= time.monotonic()
         found = fingerprint(self.source)
@@ -164,82 +163,82 @@ class Watched:
         return found
 
     def note_success(self, seen: str | None) -> None:
-        """Remember that this is indexed."""
+        """Record that this fingerprint is indexed."""
         self.seen, self.failures, self.retry_at, self.problem = seen, 0, math.inf, ""
 
     def note_failure(self, seen: str | None) -> float:
-        """Remember what could not be indexed; returns in how many seconds it is tried again, ever less often."""
+        """Record a failed run; return the wait in seconds until the next retry, which doubles each time."""
         self.seen = seen
         wait = min(_FIRST_RETRY_S * (1 << self.failures), _LAST_RETRY_S)
         self.failures, self.retry_at = self.failures + 1, time.monotonic() + wait
         return wait
 
     def note_problem(self, problem: str) -> bool:
-        """Remember why it cannot be looked at; whether this is new."""
+        """Record why the source cannot be listed; return whether the problem is new."""
         is_new = problem != self.problem
         self.seen, self.retry_at, self.problem = None, math.inf, problem
         return is_new
 
 
 def _is_current(settings: Settings, source: Source, found: str) -> bool:
-    """Whether another process, or a run before our time, has indexed this already."""
+    """Return whether another process or an earlier run has already indexed this fingerprint."""
     try:
         return is_current(settings, source, found)
-    except DocindexError:  # a damaged store, of which the run will say what to do
+    except DocindexError:  # a damaged store, which the run reports
         return False
 
 
 class PathEvent(NamedTuple):
-    """Something happened to a path."""
+    """A change of a path."""
 
     path: str
-    is_modification: bool  # it was there before and still is
+    is_modification: bool  # neither created nor deleted
 
 
 class Notifier:
-    """Tells what happens in some folders, each without those below it.
+    """Reports changes in a set of folders, not recursively.
 
-    The system watches a folder, not its path: when it is replaced, the new folder has to be watched as well.
+    The system watches a folder, not its path. So when a folder is replaced, the new one must be watched explicitly.
     """
 
     def __init__(self, *, poll: bool) -> None:
-        """With `poll`, look at all files once a second, as network file systems need."""
+        """Create a notifier. With `poll`, it checks all files once a second, as network file systems require."""
         self._poll = poll
         self._folders: AbstractSet[str] = frozenset()
-        self._places: dict[str, _Place] = {}  # those that are watched; empty when one of them may be another by now
+        self._ids: dict[str, _FolderId] = {}  # of watched folders; empty once one may have been replaced
         self._open: RustNotify | None = None
         self._missed: set[tuple[int, str]] = set()
 
     def watch(self, folders: AbstractSet[str]) -> bool:
-        """Watch these folders instead of those before; what happened until then is still reported.
+        """Replace the set of watched folders; earlier events are still reported.
 
         Returns:
-            Whether this changed anything. If so, what happened in new or replaced folders before is not reported.
+            Whether anything changed. If so, earlier events in new or replaced folders are not reported.
 
         Raises:
-            WatchError: the system watches no more folders.
+            WatchError: The system cannot watch that many folders.
         """
-        if self._open is not None and folders == self._folders and _places_of(folders) == self._places:
+        if self._open is not None and folders == self._folders and _folder_ids(folders) == self._ids:
             return False
         before, self._open = self._open, self._opened(folders)
         self._folders = folders
         if before is not None:
-            found = _taken(before, 1, 1, 1)
+            found = _read_events(before, 1, 1, 1)
             self._missed |= found or set()
             before.close()
         return True
 
     def wait(self, timeout_s: float, unless: Event) -> list[PathEvent] | None:
-        """Return what happened; nothing after the time-out, or once `unless` is set, and None where it is not known.
+        """Return the next events: an empty list after the timeout or once `unless` is set, None if events were lost.
 
         Raises:
-            KeyboardInterrupt: a signal came.
-            WatchError: the system watches no more folders.
+            KeyboardInterrupt: A signal arrived.
+            WatchError: The system cannot watch that many folders.
         """
         if self._open is None:
             raise AssertionError("nothing is watched")
         timeout_ms = 1 if self._missed else max(1, round(timeout_s * 1000))
-        found = _taken(self._open, _LONGEST_MS, _PAUSE_MS, timeout_ms, _Stop(unless))
+        found = _read_events(self._open, _LONGEST_MS, _PAUSE_MS, timeout_ms, _Stop(unless))
         if found is None:
             self._open.close()
             self._open = self._opened(self._folders)
@@ -248,51 +247,51 @@ class Notifier:
         self._missed = set()
         events = [PathEvent(path, change == Change.modified) for change, path in sorted(found)]
         if any(not event.is_modification and event.path in self._folders for event in events):
-            self._places = {}  # numbers are used again: a folder that is made anew may have the one of the old
+            self._ids = {}  # inode numbers are reused, so a new folder may have that of the old one
         return events
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         if self._open is not None:
             self._open.close()
             self._open = None
 
     def _opened(self, folders: AbstractSet[str]) -> RustNotify:
         for _ in range(_ATTEMPTS):
-            self._places = _places_of(folders)
+            self._ids = _folder_ids(folders)
             try:
-                return RustNotify(sorted(self._places), False, self._poll, _POLL_MS, False, True)  # noqa: FBT003 it has no names
-            except FileNotFoundError:  # a folder went away meanwhile
+                return RustNotify(sorted(self._ids), False, self._poll, _POLL_MS, False, True)  # noqa: FBT003 positional only
+            except FileNotFoundError:  # a folder was deleted in the meantime
                 continue
             except (OSError, WatchfilesRustInternalError) as error:
-                raise WatchError(_explain(error, len(self._places))) from error
-        raise WatchError("folders come and go too quickly to be watched; try again, or with --poll")
+                raise WatchError(_explain(error, len(self._ids))) from error
+        raise WatchError("cannot watch folders that are created and deleted too quickly; try again, or use --poll")
 
 
-def _places_of(folders: AbstractSet[str]) -> dict[str, _Place]:
-    """The folders that exist."""
-    found = {folder: _place_of(folder) for folder in folders}
-    return {folder: place for folder, place in found.items() if place is not None}
+def _folder_ids(folders: AbstractSet[str]) -> dict[str, _FolderId]:
+    """Return the identities of the folders that exist."""
+    found = {folder: _folder_id(folder) for folder in folders}
+    return {folder: identity for folder, identity in found.items() if identity is not None}
 
 
 class _StoppedError(Exception):
-    """What is waited for need not be waited for any more."""
+    """A wait was interrupted."""
 
 
 class _Stop:
-    """Ends a wait of the library's. Were it answered "yes", it would forget what has happened until then."""
+    """Stop event for watchfiles that raises instead of returning True, after which watchfiles would drop events."""
 
     def __init__(self, event: Event) -> None:
         self._event = event
 
     def is_set(self) -> bool:
-        """Whether the event is set; it never says so."""
+        """Raise `_StoppedError` if the event is set; otherwise return False."""
         if self._event.is_set():
             raise _StoppedError
         return False
 
 
-def _taken(
+def _read_events(
     notifier: RustNotify, longest_ms: int, pause_ms: int, timeout_ms: int, stop: _Stop | None = None
 ) -> set[tuple[int, str]] | None:
     try:
@@ -310,7 +309,7 @@ def _explain(error: Exception, folders: int) -> str:
     text = str(error)
     if "limit" in text or "too many open files" in text.lower():
         return (
-            f"the system does not let us watch as many folders as needed ({folders:,}): raise "
-            "fs.inotify.max_user_watches and max_user_instances with `sysctl`, name fewer sources, or use --poll"
+            f"cannot watch {folders:,} folders: system limit reached; raise fs.inotify.max_user_watches and "
+            "fs.inotify.max_user_instances with `sysctl`, name fewer sources, or use --poll"
         )
-    return f"cannot watch for changes ({text}); --poll looks at the files instead"
+    return f"cannot watch for changes ({text}); use --poll to check the files instead"

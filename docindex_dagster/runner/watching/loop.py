@@ -1,7 +1,7 @@
-"""From events to runs: when the files of a source change, index it; when `docindex.toml` changes, begin anew.
+"""Watch loop: indexes a source when its files change, and reloads `docindex.toml` when it changes.
 
-An event only says where to look. Whether there is anything to do, the fingerprint of the source decides, so that a file
-that git ignores, a log that grows, our own git commands, and what another process has indexed already lead to no run.
+An event only tells which source to check. The source's fingerprint decides whether it needs a run. So ignored files,
+growing logs, docindex's own git commands, and changes that another process has already indexed trigger no run.
 """
 
 import math
@@ -23,14 +23,14 @@ from docindex_dagster.sources import noise, registry, removed_sources
 from docindex_dagster.status.summary import summary_of_settled
 from docindex_dagster.stores import link_files, maintenance
 
-_TICK_S = 1.0  # how often it is noticed that a source's folder came or went
-_ROUND_S = 10.0  # while nothing happens, one source is looked at, in turn: some file systems do not report everything,
-_ROUND_SHARE = 100  # but for no more than this part of the time
-_REST = 2.0  # after a look that was in vain, in multiples of what it took: a file may change all the time
-_LONGEST_REST_S = 1.0
+_TICK_S = 1.0  # how often to check whether the folders of sources were created or deleted
+_ROUND_S = 10.0  # while idle, check one source at this interval, since some file systems miss events
+_ROUND_SHARE = 100  # such checks take at most 1/100 of the time
+_REST = 2.0  # rest after an unnecessary check, as a multiple of its duration, since a file may change all the time
+_MAX_REST_S = 1.0
 _IGNORE_FILES = frozenset({".gitignore", ".docindexignore"})
 _LISTINGS = 5
-_QUIET_S = 5.0  # since the last run: who edits goes on, and each edit makes other links
+_QUIET_S = 5.0  # after the last run, since further edits usually follow and change the links again
 
 Index = Callable[[Settings, str], bool]
 Report = Callable[[str], None]
@@ -49,19 +49,19 @@ class Watch:
         poll: bool,
         commands: Commands | None = None,
     ) -> None:
-        """Begin to watch; nothing is indexed yet.
+        """Start watching, without indexing anything yet.
 
         Args:
-            settings: of the project.
-            named: the keys of the sources to watch; empty for all that have a folder.
-            index: brings a source up to date, and says whether it could.
-            report: shows the user a line.
-            poll: look at the files again and again, where the system reports none.
-            commands: those that wait for what they ask for; `index` has to note in it how each run ended.
+            settings: The settings of the project.
+            named: The keys of the sources to watch; empty for all that have a folder.
+            index: Brings a source up to date, and returns whether that succeeded.
+            report: Shows the user a line.
+            poll: Whether to poll the files, for file systems without events.
+            commands: The waiting commands; `index` must record the result of each run there.
 
         Raises:
-            WatchError: the system does not let us.
-            SettingsError: two sources have one key.
+            WatchError: The system cannot watch the folders.
+            SettingsError: Two sources have the same key.
         """
         self._settings = settings
         self._named = named
@@ -73,36 +73,36 @@ class Watch:
         self._is_config_wrong = False
         self._watched: dict[str, Watched] = {}
         self._by_folder: dict[str, list[str]] = {}
-        self._parents: frozenset[str] = frozenset()  # folders each child of which is a source
-        self._due: dict[str, None] = {}  # the keys of what is to be looked at; a dictionary keeps its order
-        self._places_at = self._round_at = 0.0
-        self._tidy_at = time.monotonic() + _QUIET_S  # what is published may be of an earlier version of docindex
+        self._parents: frozenset[str] = frozenset()  # folders whose children are all sources
+        self._due: dict[str, None] = {}  # keys of the sources to check, in order
+        self._folders_at = self._round_at = 0.0
+        self._tidy_at = time.monotonic() + _QUIET_S  # an earlier version of docindex may have published the stores
         self._tidying: Thread | None = None
         self._declare()
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many sources there are to watch, and in how many folders."""
+        """Number of watched sources, and of their folders."""
         return len(self._watched), len(self._by_folder)
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is nothing to do before something happens."""
+        """Whether there is nothing to do until the next event."""
         return not self._due or self._is_config_wrong
 
     def step(self) -> None:
-        """Wait until something happens, at most for a second, and do what is most urgent: at most one run.
+        """Wait up to a second for an event, then do the most urgent work: at most one run.
 
         Raises:
-            KeyboardInterrupt: a signal came.
-            WatchError: the system does not let us watch any more.
+            KeyboardInterrupt: A signal arrived.
+            WatchError: The system can no longer watch the folders.
         """
         if (command := self._commands.first()) is not None:
             self._serve(command, command.left[0])
             return
         self._take(self._notifier.wait(_TICK_S if self.is_idle else 0.0, self._commands.have_come))
-        self._check_places()
-        self._ask_again()
+        self._check_folders()
+        self._recheck()
         if self.is_idle:
             self._tidy()
         else:
@@ -111,15 +111,15 @@ class Watch:
             self._look(key)
 
     def close(self) -> None:
-        """Watch nothing any more."""
+        """Stop watching."""
         self._notifier.close()
         if self._tidying is not None:
             self._tidying.join()
 
     def _tidy(self) -> None:
-        """After a while without a run, write the file of the links and maintain the stores, in a thread.
+        """After a while without a run, write the link files and maintain the stores in a thread.
 
-        An edit is not to wait for it.
+        So edits need not wait for it.
         """
         if time.monotonic() >= self._tidy_at:
             self._tidy_at = math.inf
@@ -127,7 +127,7 @@ class Watch:
             self._tidying.start()
 
     def _declare(self) -> None:
-        """Watch what the settings declare now, and look at all of it."""
+        """Watch the sources that the settings now declare, and check all of them."""
         self._commands.set_state(state_of(self._settings))
         before = self._watched
         self._watched = {
@@ -136,11 +136,11 @@ class Watch:
             if source.remote is None and (not self._named or key in self._named)
         }
         for key, watched in self._watched.items():
-            watched.seen = None  # the settings may be others
+            watched.seen = None  # the settings may have changed
             if before and key not in before:
-                self._report(f"{key} is watched as well from now on")
+                self._report(f"now also watching {key}")
         for key in before.keys() - self._watched.keys():
-            self._report(f"{key} is not declared any more, and not watched")
+            self._report(f"no longer watching {key}, which is not declared anymore")
         self._parents = _parents(self._settings)
         self._list(self._watched)
         self._due = dict.fromkeys(self._watched)
@@ -148,7 +148,7 @@ class Watch:
     def _list(self, keys: Collection[str]) -> None:
         """Find the folders of some sources, and watch them.
 
-        A folder that is made after the one around it was listed, and before that was watched, the next listing finds.
+        Repeats the listing, to find folders that were created between the listing and the watch of their parent.
         """
         for _ in range(_LISTINGS):
             for key in keys:
@@ -157,7 +157,7 @@ class Watch:
                 return
 
     def _rewatch(self) -> bool:
-        """Watch the folders of all sources as they were listed; whether this changed anything."""
+        """Watch the listed folders of all sources; return whether the set changed."""
         by_folder = defaultdict(list)
         for key, watched in self._watched.items():
             for folder in watched.folders:
@@ -166,7 +166,7 @@ class Watch:
         return self._notifier.watch({self._config_folder, *self._parents, *by_folder})
 
     def _take(self, events: list[PathEvent] | None) -> None:
-        """Find out what events are about: sources to be looked at, before others; their folders; the settings."""
+        """Process events: mark affected sources as due first, list their folders, and reload the settings."""
         if events is None:
             self._list(self._watched)
             self._due |= dict.fromkeys(self._watched)
@@ -183,7 +183,7 @@ class Watch:
             touched |= dict.fromkeys(keys)
             if name in _IGNORE_FILES or (not event.is_modification and self._is_folder(event.path)):
                 stale.update(keys)
-                has_stale = True  # it may be a folder of no source: that of the settings
+                has_stale = True  # even if `keys` is empty, for the folder of the settings
         if has_stale:
             self._list(stale)
         self._due = {**touched, **self._due}
@@ -191,17 +191,17 @@ class Watch:
             self._reload(is_sure=has_new_child)
 
     def _is_folder(self, path: str) -> bool:
-        """Whether it is a folder, or was one that is watched."""
+        """Return whether a path is a folder, or was a watched one."""
         return path in self._by_folder or Path(path).is_dir()
 
     def _reload(self, *, is_sure: bool) -> None:
-        """Read the settings again; those that are wrong are reported, and nothing is indexed by them."""
+        """Reload the settings; report invalid ones, and index nothing until they are fixed."""
         try:
             settings = load_settings(self._settings.root)
             registry.sources(settings)
         except SettingsError as error:
             self._is_config_wrong = True
-            self._report(f"{error}; what changes is indexed when this is mended")
+            self._report(f"{error}; changes are indexed once this is fixed")
             return
         if settings.ignored != self._settings.ignored and (note := untrusted(settings)):
             self._report(note)
@@ -209,28 +209,28 @@ class Watch:
             self._settings, self._is_config_wrong = settings, False
             self._declare()
 
-    def _check_places(self) -> None:
-        """Notice folders of sources that came, went or were replaced, which no event reports."""
+    def _check_folders(self) -> None:
+        """Detect source folders that were created, deleted or replaced, for which there are no events."""
         now = time.monotonic()
-        if now < self._places_at + _TICK_S:
+        if now < self._folders_at + _TICK_S:
             return
-        self._places_at = now
+        self._folders_at = now
         moved = [key for key, watched in self._watched.items() if watched.has_moved()]
         if moved:
             self._list(moved)
             self._due |= dict.fromkeys(moved)
 
-    def _ask_again(self) -> None:
-        """Try again what failed a while ago, and look at one of the sources after a time without events."""
+    def _recheck(self) -> None:
+        """Retry sources that failed, and check the next source after a while without events."""
         now = time.monotonic()
         self._due |= {key: None for key, watched in self._watched.items() if watched.retry_at <= now}
         if not self._due and self._watched and now >= self._round_at:
             key = next(iter(self._watched))
-            self._watched[key] = self._watched.pop(key)  # the others come first now
+            self._watched[key] = self._watched.pop(key)  # round-robin
             self._due[key] = None
 
     def _look(self, key: str) -> None:
-        """Index a source if it has to be."""
+        """Index a source if it needs a run."""
         watched = self._watched[key]
         started = time.monotonic()
         try:
@@ -252,10 +252,10 @@ class Watch:
             self._tidy_at = time.monotonic() + _QUIET_S
         else:
             wait = watched.note_failure(found)
-            self._report(f"{key} is tried again when it changes, or in {wait / 60:.0f} min")
+            self._report(f"retrying {key} when it changes, or in {wait / 60:.0f} min")
 
     def _serve(self, command: Command, key: str) -> None:
-        """Bring a source up to date for which a command asks, and answer it."""
+        """Bring a source up to date on a command's request, and answer the command."""
         if (watched := self._watched.get(key)) is None:
             self._commands.refuse(command, f"{key} is not watched")
             return
@@ -276,14 +276,14 @@ class Watch:
         if key in command.summaries:
             self._commands.answer(command, command.summaries[key])
         else:
-            self._commands.refuse(command, f"{key} could not be indexed")
+            self._commands.refuse(command, f"indexing {key} failed")
 
     def _rest(self, took: float) -> None:
         self._round_at = time.monotonic() + max(_ROUND_S, took * _ROUND_SHARE)
-        self._commands.have_come.wait(min(took * _REST, _LONGEST_REST_S))
+        self._commands.have_come.wait(min(took * _REST, _MAX_REST_S))
 
     def _is_taken_out(self, key: str) -> bool:
-        """Whether a user took it out of the index, and it is not named here."""
+        """Return whether a user removed a source from the index, and it is not named explicitly."""
         return key not in self._named and key in removed_sources.all_of(Layout(self._settings.home))
 
 
@@ -293,8 +293,10 @@ def _tidy(layout: Layout) -> None:
 
 
 def _parents(settings: Settings) -> frozenset[str]:
-    """The folders each child of which is a source."""
-    places = (
-        registry.folder(settings.root, one.path).parent for one in settings.source if one.path and one.declares_children
+    """Return the folders whose children are all sources."""
+    folders = (
+        registry.folder(settings.root, source.path).parent
+        for source in settings.source
+        if source.path and source.declares_children
     )
-    return frozenset(map(os.path.realpath, places))
+    return frozenset(map(os.path.realpath, folders))

@@ -1,7 +1,7 @@
-"""What a command and the process that watches its project write to each other: lines of JSON, through a Unix socket.
+"""Protocol between commands and the watcher of their project: JSON lines over a Unix socket.
 
-The command writes one `Request`. The answers are `Taken` or `Refused`; then, as the sources are indexed, what happens
-and one `Ended` for each, in the order of the request. Only processes of one version, with the same settings, do so.
+The command writes one `Request`. The watcher answers with `Taken` or `Refused`. While it indexes the sources, it sends
+events, and one `Ended` per source in the order of the request. Both processes must have the same version and settings.
 """
 
 import json
@@ -21,19 +21,19 @@ from docindex_dagster.core.hashing import digest_parts
 from docindex_dagster.core.settings import Settings
 
 LONGEST_LINE = 1 << 20  # bytes
-_LONGEST_NAME = 100  # bytes of a socket's; systems take some more
+_MAX_NAME_BYTES = 100  # of a socket path; the limits of systems are slightly higher
 _UNREAD = frozenset({"search", "rerank", "serve"})  # settings that no run reads
-# Variables that change what a run makes, or where, besides those that are settings.
+# Variables that affect a run's result or location, in addition to the settings.
 _VARIABLES = ("DAGSTER_HOME", "DOCINDEX_DEBUG", "GIT_CONFIG_", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A command asks for sources to be brought up to date.
+    """A command's request to bring sources up to date.
 
     Attributes:
-        state: what it works with, as `state_of` says; who works with another one does not take the request.
-        sources: their keys.
+        state: The command's `state_of`; a watcher with a different state rejects the request.
+        sources: The keys of the sources.
     """
 
     state: str
@@ -42,19 +42,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The request will be answered."""
+    """The watcher accepted the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It will not be, or not any further; the command is to do the rest itself."""
+    """The watcher rejected the request, or stopped processing it; the command does the rest itself."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A source is done; the summary is that of `status.summary`."""
+    """A source is done; the summary has the format of `status.summary`."""
 
     summary: dict[str, Any]
 
@@ -70,8 +70,8 @@ _ANSWERS: Mapping[str, type[Answer]] = {
 
 
 def state_of(settings: Settings) -> str:
-    """A hash of what a run depends on but for the files: this installation and user, the settings, the environment."""
-    names = (*_VARIABLES, *(f"{one.provider.upper()}_" for one in (settings.embedding, settings.llm)))
+    """Return a hash of everything but the files that affects a run: installation, user, settings and environment."""
+    names = (*_VARIABLES, *(f"{section.provider.upper()}_" for section in (settings.embedding, settings.llm)))
     variables = sorted(item for item in os.environ.items() if item[0].startswith(names))
     installation = (sys.modules["docindex_dagster"].__version__, __file__, sys.prefix)
     values = json.dumps(settings.model_dump(exclude=set(_UNREAD)), sort_keys=True, default=_plain)
@@ -83,49 +83,49 @@ def _plain(value: Any) -> str:
 
 
 def line_of(message: Request | Answer) -> bytes:
-    """A message as a line."""
+    """Encode a message as a line."""
     fields = json.dumps(asdict(message), ensure_ascii=False, default=str)
     return f'{{"{type(message).__name__}": {fields}}}\n'.encode("utf-8", "replace")
 
 
 def request_in(line: bytes) -> Request:
-    """The request in a line, which anyone may have written.
+    """Parse the request in an untrusted line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: The line is not a request.
     """
     try:
         found = json.loads(line)
     except RecursionError as error:
-        raise ValueError("this is no request") from error
+        raise ValueError("invalid request") from error
     match found:
         case {"Request": {"state": str() as state, "sources": [*sources], **others}, **more} if not more and not others:
             if sources and all(isinstance(source, str) for source in sources):
                 return Request(state, tuple(dict.fromkeys(sources)))
-    raise ValueError("this is no request")
+    raise ValueError("invalid request")
 
 
 def answer_in(line: bytes) -> Answer:
-    """The answer in a line.
+    """Parse the answer in a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: The line is not an answer.
     """
     try:
         [(name, fields)] = json.loads(line).items()
         return _ANSWERS[name](**fields)
     except (AttributeError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError("this is no answer") from error
+        raise ValueError("invalid answer") from error
 
 
 @contextmanager
 def name_of(path: Path) -> Iterator[str]:
-    """A name for a socket that is short enough for the system, for as long as the block runs."""
-    if len(os.fsencode(path)) <= _LONGEST_NAME:
+    """Yield a path for a socket that is short enough for the system, valid within the block."""
+    if len(os.fsencode(path)) <= _MAX_NAME_BYTES:
         yield str(path)
         return
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        yield f"/proc/self/fd/{folder}/{path.name}"  # on systems without it, nothing can be bound or found there
+        yield f"/proc/self/fd/{folder}/{path.name}"  # on systems without /proc, binding and connecting fail
     finally:
         os.close(folder)

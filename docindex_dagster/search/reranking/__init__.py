@@ -1,1 +1,1 @@
-"""A second look at the best results: for variety, by a model here, or by one behind an API."""
+"""Rerankers: for diversity, with a local model, or with a remote API."""

@@ -1,6 +1,6 @@
-"""The rerankers, by the name that the settings use, ours and those of installed packages.
+"""Registry of rerankers, built-in and from installed packages.
 
-A provider makes a reranker of the settings. For those of packages see docs/rerankers.md.
+A provider creates a reranker from the settings. For rerankers from packages, see docs/rerankers.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from docindex_dagster.core.errors import RerankError, first_line
 from docindex_dagster.core.installation import needs_extra
 from docindex_dagster.core.plugins import Plugins
 from docindex_dagster.core.settings import RerankSettings
-from docindex_dagster.embedding.sentence_transformers import PROVIDER, fetched_folder
+from docindex_dagster.embedding.sentence_transformers import PROVIDER, download_model
 from docindex_dagster.search.model import Scored
 from docindex_dagster.search.reranking.protocol import Passage, Reranker, blend
 from docindex_dagster.stores.analysis import terms
@@ -41,7 +41,7 @@ def _remote(settings: RerankSettings) -> Reranker:
     from docindex_dagster.search.reranking.remote import RemoteReranker
 
     if settings.url is None:
-        raise RerankError("rerank.url must say where to post")
+        raise RerankError("rerank.url is not set: set it to the endpoint of the reranking API")
     return RemoteReranker(
         settings.url, settings.model, settings.api_key, settings.candidates, settings.weight, settings.timeout_s
     )
@@ -53,16 +53,16 @@ PROVIDERS: Plugins[Provider] = Plugins(
 
 
 def load_reranker(settings: RerankSettings, warn: Callable[[str], None]) -> Reranker | None:
-    """The reranker that the settings name; None for none. Its model is loaded when it first reranks.
+    """Create the reranker named in the settings; None if it is "none". It loads its model when it first reranks.
 
-    One of a package that cannot be used gives a warning, and none is used: the results come in their first order.
+    If a reranker cannot be loaded, warn and return None: the results keep their original order.
     """
     name = settings.provider
     if name == "none":
         return None
     try:
         return PROVIDERS.load(name)(settings)
-    except Exception as error:  # noqa: BLE001 it may be of another package
+    except Exception as error:  # noqa: BLE001 rerankers from packages may raise anything
         problem = str(error) if isinstance(error, RerankError) else f"{type(error).__name__}: {first_line(error)}"
         warn(f"the results are not reranked: rerank.provider = {name!r} cannot be used: {problem}")
         return None
@@ -70,22 +70,22 @@ def load_reranker(settings: RerankSettings, warn: Callable[[str], None]) -> Rera
 
 @dataclass(frozen=True, slots=True)
 class MarginalRelevance:
-    """Orders by `relevance` times the score, less the rest times the likeness to what stands before.
+    """Reranker for diversity: `relevance` times the score, minus the rest times the similarity to earlier passages.
 
-    Carbonell and Goldstein, SIGIR 1998. Two passages are alike by the cosine between their sets of terms: near-equal
-    texts and overlapping windows share their words, and no vectors need be read.
+    Carbonell and Goldstein, SIGIR 1998. Similarity is the cosine between sets of terms: near-duplicates and overlapping
+    windows share their words, so no vectors need to be read.
     """
 
     candidates: int = 50
     relevance: float = 0.5  # lambda in the paper
 
-    def rerank(self, query: str, passages: Sequence[Passage]) -> list[Scored]:  # noqa: ARG002 of the protocol
-        """All of the passages, each next one by marginal relevance."""
+    def rerank(self, query: str, passages: Sequence[Passage]) -> list[Scored]:  # noqa: ARG002 required by the protocol
+        """Return all passages, ordered by marginal relevance."""
         likeness = similarities([passage.text for passage in passages])
         scores = np.array([passage.scored.score for passage in passages])
         best = float(scores.max()) or 1.0
         relevance = self.relevance * scores / best
-        repeats = np.zeros(len(passages))  # likeness to the most similar one that stands before
+        repeats = np.zeros(len(passages))  # highest similarity to a passage already chosen
         left = np.ones(len(passages), bool)
         found = []
         for _ in passages:
@@ -99,7 +99,7 @@ class MarginalRelevance:
 
 
 def similarities(texts: Sequence[str]) -> NDArray[np.float32]:
-    """The cosine between the sets of terms of each two texts: float32 of shape (n, n), from 0 to 1."""
+    """Return the cosine between the sets of terms of every pair of texts: float32 of shape (n, n), from 0 to 1."""
     sets = [set(terms(text)) for text in texts]
     columns = {term: at for at, term in enumerate(sorted(set().union(*sets)))}
     matrix = np.zeros((len(sets), max(1, len(columns))), np.float32)
@@ -113,14 +113,14 @@ def similarities(texts: Sequence[str]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, slots=True)
 class CrossEncoderReranker:
-    """Scores each passage by a model that runs here: a name on the hub, or the absolute path of a folder."""
+    """Reranker with a local model: a name on the hub, or the absolute path of a folder."""
 
     model: str = DEFAULT_MODEL
     candidates: int = 50
     weight: float = 0.5
 
     def rerank(self, query: str, passages: Sequence[Passage]) -> list[Scored]:
-        """All of the passages, by the blend of their scores and the model's.
+        """Return all passages, ordered by the blend of their scores and the model's.
 
         Raises:
             RerankError: the extra is not installed, or the model cannot be loaded or used.
@@ -131,7 +131,7 @@ class CrossEncoderReranker:
             opinions = [float(opinion) for opinion in model.predict(pairs, show_progress_bar=False)]
         except Exception as error:
             raise RerankError(
-                f"the model {self.model} does not give one score a passage: {first_line(error)}"
+                f"the model {self.model} does not return one score per passage: {first_line(error)}"
             ) from error
         return blend("rerank", passages, opinions, self.weight)
 
@@ -143,8 +143,8 @@ def _cross_encoder_of(model: str) -> "CrossEncoder":
     except ImportError as error:
         raise RerankError(needs_extra("cross-encoder", PROVIDER)) from error
     try:
-        # The library would take a folder of that name in the working directory, and run the code in it.
-        folder = model if Path(model).is_absolute() else fetched_folder(model, PROVIDER)
+        # With a bare name, the library would load a folder of that name in the working directory and run its code.
+        folder = model if Path(model).is_absolute() else download_model(model, PROVIDER)
         return CrossEncoder(str(folder), trust_remote_code=False, local_files_only=True)
     except Exception as error:
-        raise RerankError(f"the model {model} cannot be loaded: {first_line(error)}") from error
+        raise RerankError(f"cannot load the model {model}: {first_line(error)}") from error

@@ -1,6 +1,7 @@
-"""A reranking API in Cohere's format, which Jina, vLLM, TEI's proxies and others speak, too.
+"""Reranker for an API in Cohere's format, which Jina, vLLM, TEI's proxies and others also support.
 
-A search waits for it. So it is asked once, within a time limit, and the search goes on without it if it fails.
+A search waits for the response. So the API gets one request with a time limit, and the search continues without it if
+it fails.
 """
 
 from collections.abc import Sequence
@@ -17,14 +18,14 @@ from docindex_dagster.search.reranking.protocol import Passage, blend
 if TYPE_CHECKING:
     import requests
 
-_MOST_BYTES = 8 << 20  # of an answer
+_MAX_BYTES = 8 << 20  # of a response
 _BLOCK = 1 << 16
 _OK = 200
 _WHY = {
-    401: "it does not accept the key in DOCINDEX_RERANK__API_KEY",
-    403: "it does not accept the key in DOCINDEX_RERANK__API_KEY",
-    404: "there is no such path; see rerank.url",
-    429: "it is asked too often",
+    401: "it rejects the key in DOCINDEX_RERANK__API_KEY",
+    403: "it rejects the key in DOCINDEX_RERANK__API_KEY",
+    404: "path not found: check rerank.url",
+    429: "too many requests",
 }
 
 
@@ -39,7 +40,7 @@ class _Answer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RemoteReranker:
-    """Asks an API how relevant each passage is."""
+    """Reranker that requests the relevance of each passage from an API."""
 
     url: str
     model: str | None
@@ -49,27 +50,27 @@ class RemoteReranker:
     timeout_s: float = 5.0
 
     def rerank(self, query: str, passages: Sequence[Passage]) -> list[Scored]:
-        """All of the passages, by the blend of their scores and the API's.
+        """Return all passages, ordered by the blend of their scores and the API's.
 
         Raises:
-            RerankError: it cannot be reached in time, refuses, or answers what cannot be used.
+            RerankError: the API does not answer in time, refuses the request, or sends an invalid response.
         """
         texts = [passage.text for passage in passages]
-        asked: dict[str, Any] = {"query": query, "documents": texts, "top_n": len(texts)}
-        answer = self._post(asked | ({"model": self.model} if self.model else {}))
+        payload: dict[str, Any] = {"query": query, "documents": texts, "top_n": len(texts)}
+        answer = self._post(payload | ({"model": self.model} if self.model else {}))
         opinions = {item.index: item.relevance_score for item in answer.results}
         if max(opinions) >= len(texts):
-            raise RerankError(f"{self._host} scored what it was not asked about")
-        lowest = min(opinions.values())  # for those that the answer leaves out
+            raise RerankError(f"{self._host} scored passages that were not sent")
+        lowest = min(opinions.values())  # for passages missing from the response
         return blend("rerank", passages, [opinions.get(at, lowest) for at in range(len(texts))], self.weight)
 
     def _post(self, payload: dict[str, Any]) -> _Answer:
         try:
-            return within(self.timeout_s, lambda: self._ask(payload))
+            return within(self.timeout_s, lambda: self._request(payload))
         except Exception as error:
-            raise self._explained(error) from error
+            raise self._error_for(error) from error
 
-    def _ask(self, payload: dict[str, Any]) -> _Answer:
+    def _request(self, payload: dict[str, Any]) -> _Answer:
         import requests
 
         headers = {"Authorization": f"Bearer {self.api_key.get_secret_value()}"} if self.api_key else {}
@@ -79,36 +80,36 @@ class RemoteReranker:
             if response.status_code != _OK:
                 why = _WHY.get(response.status_code, "it failed")
                 raise RerankError(f"{self._host} answered {response.status_code}: {why}")
-            return _Answer.model_validate_json(_body(response))
+            return _Answer.model_validate_json(_read_body(response))
 
-    def _explained(self, error: Exception) -> RerankError:
-        """Why there is no answer, in words that hold nothing of the URL but its host."""
-        from requests import ConnectionError as NotReachedError
+    def _error_for(self, error: Exception) -> RerankError:
+        """Return the error for a failed request; its message reveals only the host of the URL."""
+        from requests import ConnectionError as RequestsConnectionError
         from requests import Timeout
 
         if isinstance(error, RerankError):
             return error
         if isinstance(error, TimeoutError | Timeout):
             return RerankError(f"{self._host} did not answer within {self.timeout_s:g} s")
-        if isinstance(error, NotReachedError):
+        if isinstance(error, RequestsConnectionError):
             return RerankError(f"{self._host} cannot be reached")
         if isinstance(error, ValueError):
-            return RerankError(f"{self._host} answered what is not {{results: [{{index, relevance_score}}]}}")
-        return RerankError(f"the answer of {self._host} broke off ({type(error).__name__})")
+            return RerankError(f"{self._host} answered with JSON other than {{results: [{{index, relevance_score}}]}}")
+        return RerankError(f"{self._host} closed the connection during its response ({type(error).__name__})")
 
     @property
     def _host(self) -> str:
-        """The host alone: a path or query may hold a secret."""
+        """The host only: a path or query may contain a secret."""
         from urllib.parse import urlsplit
 
         return urlsplit(self.url).hostname or "the reranker"
 
 
-def _body(response: "requests.Response") -> bytes:
-    """An answer, up to a size: a server may send for ever."""
+def _read_body(response: "requests.Response") -> bytes:
+    """Read a response with a size limit: a server may send data forever."""
     body = b""
     for block in response.iter_content(_BLOCK):
         body += block
-        if len(body) > _MOST_BYTES:
+        if len(body) > _MAX_BYTES:
             raise ValueError("too long")
     return body

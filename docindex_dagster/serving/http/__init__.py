@@ -1,1 +1,1 @@
-"""The HTTP API: what the command line and agents are answered, for programs and for the page."""
+"""HTTP API, for programs and for the web page. It offers what the command line and the MCP tools offer."""

@@ -1,4 +1,4 @@
-"""The server as one ASGI application: the API, agents' tools over HTTP, and the page, behind the guard."""
+"""ASGI application of the server: the API, the agents' tools over HTTP, and the page, all behind the guard."""
 
 import json
 import logging
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 
-_ABOUT = """\
-Search, contexts, the knowledge graph and the history of what a project indexes, and the jobs that keep it fresh. Every
-answer is of one published generation. Errors are problem details (RFC 9457); lists are paged by an opaque cursor."""
+_DESCRIPTION = """\
+Search, contexts, the knowledge graph and the history of an indexed project, and the jobs that keep the index fresh.
+Every response comes from one published generation. Errors are problem details (RFC 9457); lists use opaque cursors."""
 _AGENTS_PATH = "/mcp"
-_LONGEST_END_S = 3
+_SHUTDOWN_TIMEOUT_S = 3
 _SPARE_THREADS = 16
 _ROUTERS = (
     health.router,
@@ -66,9 +66,9 @@ _ROUTERS = (
 )
 _PREFIX = "#/components/schemas/"
 _REFERENCES = _PREFIX + "{model}"
-_FASTAPIS_OWN = "HTTPValidationError"
-_UNUSED = (_FASTAPIS_OWN, "ValidationError")  # in whose place there are problems
-_FOR_PROGRAMMERS = "\n\nRaises:"  # of a docstring; clients get problems
+_FASTAPI_ERROR = "HTTPValidationError"
+_UNUSED = (_FASTAPI_ERROR, "ValidationError")  # replaced by problem details
+_RAISES = "\n\nRaises:"  # in docstrings; clients see problem details instead
 _ATTRIBUTES = "\n\nAttributes:\n"
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n     +.*)*)", re.MULTILINE)
 _TOKEN = {
@@ -79,102 +79,102 @@ _TOKEN = {
 
 
 class Application(FastAPI):
-    """An application whose description is whole."""
+    """Application with a complete OpenAPI description."""
 
     def openapi(self) -> dict[str, Any]:
-        """The description, made once."""
+        """Return the description, which is created once."""
         if self.openapi_schema is not None:
             return self.openapi_schema
-        described = super().openapi()
-        schemas = described["components"]["schemas"]
+        schema_document = super().openapi()
+        schemas = schema_document["components"]["schemas"]
         for name in _UNUSED:
             schemas.pop(name, None)
-        for operation in (one for path in described["paths"].values() for one in path.values()):
-            operation["description"] = operation["description"].partition(_FOR_PROGRAMMERS)[0]
-            if _FASTAPIS_OWN in json.dumps(operation["responses"].get("422")):
-                del operation["responses"]["422"]  # such a request is answered in another form, by another status
+        for operation in (found for path in schema_document["paths"].values() for found in path.values()):
+            operation["description"] = operation["description"].partition(_RAISES)[0]
+            if _FASTAPI_ERROR in json.dumps(operation["responses"].get("422")):
+                del operation["responses"]["422"]  # these errors use OpenAI's format and another status
         for schema in schemas.values():
             _describe_fields(schema)
-        made = TypeAdapter(Problem).json_schema(ref_template=_REFERENCES)
-        schemas |= {**made.pop("$defs", {}), Problem.__name__: made}
-        described["components"]["securitySchemes"] = {"token": _TOKEN}
-        described["security"] = [{}, {"token": []}]
-        self.openapi_schema = _with_plain_names(described)
+        problem = TypeAdapter(Problem).json_schema(ref_template=_REFERENCES)
+        schemas |= {**problem.pop("$defs", {}), Problem.__name__: problem}
+        schema_document["components"]["securitySchemes"] = {"token": _TOKEN}
+        schema_document["security"] = [{}, {"token": []}]
+        self.openapi_schema = _with_valid_names(schema_document)
         return self.openapi_schema
 
 
 def _describe_fields(schema: dict[str, Any]) -> None:
-    """Say of each field what the docstring of its class says of the attribute."""
-    about, heading, attributes = schema.get("description", "").partition(_ATTRIBUTES)
+    """Describe each field with the text of its attribute in the docstring of the class."""
+    summary, heading, attributes = schema.get("description", "").partition(_ATTRIBUTES)
     if not heading:
         return
-    schema["description"] = about
+    schema["description"] = summary
     for name, text in _ATTRIBUTE.findall(attributes):
         sentence = " ".join(text.split())
         schema["properties"][name].setdefault("description", sentence[:1].upper() + sentence[1:])
 
 
-def _with_plain_names(described: Mapping[str, Any]) -> dict[str, Any]:
-    """The description with names of bodies that clients in any language can call a type by."""
-    names = {name: _plain(name) for name in described["components"]["schemas"]}
-    text = re.sub(rf"(?<={_PREFIX})\w+", lambda found: names[found[0]], json.dumps(described))
-    renamed: dict[str, Any] = json.loads(text)
-    schemas = renamed["components"]["schemas"]
-    renamed["components"]["schemas"] = {names[name]: {**schemas[name], "title": names[name]} for name in schemas}
-    return renamed
+def _with_valid_names(schema_document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the description with schema names that are valid type names for clients in any language."""
+    names = {name: _valid_name(name) for name in schema_document["components"]["schemas"]}
+    text = re.sub(rf"(?<={_PREFIX})\w+", lambda match: names[match[0]], json.dumps(schema_document))
+    result: dict[str, Any] = json.loads(text)
+    schemas = result["components"]["schemas"]
+    result["components"]["schemas"] = {names[name]: {**schemas[name], "title": names[name]} for name in schemas}
+    return result
 
 
-def _plain(name: str) -> str:
-    """`AnswerHit` for `Answer_Hit_`; where two classes have a name, with the module's, as `JobsState`."""
+def _valid_name(name: str) -> str:
+    """Return `AnswerHit` for `Answer_Hit_`, or `JobsState` for a class name that occurs in two modules."""
     words = re.split("_+", "_".join(name.split("__")[-2:]))
     return "".join(word[:1].upper() + word[1:] for word in words)
 
 
 class Agents:
-    """Answers agents, over the Model Context Protocol without sessions.
+    """MCP endpoint for agents, without sessions.
 
-    The protocol's library takes half a second to load, which no other request waits for.
+    The MCP library takes half a second to load. Only requests to this endpoint wait for it.
     """
 
     def __init__(
         self, tools: Tools, memory: MemoryTools | None = None, collecting: CollectingTools | None = None
     ) -> None:
-        """Offer some tools."""
+        """Create the endpoint for some tools."""
         self._tools = tools
         self._memory = memory
         self._collecting = collecting
         self._app: ASGIApp | None = None
-        self._is_there = anyio.Event()
+        self._is_loaded = anyio.Event()
 
     async def live(self) -> None:
-        """Load what answering needs, and keep it until the task is cancelled."""
-        made = await run_in_threadpool(server, self._tools, self._memory, self._collecting)
-        app = await run_in_threadpool(_app_of, made)
-        async with made.session_manager.run():
+        """Load the library and serve until the task is canceled."""
+        mcp = await run_in_threadpool(server, self._tools, self._memory, self._collecting)
+        app = await run_in_threadpool(_app_of, mcp)
+        async with mcp.session_manager.run():
             self._app = app
-            self._is_there.set()
+            self._is_loaded.set()
             await anyio.sleep_forever()
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request, once that is possible."""
+        """Answer a request, after waiting for the library if necessary."""
         while self._app is None:
-            await self._is_there.wait()
+            await self._is_loaded.wait()
         await self._app(scope, receive, send)
 
 
 def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing | None = None) -> FastAPI:
-    """The application that serves a project.
+    """Create the application that serves a project.
 
     Args:
         served: the project; its jobs are opened and closed with the application.
-        has_page: whether the page is served beside the API.
-        traces: records what requests go through.
+        has_page: whether to serve the web page as well as the API.
+        traces: records the requests.
     """
     tools = Tools(served.live, served.runs_of)
-    remembering = MemoryTools(served.memory) if served.memory is not None else None
-    agents = Agents(tools, remembering, CollectingTools.of(served.live))
+    memory_tools = MemoryTools(served.memory) if served.memory is not None else None
+    agents = Agents(tools, memory_tools, CollectingTools.of(served.live))
     questions = Questions(served.live, has_page=has_page)
-    app = build_api(_living(served, tools, agents, questions), traces.of_requests if traces else tracing.OFF)
+    app = build_api(_lifespan(served, tools, agents, questions), traces.for_fastapi if traces else tracing.OFF)
     app.state.served = served
     app.state.questions = questions
     app.router.routes.append(Route(_AGENTS_PATH, agents, methods=["POST"]))
@@ -182,7 +182,7 @@ def build_app(served: Served, *, has_page: bool = True, traces: tracing.Tracing 
         from docindex_dagster.serving.web import pages
 
         pages.install(app)
-    app.include_router(problems.router)  # behind the page, which explains them to people
+    app.include_router(problems.router)  # after the page, which explains problems to people
     app.add_middleware(security.Guard, access=served.access)
     app.state.metrics = Metrics(served)
     metrics.install(app, app.state.metrics, (traces,) if traces else ())
@@ -193,13 +193,13 @@ def build_api(
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
     telemetry: TelemetryConfig = tracing.OFF,
 ) -> Application:
-    """The API alone, which describes itself; what it answers from is in its state, as `served`."""
+    """Create the API alone, including its description. Its handlers use `app.state.served`."""
     app = Application(
         title="docindex",
         summary="One fresh, searchable index of code and documentation.",
-        description=_ABOUT,
+        description=_DESCRIPTION,
         version=__version__,
-        docs_url=None,  # they load scripts from another host
+        docs_url=None,  # the docs pages load scripts from another host
         redoc_url=None,
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
@@ -214,16 +214,16 @@ def build_api(
     return app
 
 
-def _living(
+def _lifespan(
     served: Served, tools: Tools, agents: Agents, questions: Questions
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    """Opens what the application needs as it starts, and closes it as it ends."""
+    """Return the lifespan that opens the application's resources at startup and closes them at shutdown."""
 
     @asynccontextmanager
-    async def living(_: FastAPI) -> AsyncIterator[None]:
-        # What the first search needs takes a while to load.
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # The first search has to load a model. Start now.
         Thread(target=tools.prepare, daemon=True).start()
-        # Some threads are left for health where slow requests have every place.
+        # Spare threads keep health checks responsive while slow requests take all slots.
         anyio.to_thread.current_default_thread_limiter().total_tokens = served.access.concurrency + _SPARE_THREADS
         with served.jobs:
             async with anyio.create_task_group() as tasks, aclosing(questions):
@@ -232,11 +232,11 @@ def _living(
                 yield
                 tasks.cancel_scope.cancel()
 
-    return living
+    return lifespan
 
 
 def run(app: FastAPI, host: str, port: int) -> None:
-    """Answer requests until a signal ends it; those under way have some seconds to end."""
+    """Serve requests until a signal arrives. Requests in flight get a few seconds to finish."""
     import uvicorn
 
     from docindex_dagster.serving.http.connections import Connection
@@ -249,33 +249,33 @@ def run(app: FastAPI, host: str, port: int) -> None:
         ws="none",
         log_config=None,
         log_level="warning",
-        access_log=False,  # addresses may hold what users look for
+        access_log=False,  # URLs may contain search queries
         proxy_headers=False,
         server_header=False,
-        timeout_graceful_shutdown=_LONGEST_END_S,
+        timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_S,
     )
     with writing_logs(), suppress(KeyboardInterrupt):
         uvicorn.Server(config).run()
 
 
-class _Unformatted(QueueHandler):
-    """Hands records over as they are."""
+class _RawQueueHandler(QueueHandler):
+    """Queue handler that passes records on unformatted."""
 
     def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-        """Return the record; the base class would format it here, in the event loop."""
+        """Return the record as it is. The base class would format it here, in the event loop."""
         return record
 
 
 @contextmanager
 def writing_logs() -> Iterator[None]:
-    """Write what is logged in the block to standard error, by a thread, so that a traceback delays no request.
+    """Write log records of the block to standard error in a thread, so that a traceback delays no request.
 
-    The protocol's library for agents would else install a handler that takes seconds to draw a traceback.
+    Otherwise the MCP library would install a handler that takes seconds to format a traceback.
     """
     records: SimpleQueue[logging.LogRecord] = SimpleQueue()
     writer = logging.StreamHandler()
     writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    handler, listener = _Unformatted(records), QueueListener(records, writer)
+    handler, listener = _RawQueueHandler(records), QueueListener(records, writer)
     root = logging.getLogger()
     root.addHandler(handler)
     listener.start()
@@ -286,14 +286,14 @@ def writing_logs() -> Iterator[None]:
         listener.stop()
 
 
-def _app_of(made: "MCPServer") -> "ASGIApp":
-    """The server as an application; the guard knows who may call.
+def _app_of(mcp: "MCPServer") -> "ASGIApp":
+    """Return the MCP server as an application. The guard already checks who may call it.
 
-    Without sessions nothing is ever sent of the server's own accord, so a stream for it would only be held open.
+    Without sessions the server never sends anything unrequested, so a stream for that would only be held open.
     """
     from mcp.server.transport_security import TransportSecuritySettings
 
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    return made.streamable_http_app(
+    return mcp.streamable_http_app(
         stateless_http=True, json_response=True, transport_security=unguarded, streamable_http_path=_AGENTS_PATH
     )

@@ -1,4 +1,4 @@
-"""Questions, answered with checked citations: as one body, or as server-sent events while they are answered."""
+"""Endpoint for questions. Answers have checked citations and come as one body or as server-sent events."""
 
 from asyncio import to_thread
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ from docindex_dagster.answering.rendering import as_html
 from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations import ask as operation
 from docindex_dagster.serving.http import problems
-from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, WhileItStays, as_json, wants_events
+from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, CancelableResponse, as_json, wants_events
 from docindex_dagster.serving.http.conversations import PROBLEMS, Answering, Questions, Talk
 from docindex_dagster.serving.http.problems import documented
 from docindex_dagster.serving.http.served_project import Project, Served
@@ -35,18 +35,19 @@ class AskRequest(operation.AskRequest):
     """A question."""
 
     conversation: str | None = Field(
-        default=None, pattern=_NAME, description="Goes on with this one, as an answer named it. Default: a new one."
+        default=None, pattern=_NAME, description="The id of a conversation from an earlier answer. Default: a new one."
     )
     extractive: bool | None = Field(
         default=None,
-        description="true: the best passages, without the model; false: never so. Default: where no model is set.",
+        description="true: the best passages, without the model. false: always the model. Default: true if no "
+        "model is configured.",
     )
-    html: bool = Field(default=False, description="Whether the answer is given as HTML as well.")
+    html: bool = Field(default=False, description="Whether to return the answer as HTML as well.")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """The event `answer`: the text as a whole, with its citations."""
+class AnswerEvent:
+    """The event `answer`: the complete text with its citations."""
 
     text: str
     html: str | None
@@ -63,21 +64,21 @@ class Answered:
     """A question and its answer.
 
     Attributes:
-        question: as it was asked.
-        answer: Markdown, with marks such as `[3]`.
-        html: the same as HTML, whose marks are links; null where it was not asked for.
-        citations: of the answer, in their order.
-        passages: that were read for it or are cited, by their numbers.
-        steps: the tools that were called.
-        conversation: what a further question goes on with.
-        model: who wrote it; null where it is made of passages as they are.
-        usage: what it took.
-        query: what was searched for.
-        warnings: what made the search worse.
-        commits: of the history, where the question is about it; their hashes.
-        generation: of the index.
-        is_cut: whether it stopped at a limit of tokens.
-        is_prompt_cut: whether the model is held to have read a part of what was sent alone.
+        question: the question.
+        answer: the answer in Markdown, with marks such as `[3]`.
+        html: the answer as HTML, with marks as links; null unless requested.
+        citations: the citations of the answer, in order.
+        passages: the passages that were read or cited, by number.
+        steps: the tool calls.
+        conversation: the id for a follow-up question.
+        model: the model that wrote the answer; null if it consists of the passages themselves.
+        usage: the tokens, cost and time of the answer.
+        query: the search query.
+        warnings: problems that degraded the search.
+        commits: the hashes of the commits in the prompt, if the question is about the history.
+        generation: the generation of the index.
+        is_cut: whether the answer stopped at a token limit.
+        is_prompt_cut: whether the model probably read only part of the prompt.
     """
 
     question: str
@@ -99,29 +100,29 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A question of a client, and who answers it."""
+    """A client's question, with the project and the service that answers it."""
 
     asked: AskRequest
     project: Served
     questions: Questions
 
     async def events(self) -> AsyncGenerator[tuple[Talk, Event], None]:
-        """What happens, in the conversation that it happens in."""
+        """Yield the events, each with its conversation."""
         asked = self.asked
         question = operation.question(asked, self.project.view)
-        async with self.questions.conversations.continued(asked.conversation) as talk:
-            answered = self.questions.answered(question, talk.conversation, extractive=asked.extractive)
-            async with aclosing(answered) as events:
+        async with self.questions.conversations.resume(asked.conversation) as talk:
+            stream = self.questions.answer(question, talk.conversation, extractive=asked.extractive)
+            async with aclosing(stream) as events:
                 async for event in events:
                     talk.note(event)
                     yield talk, event
 
-    async def written(self, talk: Talk, answer: Answer) -> Written:
-        """The answer as clients get it."""
+    async def to_event(self, talk: Talk, answer: Answer) -> AnswerEvent:
+        """Convert an answer to its form for clients."""
         html = (
             await to_thread(as_html, answer.text, answer.citations, self.questions.address) if self.asked.html else None
         )
-        return Written(
+        return AnswerEvent(
             text=answer.text,
             html=html,
             citations=tuple(map(CheckedCitation.of, answer.citations)),
@@ -132,24 +133,24 @@ class _Exchange:
             is_prompt_cut=answer.is_prompt_cut,
         )
 
-    async def streamed(self) -> AsyncGenerator[bytes, None]:
-        """The events as they are sent."""
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield the events in the form sent to the client."""
         async with aclosing(self.events()) as events:
             async for talk, event in events:
                 if isinstance(event, Answer):
-                    yield _event("answer", await self.written(talk, event))
+                    yield _event("answer", await self.to_event(talk, event))
                 else:
                     yield _event(_NAMES[type(event)], event)
 
-    async def whole(self) -> Answered:
-        """All of it, at its end."""
+    async def complete(self) -> Answered:
+        """Return the complete result at the end."""
         async with aclosing(self.events()) as events:
-            happened = [one async for one in events]
-        found = next(event for _, event in happened if isinstance(event, Found))
-        spent = next(event for _, event in happened if isinstance(event, Spent))
-        talk, answer = next((talk, event) for talk, event in happened if isinstance(event, Answer))
-        steps = tuple(event for _, event in happened if isinstance(event, Step))
-        written = await self.written(talk, answer)
+            collected = [item async for item in events]
+        found = next(event for _, event in collected if isinstance(event, Found))
+        spent = next(event for _, event in collected if isinstance(event, Spent))
+        talk, answer = next((talk, event) for talk, event in collected if isinstance(event, Answer))
+        steps = tuple(event for _, event in collected if isinstance(event, Step))
+        written = await self.to_event(talk, answer)
         cited = (citation.passage for citation in answer.citations if citation.passage)
         read = (passage for step in steps for passage in step.passages)
         by_number = {passage.number: passage for passage in (*cited, *found.passages, *read)}
@@ -176,12 +177,13 @@ class _Exchange:
 async def ask(project: Project, questions: Answering, asked: AskRequest, request: Request) -> Response:
     """Answer a question from numbered passages, with each citation checked.
 
-    With `Accept: text/event-stream` it comes as server-sent events, while it is written: `sources`, `step` and `delta`
-    as often as they happen, `answer`, `usage`; or `error`, with a problem. Who leaves ends it at once.
+    With `Accept: text/event-stream`, the response consists of server-sent events while the answer is written:
+    `sources`, any number of `step` and `delta` events, `answer` and `usage`; or `error` with a problem. If the client
+    disconnects, the work ends immediately.
     """
     exchange = _Exchange(asked, project, questions)
 
-    return WhileItStays(exchange, _failed, is_streamed=wants_events(request.headers.get("accept", "")))
+    return CancelableResponse(exchange, _failed, is_streamed=wants_events(request.headers.get("accept", "")))
 
 
 def _failed(error: Exception) -> bytes:

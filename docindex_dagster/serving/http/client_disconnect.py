@@ -1,6 +1,6 @@
-"""Answers that end when their client leaves: what it asked for is worth no more work.
+"""Responses that stop their work when the client disconnects.
 
-Of server-sent events, the first one decides whether the answer is a stream or a problem.
+For server-sent events, the first event decides whether the response is a stream or a problem.
 """
 
 import asyncio
@@ -21,115 +21,115 @@ if TYPE_CHECKING:
 
 MEDIA_TYPE = "text/event-stream"
 _JSON = "application/json"
-_BEAT_S = 10.0
-_BEAT = format_sse_event(comment="the answer is being written")
+_KEEPALIVE_S = 10.0
+_KEEPALIVE = format_sse_event(comment="the answer is being written")
 _HEADERS = [
     (b"content-type", f"{MEDIA_TYPE}; charset=utf-8".encode()),
     (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),  # a proxy that holds events back
+    (b"x-accel-buffering", b"no"),  # for proxies that buffer responses
 ]
 
 
 def wants_events(accept: str) -> bool:
-    """Whether a client would rather have events than JSON: it names them first."""
-    named = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
-    return next((name for name in named if name in {MEDIA_TYPE, _JSON}), _JSON) == MEDIA_TYPE
+    """Return whether a client prefers events to JSON, that is, lists them first."""
+    types = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    return next((name for name in types if name in {MEDIA_TYPE, _JSON}), _JSON) == MEDIA_TYPE
 
 
 class Exchange(Protocol):
-    """A question that is answered whole, as a data class, or by events while it is answered."""
+    """A question that is answered completely, as a data class, or by events while it is answered."""
 
-    async def whole(self) -> Any:
-        """All of it, at its end."""
+    async def complete(self) -> Any:
+        """Return the complete result at the end."""
 
-    def streamed(self) -> AsyncGenerator[bytes, None]:
-        """The events as they are sent."""
+    def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield the events in the form sent to the client."""
 
 
-async def until_it_leaves(request: Request) -> AsyncIterator[None]:
-    """A dependency of routes that may search for long: the search ends when its client is gone."""
-    has_left = Event()
+async def cancel_on_disconnect(request: Request) -> AsyncIterator[None]:
+    """Dependency of routes with slow searches: cancel the search when the client disconnects."""
+    is_disconnected = Event()
 
     async def watch() -> None:
-        await _leaving(request.receive)
-        has_left.set()
+        await _wait_for_disconnect(request.receive)
+        is_disconnected.set()
 
     watching = asyncio.create_task(watch())
     try:
-        with cancellation.until(has_left.is_set):
+        with cancellation.until(is_disconnected.is_set):
             yield
     finally:
         watching.cancel()
 
 
-class WhileItStays(Response):
-    """Is answered by an exchange, which is cancelled at once when its client leaves. So is what it searches for."""
+class CancelableResponse(Response):
+    """Response of an exchange. A disconnect of the client immediately cancels the exchange and its searches."""
 
     def __init__(self, exchange: Exchange, failed: Callable[[Exception], bytes], *, is_streamed: bool) -> None:
-        """Answer with a stream, or else with JSON; an error before anything is sent becomes a problem.
+        """Create a response. An error before the first byte becomes a problem.
 
         Args:
-            exchange: what is answered.
-            failed: the last event of a stream where an error ended it.
-            is_streamed: whether events are sent.
+            exchange: the exchange to run.
+            failed: returns the last event of a stream that an error ended.
+            is_streamed: whether to send events instead of JSON.
         """
         super().__init__()
         self._exchange, self._failed, self._is_streamed = exchange, failed, is_streamed
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a client."""
-        has_left = Event()
-        with cancellation.until(has_left.is_set):
+        """Run the exchange and send the response."""
+        is_disconnected = Event()
+        with cancellation.until(is_disconnected.is_set):
             answering = asyncio.create_task(
-                self._send_events(send) if self._is_streamed else self._send_whole(scope, receive, send)
+                self._send_events(send) if self._is_streamed else self._send_complete(scope, receive, send)
             )
-        leaving = asyncio.create_task(_leaving(receive))
+        disconnecting = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait((answering, leaving), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((answering, disconnecting), return_when=asyncio.FIRST_COMPLETED)
         finally:
             if not answering.done():
-                has_left.set()
+                is_disconnected.set()
                 answering.cancel()
-            leaving.cancel()
-            await asyncio.gather(answering, leaving, return_exceptions=True)
+            disconnecting.cancel()
+            await asyncio.gather(answering, disconnecting, return_exceptions=True)
         if not answering.cancelled():
             answering.result()
 
-    async def _send_whole(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        await Response(as_json(await self._exchange.whole()), media_type=_JSON)(scope, receive, send)
+    async def _send_complete(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        await Response(as_json(await self._exchange.complete()), media_type=_JSON)(scope, receive, send)
 
     async def _send_events(self, send: "Send") -> None:
-        """Send events, with a comment now and then, so that no proxy takes the connection for a dead one."""
+        """Send events, with a comment from time to time so that proxies do not close the connection as idle."""
 
         async def write(piece: bytes, *, is_last: bool = False) -> None:
             await send({"type": "http.response.body", "body": piece, "more_body": not is_last})
 
-        async def beat() -> None:
+        async def keep_alive() -> None:
             while True:
-                await asyncio.sleep(_BEAT_S)
-                await write(_BEAT)
+                await asyncio.sleep(_KEEPALIVE_S)
+                await write(_KEEPALIVE)
 
-        async with aclosing(self._exchange.streamed()) as events:
+        async with aclosing(self._exchange.stream()) as events:
             first = await anext(events, b"")
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-            beating = asyncio.create_task(beat())
+            keeping_alive = asyncio.create_task(keep_alive())
             try:
                 await write(first)
                 async for event in events:
                     await write(event)
-            except Exception as error:  # noqa: BLE001 whatever it is, the status has been sent
+            except Exception as error:  # noqa: BLE001 the status has already been sent
                 await write(self._failed(error))
             finally:
-                beating.cancel()
+                keeping_alive.cancel()
             await write(b"", is_last=True)
 
 
 def as_json(data: Any) -> bytes:
-    """JSON in UTF-8. A model may write half a character, which stands for nothing."""
+    """Serialize to JSON in UTF-8. Unpaired surrogates, which a model may write, are replaced."""
     return json.dumps(asdict(data), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-async def _leaving(receive: Callable[[], Awaitable[Any]]) -> None:
-    """Wait until a client leaves, whose request has been read."""
+async def _wait_for_disconnect(receive: Callable[[], Awaitable[Any]]) -> None:
+    """Wait until the client disconnects. Its request must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass

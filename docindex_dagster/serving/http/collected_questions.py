@@ -1,4 +1,4 @@
-"""Collecting questions: what clients, the page among them, say of the results of a search."""
+"""Endpoint that collects feedback from clients, including the page, on which results answer a question."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,20 +15,20 @@ _PROBLEMS = documented("collecting-off", "query", "source", "no-index", "setting
 
 
 class NewQuestion(NoteRequest):
-    """A question, and an indexed place that answers it, as results write paths."""
+    """A question and the indexed location that answers it, in the notation of search results."""
 
-    origin: Literal["api", "page"] = Field(default="api", description="Who says so, which is noted with it.")
+    origin: Literal["api", "page"] = Field(default="api", description="The kind of client, which is recorded as well.")
 
 
 @dataclass(frozen=True, slots=True)
 class NotedQuestion:
-    """What became of a question.
+    """The result of recording a question.
 
     Attributes:
-        question: as it is written.
-        source: of the place.
-        path: of the file that answers it, with its lines, as a file of questions has it.
-        is_noted: whether it is in the file now.
+        question: the question as recorded.
+        source: the source of the location.
+        path: the file and lines that answer it, in the notation of question files.
+        is_noted: whether the pair is now recorded.
         is_new: whether this request changed that.
     """
 
@@ -41,9 +41,9 @@ class NotedQuestion:
 
 @router.post("/questions", responses=_PROBLEMS)
 def note_question(project: Project, new: NewQuestion) -> NotedQuestion:
-    """Note that an indexed place answers a question, in `questions.jsonl` of the server's home.
+    """Record that an indexed location answers a question, in `questions.jsonl` in the server's home.
 
-    Only where `evaluation.collect` is set. The same again counts once, whoever noted it first.
+    Requires `evaluation.collect`. Duplicates count once, regardless of who recorded them first.
     """
     noted = note(project.live, new, new.origin)
     return NotedQuestion(

@@ -1,7 +1,7 @@
-"""Answers for any client that speaks OpenAI's API: docindex is a model, and its citations are annotations.
+"""OpenAI-compatible API: docindex appears as a model, and its citations as annotations.
 
-Nothing is kept for a client: each request brings all earlier turns. A conversation is found again by a hash of them, so
-that its passages keep their numbers; where that fails, new ones are numbered on from the highest that was cited.
+No state is stored for a client: each request contains all earlier turns. A hash of them finds the conversation, so that
+its passages keep their numbers. If that fails, new passages are numbered from the highest cited number on.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from docindex_dagster.llm.chat import Delta
 from docindex_dagster.operations.fields import LONGEST_QUERY
 from docindex_dagster.operations.search import Where
 from docindex_dagster.serving.http import openai_form, problems
-from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, WhileItStays
+from docindex_dagster.serving.http.client_disconnect import MEDIA_TYPE, CancelableResponse
 from docindex_dagster.serving.http.conversations import PROBLEMS, Answering, Conversations, Questions
 from docindex_dagster.serving.http.openai_form import (
     Annotation,
@@ -52,38 +52,38 @@ _STREAM = {MEDIA_TYPE: {"schema": {"type": "string"}}}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a client asks, and the turns before it."""
+class ChatQuestion:
+    """A client's question and the turns before it."""
 
     question: str
     turns: tuple[Turn, ...]
 
     @classmethod
-    def of(cls, messages: Sequence[ChatMessage]) -> "Asked":
-        """Read messages. Those of neither the user nor the assistant are left out.
+    def of(cls, messages: Sequence[ChatMessage]) -> "ChatQuestion":
+        """Parse messages. All roles except user and assistant are ignored.
 
         Raises:
-            ProblemError: the last one is no question that can be answered.
+            ProblemError: the last message is not a valid question.
         """
         turns: list[Turn] = []
-        asked = ""
+        text = ""
         for message in messages:
             if message.role == "user":
-                asked = f"{asked}\n\n{message.text}".strip()
-            elif message.role == "assistant" and asked:
-                turns.append(Turn(asked, message.text))
-                asked = ""
-        if not asked:
-            raise ProblemError("query", "the last message is no question: it is to be one of the user, with text")
-        if len(asked) > LONGEST_QUERY:
+                text = f"{text}\n\n{message.text}".strip()
+            elif message.role == "assistant" and text:
+                turns.append(Turn(text, message.text))
+                text = ""
+        if not text:
+            raise ProblemError("query", "the last message must be a question: a user message with text")
+        if len(text) > LONGEST_QUERY:
             raise ProblemError(
-                "query", f"a question has {LONGEST_QUERY:,} characters at most; this one has {len(asked):,}"
+                "query", f"the question may have at most {LONGEST_QUERY:,} characters, got {len(text):,}"
             )
-        return cls(asked, tuple(turns))
+        return cls(text, tuple(turns))
 
     def conversation(self, known: Conversations) -> Conversation:
-        """What the question goes on from: the longest beginning of the turns that is known, and the rest of them."""
-        names = _names(self.turns)
+        """Return the conversation to continue: the longest known prefix of the turns, and the remaining turns."""
+        names = _keys(self.turns)
         for count in range(len(names), 0, -1):
             found = known.get(names[count - 1])
             if found is not None:
@@ -91,23 +91,23 @@ class Asked:
         return _with_turns(Conversation(), self.turns)
 
     def name(self, answer: str) -> str:
-        """Under which the conversation is kept, once the question is answered."""
-        return _names([*self.turns, Turn(self.question, answer)])[-1]
+        """Return the key of the conversation after the answer."""
+        return _keys([*self.turns, Turn(self.question, answer)])[-1]
 
 
 @dataclass(slots=True, eq=False)
 class _Text:
-    """The text as a client sees it: what an agent writes before a step stays, in a paragraph of its own.
+    """The text as the client sees it. Text before an agent's step stays, as a paragraph of its own.
 
-    Nothing in it is a link or a picture, which the client would show or load.
+    Links and images, which the client would show or load, are escaped.
     """
 
     pieces: list[str] = field(default_factory=list)
-    start: int = 0  # where the answer begins
-    filter: LinkFilter = field(default_factory=LinkFilter)  # of the answer
+    start: int = 0  # the start of the answer
+    filter: LinkFilter = field(default_factory=LinkFilter)  # for the answer
 
     def add(self, event: Event) -> str:
-        """Take an event; gives what it adds."""
+        """Add an event and return the text that it adds."""
         match event:
             case Delta(text):
                 piece = self.filter.feed(text)
@@ -123,9 +123,9 @@ class _Text:
             self.start, self.filter = sum(map(len, self.pieces)), LinkFilter()
         return piece
 
-    def place(self, citation: Citation) -> tuple[int, int]:
-        """The characters that cite a passage."""
-        start, end = self.filter.place(citation.start, citation.end)
+    def range_of(self, citation: Citation) -> tuple[int, int]:
+        """Return the character range of a citation."""
+        start, end = self.filter.shown_range(citation.start, citation.end)
         return self.start + start, self.start + end
 
     def __str__(self) -> str:
@@ -134,18 +134,18 @@ class _Text:
 
 @dataclass(slots=True, eq=False)
 class _Exchange:
-    """A request, while it is answered."""
+    """A request while it is answered."""
 
     request: ChatRequest
-    asked: Asked
+    asked: ChatQuestion
     project: Served
     questions: Questions
-    origin: str  # of the addresses of citations
+    origin: str  # of citation URLs
     text: _Text = field(default_factory=_Text)
     id: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
 
     async def events(self) -> AsyncGenerator[tuple[Event, str], None]:
-        """What happens, each with what it adds to the text."""
+        """Yield the events, each with the text that it adds."""
         known, anywhere = self.questions.conversations, Where()
         conversation = await to_thread(self.asked.conversation, known)
         question = Question(
@@ -153,38 +153,38 @@ class _Exchange:
             lambda reader: anywhere.filters(self.project.view(reader)),
             is_for_agent=self.request.model == _AGENT,
         )
-        async with aclosing(self.questions.answered(question, conversation, extractive=None)) as events:
+        async with aclosing(self.questions.answer(question, conversation, extractive=None)) as events:
             async for event in events:
                 piece = self.text.add(event)
                 if isinstance(event, Answer):
                     known.put(self.asked.name(str(self.text)), event.conversation)
                 yield event, piece
 
-    async def whole(self) -> ChatCompletion:
-        """All of it at the end."""
+    async def complete(self) -> ChatCompletion:
+        """Return the complete result at the end."""
         async with aclosing(self.events()) as events:
-            happened = [event async for event, _ in events]
-        answer = next(event for event in happened if isinstance(event, Answer))
-        spent = next(event for event in happened if isinstance(event, Spent))
+            collected = [event async for event, _ in events]
+        answer = next(event for event in collected if isinstance(event, Answer))
+        spent = next(event for event in collected if isinstance(event, Spent))
         reply = Reply(str(self.text), tuple(self.annotations(answer)))
         choice = Choice(reply, "length" if answer.is_cut else "stop")
         return ChatCompletion(self.id, self.request.model, (choice,), _usage(spent))
 
-    async def streamed(self) -> AsyncGenerator[bytes, None]:
-        """The chunks as they come. Nothing is sent before the first word, so that a failure until then has a status."""
+    async def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield the chunks as they arrive. Nothing is sent before the first word, so earlier failures have a status."""
         options = self.request.stream_options
         chunks = Chunks(self.id, self.request.model, has_usage=options is not None and options.include_usage)
-        has_begun, finish = False, "stop"
+        has_started, finish = False, "stop"
         async with aclosing(self.events()) as events:
             async for event, piece in events:
-                if not has_begun and isinstance(event, Delta | Step):
-                    has_begun = True
+                if not has_started and isinstance(event, Delta | Step):
+                    has_started = True
                     yield chunks.of({"role": "assistant", "content": ""})
                 if piece:
                     yield chunks.of({"content": piece})
                 if isinstance(event, Answer):
                     finish = "length" if event.is_cut else "stop"
-                    if annotations := [asdict(one) for one in self.annotations(event)]:
+                    if annotations := [asdict(annotation) for annotation in self.annotations(event)]:
                         yield chunks.of({"annotations": annotations})
                 if isinstance(event, Spent):
                     yield chunks.of({}, finish)
@@ -193,27 +193,27 @@ class _Exchange:
                     yield openai_form.END
 
     def annotations(self, answer: Answer) -> Iterable[Annotation]:
-        """The citations whose passages are there, by their places in what the client sees."""
+        """Yield the citations with existing passages, by their position in the text that the client sees."""
         for citation in answer.citations:
             if citation.passage is not None:
                 url = self.origin + self.questions.address(citation)
-                yield Annotation(UrlCitation(url, _title(citation), *self.text.place(citation)))
+                yield Annotation(UrlCitation(url, _title(citation), *self.text.range_of(citation)))
 
 
 @router.get("/models", responses=openai_form.documented())
 def models() -> Models:
-    """List what a client may choose as a model."""
+    """List the models that a client can choose."""
     return _MODELS
 
 
 @router.get("/models/{id}", responses=openai_form.documented("unknown-model"))
 def model(id: str) -> Model:  # noqa: A002 the name in the path
-    """Give one of them.
+    """Return a model.
 
     Raises:
-        ProblemError: there is no such one.
+        ProblemError: the model does not exist.
     """
-    return _chosen(id)
+    return _model_named(id)
 
 
 @router.post(
@@ -225,24 +225,24 @@ def model(id: str) -> Model:  # noqa: A002 the name in the path
     },
 )
 async def chat_completions(project: Project, questions: Answering, asked: ChatRequest, request: Request) -> Response:
-    """Answer the last message, as OpenAI's API does. Citations are annotations, which a stream has at its end.
+    """Answer the last message like OpenAI's API. Citations are annotations, which a stream sends at the end.
 
-    Messages of the system are left out, and so is every parameter but these. Without a language model the answer is
-    made of passages as they are.
+    System messages and all other parameters are ignored. Without a language model, the answer consists of the best
+    passages.
 
     Raises:
-        ProblemError: there is no such model, or the last message is no question.
+        ProblemError: the model does not exist, or the last message is not a question.
     """
-    _chosen(asked.model)
-    exchange = _Exchange(asked, Asked.of(asked.messages), project, questions, origin_of(request.scope))
+    _model_named(asked.model)
+    exchange = _Exchange(asked, ChatQuestion.of(asked.messages), project, questions, origin_of(request.scope))
 
-    return WhileItStays(exchange, _failed, is_streamed=bool(asked.stream))
+    return CancelableResponse(exchange, _failed, is_streamed=bool(asked.stream))
 
 
-def _chosen(name: str) -> Model:
+def _model_named(name: str) -> Model:
     found = next((model for model in _MODELS.data if model.id == name), None)
     if found is None:
-        raise ProblemError("unknown-model", f"there is no model {name!r}; there are {_PLAIN} and {_AGENT}")
+        raise ProblemError("unknown-model", f"model {name!r} not found; available models: {_PLAIN} and {_AGENT}")
     return found
 
 
@@ -259,8 +259,8 @@ def _title(citation: Citation) -> str:
     return f"{path}:{citation.start_line}-{citation.end_line} ({citation.state})"
 
 
-def _names(turns: Sequence[Turn]) -> list[str]:
-    """A name for each beginning of some turns; it holds a slash, so no client can ask for it."""
+def _keys(turns: Sequence[Turn]) -> list[str]:
+    """Return a key for each prefix of the turns. It contains a slash, so it cannot be the id of a conversation."""
     names, hashed = [], hashlib.sha256()
     for turn in turns:
         for text in (turn.question, turn.answer):
@@ -271,7 +271,7 @@ def _names(turns: Sequence[Turn]) -> list[str]:
 
 
 def _with_turns(conversation: Conversation, turns: Sequence[Turn]) -> Conversation:
-    """A conversation with turns whose passages are not known; no number that they cite is given again."""
+    """Add turns whose passages are unknown. The numbers that they cite are not assigned again."""
     cited = (number for turn in turns for mark in marks_of(turn.answer) for number in mark.numbers)
     passages = conversation.passages
     last = max((passages.last, *cited))

@@ -1,6 +1,6 @@
-"""Connections of `docindex serve`, on which a client has to send its request in time.
+"""Connections of `docindex serve`, with timeouts for sending a request.
 
-uvicorn waits for a request without end, so clients that send half of one would use up the server's file descriptors.
+uvicorn waits for requests indefinitely, so clients that send half a request could exhaust the file descriptors.
 """
 
 import asyncio
@@ -14,37 +14,37 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 HEADERS_S = 10.0
-"""How long a client may take to send the headers of a request."""
+"""Time limit for the headers of a request, in seconds."""
 BODY_S = 30.0
-"""How long it may take to send the body."""
+"""Time limit for the body of a request, in seconds."""
 MOST_WAITING = 128
-"""How many connections of one client may wait for the rest of a request; one more closes the oldest."""
+"""Maximum number of connections per client with an incomplete request; one more closes the oldest."""
 
 
 class Connection(H11Protocol):
-    """A connection that is closed when its client takes too long to send a request."""
+    """Connection that is closed if its client takes too long to send a request."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for the first request, and close the client's oldest waiting connection if it has too many."""
+        """Wait for the first request. Close the client's oldest waiting connection if it has too many."""
         super().connection_made(transport)
         self.sender = sender_of(self.client[0] if self.client else "")
         self.waits_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._wait(HEADERS_S)
-        others = [one for one in self.connections if isinstance(one, Connection) and one.sender == self.sender]
-        waiting = [one for one in others if one.is_waiting]
+        others = [other for other in self.connections if isinstance(other, Connection) and other.sender == self.sender]
+        waiting = [other for other in others if other.is_waiting]
         if len(waiting) > MOST_WAITING:
-            min(waiting, key=lambda one: one.waits_since).give_up()
+            min(waiting, key=lambda other: other.waits_since).give_up()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client has yet to send a request, or the rest of one."""
+        """Whether the client has not yet sent a complete request."""
         return self._timer is not None
 
     def give_up(self) -> None:
         """Close the connection."""
         self._stop_waiting()
-        self.transport.abort()  # `close` would wait for a client that reads nothing
+        self.transport.abort()  # `close` would wait for a client that does not read
 
     def data_received(self, data: bytes) -> None:
         """Read a part of a request."""
@@ -58,7 +58,7 @@ class Connection(H11Protocol):
             self._wait(BODY_S)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request, unless it is here already."""
+        """Wait for the next request, unless it is already there."""
         super().on_response_complete()
         if not self._is_answering:
             self._wait(HEADERS_S)
@@ -87,7 +87,7 @@ class Connection(H11Protocol):
 
 @lru_cache(maxsize=1024)
 def sender_of(host: str) -> "Hashable":
-    """What counts as one client: an IPv4 address, an IPv6 network of /64, or everything on this machine."""
+    """Return what identifies a client: an IPv4 address, an IPv6 /64 network, or "loopback" for this machine."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

@@ -1,7 +1,7 @@
 """Questions and conversations of all clients.
 
-At most `MOST` questions are answered at a time, by the model of the settings or without one. Conversations are kept in
-memory, within limits of number, size and age.
+At most `MOST` questions are answered at a time, with the configured model or without one. Conversations are kept in
+memory, with limits on their number, size and age.
 """
 
 import asyncio
@@ -28,20 +28,20 @@ from docindex_dagster.llm.chat import Availability, ChatModel, Delta, prepare
 from docindex_dagster.llm.providers import availability, chat_model
 from docindex_dagster.render.html import links
 from docindex_dagster.search.live_index import Live
-from docindex_dagster.serving.http.problems import Places, ProblemError, documented
+from docindex_dagster.serving.http.problems import ProblemError, Slots, documented
 from docindex_dagster.serving.http.served_project import Project
 from docindex_dagster.serving.question_tools import QuestionTools
 
 router = APIRouter(tags=["ask"])
 MOST = 16
-"""Questions that are answered at a time."""
+"""Maximum number of questions answered concurrently."""
 PROBLEMS = ("query", "no-index", "settings", "upstream", "upstream-limit", "upstream-late", "budget")
-"""That any question may meet."""
+"""Problems that any question may cause."""
 _RETRY_AFTER_S = 5
-_FRESH_S = 5.0  # how long a look at a model is good for
-_MOST_KEPT = 1000
-_MOST_CHARS = 50_000_000  # of all of them
-_LONGEST_S = 12 * 60 * 60.0  # since the last question
+_FRESH_S = 5.0  # how long the result of a model check is reused
+_MAX_CONVERSATIONS = 1000
+_MAX_CHARS = 50_000_000  # of all conversations
+_MAX_AGE_S = 12 * 60 * 60.0  # since the last question
 _WAIT_S = 1.0  # for a question whose client has just left
 
 
@@ -49,39 +49,39 @@ _WAIT_S = 1.0  # for a question whose client has just left
 class _Opened:
     settings: LLMSettings
     model: ChatModel
-    questions: int = 0  # that it is asked at this moment
+    questions: int = 0  # currently in progress
 
 
 class Models:
-    """Opens the model of the settings when a question needs it, and another one when they name another.
+    """The configured model, opened when a question needs it and replaced when the settings name another.
 
-    A model may take long to load, which no other request waits for.
+    A model may take long to load. Other requests do not wait for it.
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Create without an open model."""
         self._opened: _Opened | None = None
         self._opening = asyncio.Lock()
         self._looking = asyncio.Lock()
         self._looked: tuple[LLMSettings, float, Availability] | None = None
 
     @asynccontextmanager
-    async def lent(self, settings: LLMSettings) -> AsyncIterator[ChatModel]:
-        """The model of some settings, which stays open for as long.
+    async def borrow(self, settings: LLMSettings) -> AsyncIterator[ChatModel]:
+        """Yield the model for some settings and keep it open within the block.
 
         Raises:
-            LLMError: it cannot be loaded.
+            LLMError: the model cannot be loaded.
         """
-        one = await self._of(settings)
-        one.questions += 1
+        opened = await self._of(settings)
+        opened.questions += 1
         try:
-            yield one.model
+            yield opened.model
         finally:
-            one.questions -= 1
-            await self._close_if_unused(one)
+            opened.questions -= 1
+            await self._close_if_unused(opened)
 
     async def availability(self, settings: LLMSettings) -> Availability:
-        """Whether it can be asked, looked for again after some seconds at the soonest."""
+        """Return whether the model can answer. The result may be some seconds old."""
         async with self._looking:
             if self._looked is not None:
                 known, at, found = self._looked
@@ -92,63 +92,63 @@ class Models:
             return found
 
     async def aclose(self) -> None:
-        """Close what is open."""
-        last, self._opened = self._opened, None
-        if last is not None:
-            await self._close_if_unused(last)
+        """Close the open model once its questions have ended."""
+        previous, self._opened = self._opened, None
+        if previous is not None:
+            await self._close_if_unused(previous)
 
     async def _of(self, settings: LLMSettings) -> _Opened:
         async with self._opening:
             if self._opened is None or self._opened.settings != settings:
                 model = chat_model(settings)
                 await asyncio.to_thread(prepare, model)
-                last, self._opened = self._opened, _Opened(settings, model)
-                if last is not None:
-                    await self._close_if_unused(last)
+                previous, self._opened = self._opened, _Opened(settings, model)
+                if previous is not None:
+                    await self._close_if_unused(previous)
             return self._opened
 
-    async def _close_if_unused(self, one: _Opened) -> None:
-        if one is not self._opened and not one.questions:
-            await one.model.aclose()
+    async def _close_if_unused(self, opened: _Opened) -> None:
+        if opened is not self._opened and not opened.questions:
+            await opened.model.aclose()
 
 
 class Questions:
-    """Answers questions on a project.
+    """Service that answers questions about a project.
 
     Attributes:
-        models: the model that answers.
-        conversations: those that clients may go on with.
+        models: the configured model.
+        conversations: the conversations that clients may continue.
     """
 
     def __init__(self, live: Live, *, has_page: bool) -> None:
-        """Answer from a project; citations lead to the page, where there is one, and else to the API."""
+        """Create the service. Citations link to the page if the server has one, else to the API."""
         self.models = Models()
         self.conversations = Conversations()
         self._live = live
         self._has_page = has_page
-        self._places = Places(MOST, "questions are being answered", _RETRY_AFTER_S)
+        self._slots = Slots(MOST, "questions are being answered", _RETRY_AFTER_S)
 
-    async def answered(
+    async def answer(
         self, question: Question, conversation: Conversation, *, extractive: bool | None
     ) -> AsyncGenerator[Event, None]:
-        """What happens while a question is answered.
+        """Yield the events of answering a question.
 
         Args:
-            question: what is asked.
-            conversation: that it goes on from.
-            extractive: whether without the model; None for without one where none is set.
+            question: the question.
+            conversation: the conversation that it continues.
+            extractive: whether to answer without the model; None to do so if none is configured.
 
         Raises:
-            ProblemError: no model is set and one is wanted, or too many questions are being answered.
-            DocindexError: as `answer`.
+            ProblemError: a model is required but none is configured, or too many questions are in progress.
+            DocindexError: see `answer`.
         """
-        with self._places.one():
+        with self._slots.take():
             async with self._model(extractive=extractive) as model:
                 toolbox = QuestionTools(self._live, question) if question.is_for_agent else None
                 by = "nobody" if model is None else "model" if toolbox is None else "agent"
-                answered = answer(self._live, question, conversation, model, toolbox)
+                stream = answer(self._live, question, conversation, model, toolbox)
                 with span("question", by=by), ExitStack() as until_first_word:
-                    async with aclosing(answered) as events:
+                    async with aclosing(stream) as events:
                         async for event in events:
                             if isinstance(event, Found):
                                 until_first_word.enter_context(span("first word"))
@@ -157,10 +157,10 @@ class Questions:
                             yield event
 
     async def prepare(self) -> None:
-        """Open the model, which the first question would wait for."""
+        """Open the model, so that the first question does not have to wait for it."""
         with suppress(SettingsError, LLMError):
             if (settings := self._live.settings.llm).provider != "none":
-                async with self.models.lent(settings):
+                async with self.models.borrow(settings):
                     pass
 
     async def aclose(self) -> None:
@@ -168,7 +168,7 @@ class Questions:
         await self.models.aclose()
 
     def address(self, citation: Citation) -> str:
-        """The lines that are cited, on this server."""
+        """Return the URL of the cited lines on this server."""
         passage = citation.passage
         if passage is None:
             return ""
@@ -183,7 +183,7 @@ class Questions:
             return
         if settings.provider == "none":
             raise ProblemError("no-model", "set llm.provider and llm.model in docindex.toml; see docs/answers.md")
-        async with self.models.lent(settings) as model:
+        async with self.models.borrow(settings) as model:
             yield model
 
 
@@ -197,17 +197,17 @@ Answering = Annotated[Questions, Depends(_questions)]
 
 @dataclass(frozen=True, slots=True)
 class LLMStatus:
-    """Which language model answers, and whether it can be asked, as far as is known without asking it anything.
+    """The configured language model, and whether it can answer, as far as a check without a question can tell.
 
     Attributes:
-        provider: of the settings; `none` where no model is set.
-        model: the one that is asked; null for the provider's default.
-        host: of another endpoint than the provider's own, with its port.
-        is_configured: whether the settings name it, and its package or program is there.
-        is_reachable: whether it answers; null where only a question would show it.
-        is_logged_in: whether the key or login is accepted; null where only a question would show it.
-        version: of the server, program or client library.
-        problem: why it cannot be asked, and what to do; empty where nothing speaks against it.
+        provider: the configured provider; `none` if no model is configured.
+        model: the name of the model; null for the provider's default.
+        host: the host and port of an endpoint other than the provider's own.
+        is_configured: whether the settings name the model and its package or program is installed.
+        is_reachable: whether the endpoint responds; null if only a question would show it.
+        is_logged_in: whether the key or login is accepted; null if only a question would show it.
+        version: the version of the server, program or client library.
+        problem: why the model cannot answer, and what to do about it; empty if no problem was found.
     """
 
     provider: str
@@ -222,7 +222,7 @@ class LLMStatus:
 
 @router.get("/llm", responses=documented("settings"))
 async def llm(project: Project, answering: Answering) -> LLMStatus:
-    """Say which language model answers, and whether it can be asked; what is known may be five seconds old."""
+    """Return the configured language model and whether it can answer. The result may be five seconds old."""
     own = project.settings.llm
     found = await answering.models.availability(own)
     host = urlsplit(own.base_url).netloc.rpartition("@")[2] if own.base_url else None
@@ -231,18 +231,18 @@ async def llm(project: Project, answering: Answering) -> LLMStatus:
 
 @dataclass(slots=True, eq=False)
 class Talk:
-    """A conversation while a question of it is answered.
+    """A conversation while one of its questions is answered.
 
     Attributes:
-        id: by which clients name it.
-        conversation: as it is now.
+        id: the id for clients.
+        conversation: the current state.
     """
 
     id: str
     conversation: Conversation
 
     def note(self, event: Event) -> None:
-        """Take what happened. No number that a client has seen is given again, even where no answer comes."""
+        """Add an event. Passage numbers that a client has seen are not reused, even if no answer follows."""
         match event:
             case Answer():
                 self.conversation = event.conversation
@@ -258,24 +258,24 @@ class _Entry:
 
 
 class Conversations:
-    """Those that were used last."""
+    """The most recently used conversations."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin without any."""
+        """Create without conversations."""
         self._clock = clock
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the one that was used last is the last one
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()  # in order of last use
         self._chars = 0
-        self._under_way: dict[str, asyncio.Event] = {}  # set when the question has ended
+        self._in_progress: dict[str, asyncio.Event] = {}  # set when the question ends
 
     @asynccontextmanager
-    async def continued(self, name: str | None) -> AsyncIterator[Talk]:
-        """A conversation for one more question, which has it for itself.
+    async def resume(self, name: str | None) -> AsyncIterator[Talk]:
+        """Yield a conversation for exclusive use by one more question.
 
         Args:
-            name: its id; None begins one, whose id is as hard to guess as a key.
+            name: the id; None for a new conversation, whose id is as hard to guess as a key.
 
         Raises:
-            ProblemError: there is none of this name, or another question of it is being answered.
+            ProblemError: the conversation is unknown, or another of its questions is being answered.
         """
         if name is None:
             talk = Talk(secrets.token_urlsafe(), Conversation())
@@ -283,48 +283,48 @@ class Conversations:
             await self._end_of_question(name)
             known = self.get(name)
             if known is None:
-                raise ProblemError("unknown-conversation", "it was forgotten, or has never been here")
+                raise ProblemError("unknown-conversation", "the conversation has expired or never existed")
             talk = Talk(name, known)
-        ended = self._under_way[talk.id] = asyncio.Event()
+        ended = self._in_progress[talk.id] = asyncio.Event()
         try:
             yield talk
         finally:
-            del self._under_way[talk.id]
+            del self._in_progress[talk.id]
             ended.set()
             if talk.conversation.turns:
                 self.put(talk.id, talk.conversation)
 
     def get(self, name: str) -> Conversation | None:
-        """The one of a name; None where it is not there, or no longer."""
-        self._forget()
+        """Return a conversation; None if it is unknown or has expired."""
+        self._evict()
         entry = self._entries.get(name)
         return entry.conversation if entry else None
 
     def put(self, name: str, conversation: Conversation) -> None:
-        """Keep one under a name."""
+        """Store a conversation under a name."""
         self._drop(name)
         chars = sum(len(passage.text) for passage in conversation.passages.kept)
         chars += sum(len(turn.question) + len(turn.answer) for turn in conversation.turns)
         self._entries[name] = _Entry(conversation, self._clock(), chars)
         self._chars += chars
-        self._forget()
+        self._evict()
 
     async def _end_of_question(self, name: str) -> None:
-        """Wait for the end of the question that is being answered, which is near where its client has left."""
-        under_way = self._under_way.get(name)
-        if under_way is not None:
+        """Wait briefly for the current question to end, as it does soon after its client has disconnected."""
+        ongoing = self._in_progress.get(name)
+        if ongoing is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_WAIT_S):
-                    await under_way.wait()
-        if name in self._under_way:
-            raise ProblemError("conversation-busy", "one question of a conversation is answered at a time")
+                    await ongoing.wait()
+        if name in self._in_progress:
+            raise ProblemError("conversation-busy", "a conversation answers one question at a time")
 
-    def _forget(self) -> None:
-        """Drop the oldest ones, as far as there are too many or they are too old."""
-        oldest_used_at = self._clock() - _LONGEST_S
+    def _evict(self) -> None:
+        """Drop the oldest conversations if there are too many or they have expired."""
+        oldest_used_at = self._clock() - _MAX_AGE_S
         while self._entries:
             name, entry = next(iter(self._entries.items()))
-            is_too_much = len(self._entries) > _MOST_KEPT or self._chars > _MOST_CHARS
+            is_too_much = len(self._entries) > _MAX_CONVERSATIONS or self._chars > _MAX_CHARS
             if not is_too_much and entry.used_at >= oldest_used_at:
                 return
             self._drop(name)

@@ -1,4 +1,4 @@
-"""Indexed files, why others are not, and the graph between what they define."""
+"""Endpoints for indexed files, for why a file is not indexed, and for the knowledge graph."""
 
 import os
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ _PROBLEMS = documented("query", "source", "no-index", "settings")
 
 @dataclass(frozen=True, slots=True)
 class MarkedFile:
-    """A file as it was indexed, and the lines of it that were asked for; None for all."""
+    """A file as it was indexed, with the requested lines; null for the entire file."""
 
     file: FileText
     start: int | None
@@ -42,13 +42,13 @@ class MarkedFile:
 
 @dataclass(frozen=True, slots=True)
 class Edge(Step):
-    """An edge, and where the file that it is from is on disk; None where it is not there."""
+    """An edge, with the path on disk of the file that it comes from; null if the file does not exist."""
 
     file: str | None = None
 
 
 class GraphAnswer(BaseModel):
-    """Edges, the nearest first, and what is not known."""
+    """Edges, nearest first, and notes on what is unknown."""
 
     items: list[Edge]
     next: str | None
@@ -60,10 +60,10 @@ class GraphAnswer(BaseModel):
 def file(
     project: Project,
     place: str,
-    start: Annotated[int | None, Query(alias="from", ge=1, description="The first line that is meant.")] = None,
-    end: Annotated[int | None, Query(alias="to", ge=1, description="The last line; default: the first.")] = None,
+    start: Annotated[int | None, Query(alias="from", ge=1, description="The first line to mark.")] = None,
+    end: Annotated[int | None, Query(alias="to", ge=1, description="The last line to mark; default: `from`.")] = None,
 ) -> MarkedFile:
-    """Read a file as it was indexed, whole: KIND/NAME/PATH, as results name it."""
+    """Return a complete file as it was indexed. Address it as KIND/NAME/PATH, like search results do."""
 
     def answer(reader: Reader) -> MarkedFile:
         key, path = split_place(place, reader.generation.sources)
@@ -73,42 +73,42 @@ def file(
             raise ProblemError("unknown-file", str(error)) from error
         last = start if end is None else end
         if start is not None and not start <= (last or start) <= found.last_line:
-            raise ProblemError("invalid-request", f"from and to: the lines of {path} are 1 to {found.last_line}")
+            raise ProblemError("invalid-request", f"from and to: {path} has lines 1 to {found.last_line}")
         return MarkedFile(found, start, last if start else None, reader.generation.number)
 
     return project.reading(answer)
 
 
 def split_place(place: str, keys: Iterable[str]) -> tuple[str, str]:
-    """The source and the path of a place, which are joined by a slash; both may hold some.
+    """Split a location into source and path. They are joined by a slash, but both may contain slashes.
 
     Raises:
-        ProblemError: it begins with none of the sources.
+        ProblemError: the location does not start with an indexed source.
     """
-    fitting = [key for key in keys if place.startswith(f"{key}/")]
-    if not fitting:
-        raise ProblemError("unknown-source", f"{place} begins with no indexed source")
-    key = max(fitting, key=len)  # of a repository and its branch, the branch
+    matching = [key for key in keys if place.startswith(f"{key}/")]
+    if not matching:
+        raise ProblemError("unknown-source", f"{place} does not start with the name of an indexed source")
+    key = max(matching, key=len)  # prefer the source of a branch
     return key, place.removeprefix(f"{key}/")
 
 
 @router.get("/why", responses=documented("unknown-source", "unknown-file", "source", "settings"))
 def why(
     project: Project,
-    source: Annotated[str, Query(max_length=LONGEST_NAME, description="The key of a source, as git/flask.")],
-    path: Annotated[str, Query(max_length=LONGEST_NAME, description="A path in it.")],
+    source: Annotated[str, Query(max_length=LONGEST_NAME, description="The key of a source, such as git/flask.")],
+    path: Annotated[str, Query(max_length=LONGEST_NAME, description="A path in the source.")],
 ) -> PathAnswer:
-    """Say whether a file is indexed, and if not, which rule keeps it out.
+    """Return whether a file is indexed, and if not, which rule excludes it.
 
     Raises:
-        ProblemError: the path leads out of the source, or there is no such source.
+        ProblemError: unknown source, or the path points outside the source.
     """
     declared = project.source(source)
     below = [
         reading.path for reading in parse(path, (source,)) if "\0" not in path and _is_below(declared, reading.path)
     ]
     if not below:
-        raise ProblemError("unknown-file", f"{path!r} is no path of a file below the folder of {source}")
+        raise ProblemError("unknown-file", f"{path!r} is not a path inside the folder of {source}")
     there = (name for name in below if os.path.lexists(declared.file(name)))
     return explain_file(project.settings, declared, next(there, below[0]))
 
@@ -119,28 +119,28 @@ def _is_below(source: Source, name: str) -> bool:
 
 
 class StatisticsRequest(operations.fields.Request):
-    """Of which sources the graph is meant."""
+    """The sources whose part of the graph to count."""
 
     sources: Names = Field(default=[], description="Default: all.")
 
 
 class GraphRequest(Paged, operations.graph.GraphRequest):
-    """A question to the graph."""
+    """A question about the graph."""
 
-    limit: int = Field(default=100, ge=1, le=1000, description="How many edges at most.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of edges.")
 
 
 @router.get("/graph/stats", responses=_PROBLEMS)
 def graph_statistics(project: Project, request: Annotated[StatisticsRequest, Query()]) -> Statistics:
-    """Count what is in the graph, as `docindex graph stats --json` does."""
+    """Return the statistics of the graph, like `docindex graph stats --json`."""
     return project.viewing(lambda view: statistics(view.graph(request.sources)))
 
 
 @router.get("/graph/{question}", responses=_PROBLEMS)
 def graph(project: Project, question: Question, request: Annotated[GraphRequest, Query()]) -> GraphAnswer:
-    """Ask who calls a symbol, what it calls, what may break, what is near, how two hang together.
+    """Ask who calls a symbol, what it calls, what may break, what is nearby, or how two symbols are connected.
 
-    The items are those of `docindex graph QUESTION --json`.
+    The items are the same as in `docindex graph QUESTION --json`.
     """
     about = (question, request.about())
     start = start_of(request.cursor, about)

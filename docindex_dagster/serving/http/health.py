@@ -1,4 +1,4 @@
-"""Whether the server is well, and how its sources stand."""
+"""Endpoints for the health of the server and the status of the sources."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ router = APIRouter(tags=["status"])
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """That the server answers, and from what; whether a language model is set, null where the settings are wrong."""
+    """The state of the server. `has_model` says whether a model is configured; null if the settings are invalid."""
 
     status: Literal["ok"]
     version: str
@@ -30,7 +30,7 @@ class Health:
 
 @router.get("/health", responses=documented("no-index"))
 def health(project: Project) -> Health:
-    """Say that there is an index that can be read, and which generation of it is published; 503 where there is none."""
+    """Return the published generation of the index. Without a readable index, the status is 503."""
     generation = project.reading(lambda reader: reader.generation)
     has_model: bool | None = None
     with suppress(SettingsError):
@@ -42,11 +42,11 @@ def health(project: Project) -> Health:
 def status(
     project: Project,
     *,
-    look: Annotated[bool, Query(description="Look whether files changed since, for a second at most.")] = True,
+    look: Annotated[bool, Query(description="Check for up to a second whether files have changed.")] = True,
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> Page[SourceStatus]:
-    """List how each source stands, as `docindex status --json` does."""
+    """List the status of each source, like `docindex status --json`."""
     about = ("status", look)
     start = start_of(cursor, about)
     request = operation.StatusRequest(look_s=operation.LOOK_S if look else 0)

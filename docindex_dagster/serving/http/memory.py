@@ -1,4 +1,4 @@
-"""Memory: what agents said and saw, of the domains that the server was started with."""
+"""Endpoints for memory: what agents said and saw, in the domains that the server was started with."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any
@@ -14,29 +14,29 @@ from docindex_dagster.memory.results import DomainStatus, Folding, Forgotten, In
 from docindex_dagster.operations.fields import LONGEST_NAME
 from docindex_dagster.operations.memory import ForgetRequest, IngestRequest, RecallRequest
 from docindex_dagster.search.model import Hit
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Page, Paged, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served_project import Project
 
 router = APIRouter(prefix="/memory", tags=["memory"])
 _JSON_LINES = "application/jsonl"
-_READING = ("memory-off", "memory", "settings")
-_WRITING = (*_READING, "unknown-domain", "full-disk")
-_FOLDING = (*_WRITING, "no-index", "upstream")
+_READ_PROBLEMS = ("memory-off", "memory", "settings")
+_WRITE_PROBLEMS = (*_READ_PROBLEMS, "unknown-domain", "full-disk")
+_FOLD_PROBLEMS = (*_WRITE_PROBLEMS, "no-index", "upstream")
 _FILE: dict[int | str, dict[str, Any]] = {
-    200: {"description": "A line of JSON for each message, by time", "content": {_JSON_LINES: {"schema": {}}}}
+    200: {"description": "JSON Lines, one message per line, by time", "content": {_JSON_LINES: {"schema": {}}}}
 }
 
 
 class RecallListing(Paged, RecallRequest):
     """A search in memory."""
 
-    limit: int = Field(default=10, ge=1, le=200, description="How many messages at most.")
+    limit: int = Field(default=10, ge=1, le=200, description="Maximum number of messages.")
 
 
 class RecallAnswer(Page[Remembered]):
-    """Messages, best first; on the first page the code that was asked for with them; and what made them worse."""
+    """Messages, best first; on the first page also the requested code; and warnings about degraded results."""
 
     code: list[Hit]
     warnings: list[str]
@@ -45,27 +45,27 @@ class RecallAnswer(Page[Remembered]):
 def _memory(project: Project) -> Memory:
     if project.memory is None:
         raise ProblemError(
-            "memory-off", "this server is bound to no domain: start it with --domain memory/NAME to let it remember"
+            "memory-off", "this server has no memory domain: start it with --domain memory/NAME to enable memory"
         )
     return project.memory
 
 
-Remembering = Annotated[Memory, Depends(_memory)]
+BoundMemory = Annotated[Memory, Depends(_memory)]
 
 
-@router.post("/messages", responses=documented(*_WRITING, "message", "message-size", "rate", "quota"))
-def ingest(memory: Remembering, new: IngestRequest) -> Ingested:
-    """Write a message, on the disk before it is answered, so that any process finds it. The same again counts once."""
+@router.post("/messages", responses=documented(*_WRITE_PROBLEMS, "message", "message-size", "rate", "quota"))
+def ingest(memory: BoundMemory, new: IngestRequest) -> Ingested:
+    """Store a message. It is on disk before the response, so any process finds it. Duplicates count once."""
     return operations.memory.ingest(memory, new)
 
 
 @router.post(
     "/recall",
-    dependencies=[Depends(until_it_leaves)],
-    responses=documented(*_READING, "unknown-domain", "query", "no-index", "upstream"),
+    dependencies=[Depends(cancel_on_disconnect)],
+    responses=documented(*_READ_PROBLEMS, "unknown-domain", "query", "no-index", "upstream"),
 )
-def recall(memory: Remembering, request: RecallListing) -> RecallAnswer:
-    """Find messages by words and by meaning, best first, and what has become of the code that they name."""
+def recall(memory: BoundMemory, request: RecallListing) -> RecallAnswer:
+    """Find messages by words and by meaning, best first, with the current state of the code that they name."""
     about = request.about()
     start = start_of(request.cursor, about)
     found = operations.memory.recall(memory, request, start + request.limit + 1)
@@ -74,59 +74,60 @@ def recall(memory: Remembering, request: RecallListing) -> RecallAnswer:
     return RecallAnswer(items=page.items, next=page.next, code=code, warnings=[*found.warnings])
 
 
-@router.post("/forget", responses=documented(*_WRITING, "query"))
-def forget(memory: Remembering, request: ForgetRequest) -> Forgotten:
-    """Hide a message, a session or the domain from every search, at once. Its bytes go with the next erasure."""
+@router.post("/forget", responses=documented(*_WRITE_PROBLEMS, "query"))
+def forget(memory: BoundMemory, request: ForgetRequest) -> Forgotten:
+    """Hide a message, a session or the domain from all searches immediately. The next erasure deletes its bytes."""
     return operations.memory.forget(memory, request)
 
 
-@router.get("/status", responses=documented(*_READING))
-def memory_status(memory: Remembering) -> list[DomainStatus]:
-    """List the domains that this server reaches, the one that it writes first, and how each is."""
+@router.get("/status", responses=documented(*_READ_PROBLEMS))
+def memory_status(memory: BoundMemory) -> list[DomainStatus]:
+    """List the domains that this server can reach, with their state. The one that it writes comes first."""
     return memory.status()
 
 
 @router.get(
     "/export",
     response_class=StreamingResponse,
-    responses={**documented(*_READING, "unknown-domain"), **_FILE},
+    responses={**documented(*_READ_PROBLEMS, "unknown-domain"), **_FILE},
 )
 def export(
-    memory: Remembering,
+    memory: BoundMemory,
     domain: Annotated[
-        str | None, Query(max_length=LONGEST_NAME, description="Of those that the status lists; default: the written.")
+        str | None,
+        Query(max_length=LONGEST_NAME, description="A domain listed in the status. Default: the bound one."),
     ] = None,
 ) -> StreamingResponse:
-    """Give all messages of a domain by time, a line of JSON for each, with how often it came again."""
-    return StreamingResponse(_begun(memory.export(domain)), media_type=_JSON_LINES)
+    """Export all messages of a domain by time, as JSON Lines, with the number of repetitions of each."""
+    return StreamingResponse(_with_first_line(memory.export(domain)), media_type=_JSON_LINES)
 
 
-@router.post("/fold", responses=documented(*_FOLDING))
-def fold(memory: Remembering, project: Project) -> Folding:
-    """Put what waits in the log into the stores, as runs do by themselves. It answers when it is done.
+@router.post("/fold", responses=documented(*_FOLD_PROBLEMS))
+def fold(memory: BoundMemory, project: Project) -> Folding:
+    """Move waiting messages from the log to the stores, as runs do automatically. Returns when done.
 
-    What was forgotten is erased by it, and `receipt` says so.
+    Forgotten messages are erased at the same time, which `receipt` confirms.
     """
     return fold_domain(project.settings, memory.bound)
 
 
-@router.post("/erase", responses=documented(*_FOLDING))
-def erase(memory: Remembering, project: Project) -> Receipt:
-    """Rewrite all files of the domain without what was forgotten, and read them to prove it.
+@router.post("/erase", responses=documented(*_FOLD_PROBLEMS))
+def erase(memory: BoundMemory, project: Project) -> Receipt:
+    """Rewrite all files of the domain without forgotten messages, and read them again to prove it.
 
-    It answers when it is done.
+    Returns when done.
     """
     receipt = fold_domain(project.settings, memory.bound, erase=True).receipt
-    assert receipt is not None  # noqa: S101 an erasure gives one
+    assert receipt is not None  # noqa: S101 an erasure always returns one
     return receipt
 
 
-def _begun(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same lines, once the first is there: what goes wrong before it is answered as a problem."""
+def _with_first_line(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Wait for the first line, so that an error before it still becomes a problem, and return all lines."""
     first = next(lines, b"")
 
-    def every() -> Iterator[bytes]:
+    def all_lines() -> Iterator[bytes]:
         yield first
         yield from lines
 
-    return every()
+    return all_lines()

@@ -1,4 +1,4 @@
-"""What OpenAI's API calls things, as far as its clients need it of us: completions, chunks of them, models, errors."""
+"""The subset of OpenAI's API schema that clients need: completions, chunks, models and errors."""
 
 import json
 import time
@@ -18,7 +18,7 @@ _MOST_MESSAGES = 1000
 
 
 class Part(BaseModel):
-    """A part of a message's content; only text is read."""
+    """A part of a message's content. Only text is read."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -36,36 +36,36 @@ class ChatMessage(BaseModel):
 
     @property
     def text(self) -> str:
-        """Its words."""
+        """The text of the message."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content)
         return self.content or ""
 
 
 class StreamOptions(BaseModel):
-    """How a stream is sent."""
+    """Options of a stream."""
 
     model_config = ConfigDict(extra="ignore")
 
-    include_usage: bool = Field(default=False, description="Whether the last chunk says what the answer took.")
+    include_usage: bool = Field(default=False, description="Whether the last chunk contains the token usage.")
 
 
 class ChatRequest(BaseModel):
-    """A conversation to be gone on with. What else OpenAI's API knows, as `temperature` and `tools`, is ignored."""
+    """A conversation to continue. Other parameters of OpenAI's API, such as `temperature` and `tools`, are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
-    model: str = Field(max_length=200, description="`docindex`, or `docindex-agent`, which looks further by itself.")
+    model: str = Field(max_length=200, description="`docindex`, or `docindex-agent`, which may call tools.")
     messages: list[ChatMessage] = Field(
-        min_length=1, max_length=_MOST_MESSAGES, description="The last one is the question, of the user."
+        min_length=1, max_length=_MOST_MESSAGES, description="The last message is the user's question."
     )
-    stream: bool | None = Field(default=None, description="Whether the answer is sent while it is written.")
+    stream: bool | None = Field(default=None, description="Whether to stream the answer.")
     stream_options: StreamOptions | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class UrlCitation:
-    """Where a cited passage can be read, and the characters of the text that cite it: [start_index, end_index)."""
+    """The URL of a cited passage, and the characters of the text that cite it: [start_index, end_index)."""
 
     url: str
     title: str
@@ -75,7 +75,7 @@ class UrlCitation:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """A citation whose passage is there."""
+    """A citation whose passage exists."""
 
     url_citation: UrlCitation
     type: Literal["url_citation"] = "url_citation"
@@ -93,7 +93,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The one answer that there is."""
+    """The only answer."""
 
     message: Reply
     finish_reason: Literal["stop", "length"]
@@ -103,7 +103,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens that an answer took."""
+    """The token usage of an answer."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -112,7 +112,7 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ChatCompletion:
-    """A whole answer."""
+    """A complete answer."""
 
     id: str
     model: str
@@ -124,7 +124,7 @@ class ChatCompletion:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A way of answering, which clients choose as a model."""
+    """An answering mode, which clients choose as a model."""
 
     id: str
     created: int = 0
@@ -134,7 +134,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """All of them."""
+    """All models."""
 
     data: tuple[Model, ...]
     object: Literal["list"] = "list"
@@ -142,7 +142,7 @@ class Models:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong; `code` is the name of a problem, but for those that clients of OpenAI know."""
+    """An error. `code` is the name of the problem, except for codes that OpenAI clients know."""
 
     message: str
     type: str
@@ -152,7 +152,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIError:
-    """What went wrong, in OpenAI's form."""
+    """An error in OpenAI's format."""
 
     error: Failure
 
@@ -167,26 +167,26 @@ class Chunks:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def of(self, delta: Mapping[str, object], finish_reason: str | None = None) -> bytes:
-        """What comes next."""
+        """Return the next chunk."""
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return self._event([choice], None)
 
     def of_usage(self, usage: Mapping[str, int]) -> bytes:
-        """What the answer took; it has no choice."""
+        """Return the chunk with the token usage, which has no choices."""
         return self._event([], usage)
 
     def _event(self, choices: list[Mapping[str, object]], usage: Mapping[str, int] | None) -> bytes:
-        about = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
-        return event({**about, "choices": choices, **({"usage": usage} if self.has_usage else {})})
+        base = {"id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model}
+        return event({**base, "choices": choices, **({"usage": usage} if self.has_usage else {})})
 
 
 def event(data: object) -> bytes:
-    """A server-sent event without a name."""
+    """Return a server-sent event without a name."""
     return b"data: " + json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
 
 
 def error_of(problem: Mapping[str, Any]) -> dict[str, Any]:
-    """A problem in OpenAI's form."""
+    """Convert a problem to OpenAI's format."""
     name, status = problem["type"].rpartition("/")[2], problem["status"]
     kind = "invalid_request_error"
     if status >= _SERVER_ERROR:
@@ -199,15 +199,15 @@ def error_of(problem: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def code_of(name: str) -> str:
-    """The code of an error that is a problem of this name."""
+    """Return the error code for the name of a problem."""
     return _CODES.get(name, name.replace("-", "_"))
 
 
 def status_of(status: int) -> int:
-    """The status that OpenAI's clients expect where problems have this one."""
+    """Return the status that OpenAI clients expect for the status of a problem."""
     return _BAD_REQUEST if status == _UNPROCESSABLE else status
 
 
 def documented(*names: str) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that are errors, for its description."""
+    """Return the error responses of a route for its OpenAPI description."""
     return problems.documented(*names, name_of=code_of, status_of=status_of, model=OpenAIError)

@@ -1,4 +1,4 @@
-"""Lists in pages: a cursor that clients pass back as it is, and that fits the request which gave it alone."""
+"""Paged lists. Clients pass a cursor back unchanged, and it is valid only for the same request."""
 
 from collections.abc import Sequence
 from typing import Annotated, Generic, Self, TypeVar
@@ -10,67 +10,67 @@ from docindex_dagster.core.hashing import digest
 from docindex_dagster.serving.http.problems import ProblemError
 
 _Item = TypeVar("_Item")
-_MOST_START = 1_000_000
-Limit = Annotated[int, Query(ge=1, le=200, description="How many items at most.")]
+_MAX_START = 1_000_000
+Limit = Annotated[int, Query(ge=1, le=200, description="Maximum number of items.")]
 Cursor = Annotated[
     str | None,
-    Query(max_length=200, description="Where to go on: `next` of the page before, with the same parameters."),
+    Query(max_length=200, description="`next` of the previous page, with the same parameters."),
 ]
 
 
 class Page(BaseModel, Generic[_Item]):
-    """A part of a list."""
+    """A page of a list."""
 
     items: list[_Item]
-    next: str | None = Field(default=None, description="The cursor of the next page; null behind the last.")
+    next: str | None = Field(default=None, description="The cursor of the next page; null on the last page.")
 
 
 class Answer(Page[_Item], Generic[_Item]):
-    """Results of one generation, and what made them worse."""
+    """Results from one generation, with warnings about degraded results."""
 
     generation: int
     warnings: list[str]
 
 
 class Paged(BaseModel):
-    """A list of results in pages."""
+    """A paged list of results."""
 
-    limit: int = Field(default=10, ge=1, le=200, description="How many results at most.")
-    cursor: str | None = Field(default=None, max_length=200, description="`next` of the page before.")
+    limit: int = Field(default=10, ge=1, le=200, description="Maximum number of results.")
+    cursor: str | None = Field(default=None, max_length=200, description="`next` of the previous page.")
 
     def about(self) -> Self:
-        """The same list from its beginning, in pages of any size."""
+        """Return the request without its cursor and limit, which identifies the list."""
         return self.model_copy(update={"cursor": None, "limit": 1})
 
 
 def start_of(cursor: str | None, request: object) -> int:
-    """How many items of a list stand before a page.
+    """Return how many items of a list precede a page.
 
     Args:
-        cursor: as a page gave it; None for the first page.
-        request: what the list is of; its `repr` tells one request from another.
+        cursor: the cursor from a page; None for the first page.
+        request: identifies the list; its `repr` must differ between requests.
 
     Raises:
-        ProblemError: no page of this list gave the cursor.
+        ProblemError: the cursor is not from a page of this list.
     """
     if cursor is None:
         return 0
     start, _, about = cursor.partition("-")
-    fits = start.isascii() and start.isdecimal() and int(start) <= _MOST_START and about == _fingerprint(request)
+    fits = start.isascii() and start.isdecimal() and int(start) <= _MAX_START and about == _fingerprint(request)
     if not fits:
-        raise ProblemError("invalid-request", "cursor: no page of this list gave it; leave it out to begin anew")
+        raise ProblemError("invalid-request", "cursor: not from a page of this list; leave it out to start again")
     return int(start)
 
 
 def cursor_at(start: int, request: object) -> str:
-    """The cursor of the page that begins behind so many items."""
+    """Return the cursor of the page that starts after a number of items."""
     return f"{start}-{_fingerprint(request)}"
 
 
 def page_of(items: Sequence[_Item], start: int, limit: int, request: object) -> "Page[_Item]":
-    """A page of a list that is known whole."""
-    rest = start + limit < len(items)
-    return Page(items=list(items[start : start + limit]), next=cursor_at(start + limit, request) if rest else None)
+    """Return a page of a list that is completely known."""
+    has_more = start + limit < len(items)
+    return Page(items=list(items[start : start + limit]), next=cursor_at(start + limit, request) if has_more else None)
 
 
 def _fingerprint(request: object) -> str:

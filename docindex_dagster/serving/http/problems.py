@@ -1,6 +1,6 @@
-"""Errors as problem details (RFC 9457): which there are, and which error of docindex is which.
+"""Problem details (RFC 9457): the kinds of problems, and the mapping from docindex errors to them.
 
-`docs/serving.md` lists them from the table here, and the server explains each at the address that its `type` names.
+`docs/serving.md` contains the table below, and the server explains each kind at the URL in its `type`.
 """
 
 import json
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 MEDIA_TYPE = "application/problem+json"
-_LONGEST_INPUT = 100  # characters of what a client sent that are repeated
-_MOST_MISTAKES = 20
+_MAX_INPUT_CHARS = 100  # characters of the client's input repeated in an error
+_MAX_MISTAKES = 20
 _NOT_ALLOWED = 405
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 router = APIRouter()
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of problem: the end of its `type`, its HTTP status, its title, and what a client should do."""
+    """A kind of problem: the end of its `type`, its HTTP status, its title, and advice for the client."""
 
     name: str
     status: int
@@ -43,73 +43,67 @@ class Kind:
 
     @property
     def type(self) -> str:
-        """The URI reference that identifies it, at which the server explains it."""
+        """The URI reference that identifies it. The server explains the kind at this URL."""
         return f"/problems/{self.name}"
 
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
-        Kind("invalid-request", 422, "The request is not valid", "Change what `errors` names."),
-        Kind(
-            "query", 422, "The query cannot be answered as asked", "Change the query or its filters; `detail` says how."
-        ),
-        Kind("source", 422, "The source cannot be used as asked", "`detail` says what is wrong with it."),
-        Kind("unknown-source", 404, "There is no such source", "`GET /api/v1/sources` lists them."),
-        Kind(
-            "unknown-file", 404, "There is no such file in the index", "`GET /api/v1/why` says which rule keeps it out."
-        ),
+        Kind("invalid-request", 422, "The request is not valid", "Change the fields listed in `errors`."),
+        Kind("query", 422, "The query cannot be answered", "Change the query or its filters as `detail` says."),
+        Kind("source", 422, "The source is not usable", "See `detail` for the cause."),
+        Kind("unknown-source", 404, "Source not found", "`GET /api/v1/sources` lists all sources."),
+        Kind("unknown-file", 404, "File not found in the index", "`GET /api/v1/why` tells which rule excludes it."),
         Kind("not-indexed", 404, "The source is not indexed yet", "Start a job that indexes it."),
-        Kind("unknown-job", 404, "There is no such job", "`GET /api/v1/jobs` lists them; old ones are removed."),
+        Kind("unknown-job", 404, "Job not found", "`GET /api/v1/jobs` lists all jobs; old jobs are removed."),
         Kind(
             "unknown-conversation",
             404,
-            "There is no such conversation, or no longer",
-            "Begin another one: ask without `conversation`.",
+            "Conversation not found or expired",
+            "Start a new one: ask without `conversation`.",
         ),
-        Kind("unknown-model", 404, "There is no such model", "`GET /v1/models` lists them."),
-        Kind("not-found", 404, "There is nothing at this address", "`/openapi.json` lists the addresses."),
-        Kind("method", 405, "The address does not take this method", "The header `Allow` names those that it takes."),
-        Kind("exists", 409, "The source is declared already", "Use the one that `detail` names."),
-        Kind("job", 422, "The job cannot be done as asked", "`detail` says why."),
-        Kind("job-ended", 409, "The job has ended", "Nothing is left to be cancelled."),
-        Kind(
-            "key-reused", 409, "The idempotency key was used for another request", "Take a new key for a new request."
-        ),
-        Kind("jobs-off", 409, "This server runs no jobs", "Ask the one that was started without `--no-jobs`."),
-        Kind("queue-full", 429, "Too many jobs wait", "Try again after `Retry-After` seconds."),
-        Kind("busy", 503, "Too many requests at once", "Try again after `Retry-After` seconds."),
-        Kind("too-long", 414, "The address is too long", "Send a long query as the body of a `POST`."),
-        Kind("too-large", 413, "The request is too large", "Send less; `serve.max_body_bytes` is the limit."),
+        Kind("unknown-model", 404, "Model not found", "`GET /v1/models` lists all models."),
+        Kind("not-found", 404, "Nothing found at this URL", "`/openapi.json` lists all endpoints."),
+        Kind("method", 405, "Method not allowed at this URL", "The `Allow` header lists the allowed methods."),
+        Kind("exists", 409, "The source is already declared", "Use the source named in `detail`."),
+        Kind("job", 422, "The job is not possible", "See `detail` for the cause."),
+        Kind("job-ended", 409, "The job has ended", "There is nothing left to cancel."),
+        Kind("key-reused", 409, "The idempotency key was used for another request", "Use a new key for a new request."),
+        Kind("jobs-off", 409, "This server runs no jobs", "Ask a server started without `--no-jobs`."),
+        Kind("queue-full", 429, "Too many jobs are queued", "Try again after `Retry-After` seconds."),
+        Kind("busy", 503, "Too many concurrent requests", "Try again after `Retry-After` seconds."),
+        Kind("too-long", 414, "The URL is too long", "Send a long query as the body of a `POST`."),
+        Kind("too-large", 413, "The request is too large", "Send less; the limit is `serve.max_body_bytes`."),
         Kind("media-type", 415, "The body is not JSON", "Send `Content-Type: application/json`."),
-        Kind("unauthorized", 401, "A token is needed", "Send `Authorization: Bearer TOKEN`."),
-        Kind("forbidden", 403, "The request is not allowed from here", "`detail` says why."),
-        Kind("host", 421, "The server is not called so", "Use its own address, or name this one in `serve.hosts`."),
-        Kind("no-index", 503, "There is no index that can be read", "Index a source; `detail` says what is missing."),
-        Kind("settings", 503, "The settings of the project are wrong", "Mend docindex.toml as `detail` says."),
-        Kind("upstream", 502, "A model that was asked did not answer", "Try again later, or with another mode."),
+        Kind("unauthorized", 401, "A token is required", "Send `Authorization: Bearer TOKEN`."),
+        Kind("forbidden", 403, "The request is not allowed from here", "See `detail` for the cause."),
+        Kind("host", 421, "Unknown host name", "Use the server's own address, or add the name to `serve.hosts`."),
+        Kind("no-index", 503, "No readable index", "Index a source; `detail` says what is missing."),
+        Kind("settings", 503, "The project's settings are invalid", "Fix docindex.toml as `detail` says."),
+        Kind("upstream", 502, "A model did not respond", "Try again later, or with another mode."),
         Kind(
             "upstream-limit",
             429,
-            "A model is asked too often",
-            "Try again after `Retry-After` seconds, where it says so.",
+            "A model's rate limit was reached",
+            "Try again after `Retry-After` seconds, if the header is present.",
         ),
         Kind(
             "upstream-late",
             504,
-            "A model that was asked did not answer in time",
+            "A model did not respond in time",
             "Try again later, or raise `llm.timeout_s`.",
         ),
         Kind(
             "budget",
             422,
-            "The question costs more than a question may",
-            "Ask with fewer `tokens`, or raise the limit that `detail` names.",
+            "The question exceeds its budget",
+            "Ask with fewer `tokens`, or raise the limit named in `detail`.",
         ),
         Kind(
             "no-model",
             409,
-            "No language model is set",
+            "No language model is configured",
             "Set `llm.provider` in docindex.toml, or leave out `extractive`.",
         ),
         Kind(
@@ -122,31 +116,31 @@ KINDS: dict[str, Kind] = {
             "memory-off",
             404,
             "This server has no memory",
-            "Ask one that was started with `--domain memory/NAME`.",
+            "Ask a server started with `--domain memory/NAME`.",
         ),
         Kind(
             "unknown-domain",
             404,
-            "This server reaches no such domain",
-            "`GET /api/v1/memory/status` lists those that it was started with.",
+            "Domain not available on this server",
+            "`GET /api/v1/memory/status` lists the available domains.",
         ),
         Kind(
             "collecting-off",
             409,
             "Questions are not collected here",
-            "Set `evaluation.collect = true` in docindex.toml to let clients note what answers a question.",
+            "Set `evaluation.collect = true` in docindex.toml to let clients record what answers a question.",
         ),
-        Kind("message", 422, "The message cannot be taken as it is", "`detail` says what is wrong with it."),
-        Kind("message-size", 413, "The message is too long", "Split it; `memory.message_bytes` is the limit."),
-        Kind("rate", 429, "Too many messages are written", "Try again after `Retry-After` seconds."),
-        Kind("quota", 507, "The domain is as large as it may be", "Forget sessions, or raise `memory.quota_bytes`."),
+        Kind("message", 422, "The message is not valid", "See `detail` for the cause."),
+        Kind("message-size", 413, "The message is too long", "Split it; the limit is `memory.message_bytes`."),
+        Kind("rate", 429, "Message rate limit reached", "Try again after `Retry-After` seconds."),
+        Kind("quota", 507, "The domain has reached its quota", "Forget sessions, or raise `memory.quota_bytes`."),
         Kind("memory", 503, "The log of a domain cannot be read or written", "Nothing was written; `detail` says why."),
-        Kind("full-disk", 507, "The disk is full", "Nothing was written; make room, and try again."),
-        Kind("internal", 500, "Something went wrong in the server", "Its log says what; please report it."),
-        Kind("http", 400, "The request is not valid", "See its status."),
+        Kind("full-disk", 507, "The disk is full", "Nothing was written; free some space and try again."),
+        Kind("internal", 500, "Internal server error", "See the server's log for the cause, and please report it."),
+        Kind("http", 400, "The request is not valid", "See the status."),
     )
 }
-# The first that fits decides, so a subclass stands before its base.
+# The first match decides, so subclasses come before their base class.
 _BY_ERROR: tuple[tuple[type[BaseException], str], ...] = (
     (errors.UnknownJobError, "unknown-job"),
     (errors.EndedJobError, "job-ended"),
@@ -188,7 +182,7 @@ _BY_STATUS = {
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with a part of a request: where it stands, and what it should be."""
+    """An error in one part of a request, with its location and the expected value."""
 
     place: str
     detail: str
@@ -196,16 +190,16 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What went wrong (RFC 9457). `type` is one of those in docs/serving.md, and an address that explains it."""
+    """An error (RFC 9457). `type` is one of those in docs/serving.md, and a URL that explains it."""
 
     type: str
     title: str
     status: int
     detail: str
-    errors: list[Mistake] | None = None  # of an invalid request
+    errors: list[Mistake] | None = None  # for invalid requests
 
 
-# What any request may meet.
+# Problems that any request may cause.
 ANYWHERE = (
     "invalid-request",
     "http",
@@ -222,13 +216,13 @@ ANYWHERE = (
 def documented(
     *names: str, name_of: Callable[[str], str] = str, status_of: Callable[[int], int] = int, **body: Any
 ) -> dict[int | str, dict[str, Any]]:
-    """The answers of a route that are problems, for its description: these, and those that any request may meet.
+    """Return the problem responses of a route for its OpenAPI description, including those of any request.
 
     Args:
-        *names: of problems.
-        name_of: what they are called there.
-        status_of: which status they have there.
-        **body: how an answer is described; as a problem by default.
+        *names: the names of problems.
+        name_of: maps the name of a problem to the one shown.
+        status_of: maps the status of a problem to the one sent.
+        **body: the description of a response; that of a problem by default.
     """
     by_status: dict[int, list[str]] = {}
     for kind in (KINDS[name] for name in dict.fromkeys((*names, *ANYWHERE))):
@@ -238,32 +232,32 @@ def documented(
 
 
 class ProblemError(Exception):
-    """A request that is answered with a problem; `headers` go with it."""
+    """A request to be answered with a problem and optional headers."""
 
     def __init__(self, name: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        """`name` is one of `KINDS`."""
+        """Create an error with the name of one of `KINDS`."""
         self.kind = KINDS[name]
         self.detail = detail
         self.headers = dict(headers or {})
         super().__init__(detail)
 
 
-class Places:
-    """Places for what is done at once; where none is free, the answer is the problem `busy`."""
+class Slots:
+    """Slots for concurrent work. If none is free, the response is the problem `busy`."""
 
-    def __init__(self, most: int, what: str, retry_after_s: int) -> None:
-        """Begin with all free; `what` follows the number of those taken, such as "requests are under way"."""
-        self._most, self._what, self._retry_after_s = most, what, retry_after_s
+    def __init__(self, count: int, what: str, retry_after_s: int) -> None:
+        """Create free slots. `what` follows the number of taken slots in errors: "requests are in progress"."""
+        self._count, self._what, self._retry_after_s = count, what, retry_after_s
         self._taken = 0
 
     @contextmanager
-    def one(self) -> Iterator[None]:
-        """Take a place for as long as the block runs.
+    def take(self) -> Iterator[None]:
+        """Take a slot for the duration of the block.
 
         Raises:
-            ProblemError: none is free.
+            ProblemError: no slot is free.
         """
-        if self._taken >= self._most:
+        if self._taken >= self._count:
             raise ProblemError("busy", f"{self._taken} {self._what}", {"Retry-After": str(self._retry_after_s)})
         self._taken += 1
         try:
@@ -272,13 +266,13 @@ class Places:
             self._taken -= 1
 
 
-class _Answer(JSONResponse):
-    """A problem. Where OpenAI's API is spoken, it is sent in the form of that."""
+class _ProblemResponse(JSONResponse):
+    """A problem response. Under the OpenAI-compatible API, it is sent in OpenAI's format."""
 
     media_type = MEDIA_TYPE
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        """Answer a request."""
+        """Send the response."""
         from docindex_dagster.serving.http import openai_form
 
         if scope["path"].startswith(f"{openai_form.PREFIX}/"):
@@ -291,32 +285,32 @@ class _Answer(JSONResponse):
 
 
 def answer(name: str, detail: str, headers: Mapping[str, str] | None = None, **members: Any) -> JSONResponse:
-    """The answer that says what went wrong.
+    """Return a problem response.
 
     Args:
-        name: of one of `KINDS`.
-        detail: what happened this time.
-        headers: to be sent with it.
+        name: the name of one of `KINDS`.
+        detail: the cause of this occurrence.
+        headers: headers to send with it.
         **members: further members of the problem.
     """
     kind, shown = KINDS[name], shortened(in_line(detail))
     body = {"type": kind.type, "title": kind.title, "status": kind.status, "detail": shown, **members}
-    return _Answer(body, kind.status, headers=headers)
+    return _ProblemResponse(body, kind.status, headers=headers)
 
 
 def of_error(error: Exception) -> JSONResponse:
-    """The answer to a request that an error ended."""
+    """Return the response to a request that failed with an error."""
     if isinstance(error, ProblemError):
         return answer(error.kind.name, error.detail, error.headers)
-    for of, name in _BY_ERROR:
-        if isinstance(error, of):
+    for error_type, name in _BY_ERROR:
+        if isinstance(error, error_type):
             return answer(name, str(error), _headers(error))
-    _log.error("a request failed", exc_info=error)
-    return answer("internal", "see the log of the server")
+    _log.error("request failed", exc_info=error)
+    return answer("internal", "see the server's log")
 
 
 def _headers(error: Exception) -> dict[str, str]:
-    """When it is worth trying again, in whole seconds, where an error says so."""
+    """Return the `Retry-After` header, in whole seconds, if the error says when to retry."""
     if (
         isinstance(error, errors.FullQueueError | errors.LLMFailedError | errors.RateError)
         and error.retry_after_s is not None
@@ -326,31 +320,31 @@ def _headers(error: Exception) -> dict[str, str]:
 
 
 def install(app: FastAPI) -> None:
-    """Let an application answer with problems, whatever goes wrong; what it did not expect is the guard's."""
+    """Install handlers that answer all errors with problems. The guard handles unexpected ones."""
 
     async def expected(_: Request, error: Exception) -> Response:
         return of_error(error)
 
     async def invalid(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 it is registered for it
+        assert isinstance(error, RequestValidationError)  # noqa: S101 registered only for this type
         found = _mistakes(error.errors())
         detail = "; ".join(f"{mistake.place}: {mistake.detail}" for mistake in found)
         return answer("invalid-request", detail, errors=[asdict(mistake) for mistake in found])
 
     async def of_status(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 it is registered for it
+        assert isinstance(error, HTTPException)  # noqa: S101 registered only for this type
         if error.status_code == _NOT_ALLOWED:
             return _of_method(request)
         return answer(_BY_STATUS.get(error.status_code, "http"), str(error.detail), error.headers)
 
-    for of in (ProblemError, errors.DocindexError):
-        app.add_exception_handler(of, expected)
+    for error_type in (ProblemError, errors.DocindexError):
+        app.add_exception_handler(error_type, expected)
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, of_status)
 
 
 def _of_method(request: Request) -> Response:
-    """That an address does not take a method, with those that it takes, of all its routes; these, to OPTIONS."""
+    """Return the response for an unsupported method, with the methods of all matching routes; also for OPTIONS."""
 
     def takes(method: str) -> bool:
         scope = {**request.scope, "method": method}
@@ -363,24 +357,24 @@ def _of_method(request: Request) -> Response:
 
 
 def _mistakes(found: Sequence[Any]) -> list[Mistake]:
-    """What is wrong with each part of a request."""
+    """Return the error of each part of a request."""
     return [
         Mistake(_short(".".join(map(str, mistake["loc"]))), _short(str(mistake["msg"])))
-        for mistake in found[:_MOST_MISTAKES]
+        for mistake in found[:_MAX_MISTAKES]
     ]
 
 
 def _short(text: str) -> str:
-    return shortened(in_line(text), _LONGEST_INPUT)
+    return shortened(in_line(text), _MAX_INPUT_CHARS)
 
 
 @router.get("/problems/{name}", include_in_schema=False)
 def problem(name: str) -> Kind:
-    """Explain a kind of problem, at the address that its `type` is.
+    """Explain a kind of problem at the URL in its `type`.
 
     Raises:
-        ProblemError: there is no such kind.
+        ProblemError: the kind does not exist.
     """
     if name not in KINDS:
-        raise ProblemError("not-found", "there is no such kind of problem")
+        raise ProblemError("not-found", "kind of problem not found")
     return KINDS[name]

@@ -1,4 +1,4 @@
-"""Endpoints for search, contexts, exact matches, similar places and commits."""
+"""Endpoints for search, contexts, exact matches, similar chunks and commits."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -21,16 +21,16 @@ from docindex_dagster.operations.view import View
 from docindex_dagster.search.context import ContextPassage
 from docindex_dagster.search.matches import Match
 from docindex_dagster.search.model import Hit
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Answer, Paged, cursor_at, page_of, start_of
 from docindex_dagster.serving.http.problems import ProblemError, documented
 from docindex_dagster.serving.http.served_project import Project, Served
 
-router = APIRouter(tags=["search"], dependencies=[Depends(until_it_leaves)])
+router = APIRouter(tags=["search"], dependencies=[Depends(cancel_on_disconnect)])
 _PROBLEMS = documented("query", "source", "no-index", "settings", "upstream")
-MOST_RESULTS = 1000  # of a search, over all its pages
+MOST_RESULTS = 1000  # of a search, across all pages
 _Answer = TypeVar("_Answer")
-_Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # as the command prints it
+_Moment = Annotated[datetime, PlainSerializer(str, return_type=str)]  # in the format of the command line
 
 
 class SearchRequest(Paged, operations.search.SearchRequest):
@@ -40,12 +40,12 @@ class SearchRequest(Paged, operations.search.SearchRequest):
 class MatchesRequest(Paged, operations.search.MatchesRequest):
     """A search for an exact text or a pattern."""
 
-    limit: int = Field(default=100, ge=1, le=1000, description="How many matches at most.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Maximum number of matches.")
 
 
 @dataclass(frozen=True, slots=True)
 class PackedContext:
-    """The best passages that fit into a budget, and the same as Markdown."""
+    """The best passages that fit into a budget, as data and as Markdown."""
 
     query: str
     found: int
@@ -58,7 +58,7 @@ class PackedContext:
 
 
 class MatchesAnswer(Answer[Match]):
-    """Places of an exact text, and how many there are in all."""
+    """Locations of an exact text, and their total number."""
 
     total: int
     files: int
@@ -66,27 +66,27 @@ class MatchesAnswer(Answer[Match]):
 
 @router.get("/search", responses=_PROBLEMS)
 def search(project: Project, request: Annotated[SearchRequest, Query()]) -> Answer[Hit]:
-    """Find chunks, best first. The items are those of `docindex search --json`."""
+    """Find chunks, best first. The items are the same as in `docindex search --json`."""
     return _search(project, request)
 
 
 @router.post("/search", operation_id="search_by_body", responses=_PROBLEMS)
 def search_by_body(project: Project, request: SearchRequest) -> Answer[Hit]:
-    """Find chunks as `GET /search` does, for queries that are long or private."""
+    """Find chunks like `GET /search`, for long or private queries."""
     return _search(project, request)
 
 
 def _search(project: Served, request: SearchRequest) -> Answer[Hit]:
-    def ask(view: View, most: int) -> list[Hit]:
-        with _blaming(request):
-            return operations.search.search(view, request, most)
+    def ask(view: View, limit: int) -> list[Hit]:
+        with _blame_request(request):
+            return operations.search.search(view, request, limit)
 
-    return _listed(project, request, ask, Answer[Hit])
+    return _page_of_results(project, request, ask, Answer[Hit])
 
 
 @contextmanager
-def _blaming(request: operations.search.SearchRequest) -> Iterator[None]:
-    """Report a reranker that cannot be used as a mistake of who asks for it."""
+def _blame_request(request: operations.search.SearchRequest) -> Iterator[None]:
+    """Report an unusable reranker as an error of the request if the request names it."""
     try:
         yield
     except SettingsError as error:
@@ -95,24 +95,24 @@ def _blaming(request: operations.search.SearchRequest) -> Iterator[None]:
         raise ProblemError("query", f"rerank: {error}") from error
 
 
-def _listed(
+def _page_of_results(
     project: Served, request: Paged, ask: Callable[[View, int], list[Any]], answer: type[Answer[_Answer]]
 ) -> Answer[_Answer]:
-    """A page of what is found, of one generation. `ask` gets how many results are wanted, those before included."""
+    """Return a page of results from one generation. `ask` gets the number of results up to the end of the page."""
     start = start_of(request.cursor, request.about())
-    most = min(start + request.limit + 1, MOST_RESULTS)
+    limit = min(start + request.limit + 1, MOST_RESULTS)
     warnings: list[str] = []
 
     def page(view: View) -> Answer[_Answer]:
-        part = page_of(ask(view, most), start, request.limit, request.about())
-        return answer(**dict(part), generation=view.reader.generation.number, warnings=warnings)
+        found = page_of(ask(view, limit), start, request.limit, request.about())
+        return answer(**dict(found), generation=view.reader.generation.number, warnings=warnings)
 
     return project.viewing(page, warnings.append)
 
 
 @router.get("/matches", responses=_PROBLEMS)
 def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> MatchesAnswer:
-    """List every place of an exact text or of a pattern (RE2), in order of source, path and line."""
+    """List all locations of an exact text or a pattern (RE2), ordered by source, path and line."""
     start = start_of(request.cursor, request.about())
     end = start + request.limit
     warnings: list[str] = []
@@ -133,13 +133,13 @@ def matches(project: Project, request: Annotated[MatchesRequest, Query()]) -> Ma
 
 @router.get("/context", responses=_PROBLEMS)
 def context(project: Project, request: Annotated[ContextRequest, Query()]) -> PackedContext:
-    """Pack the best passages into a budget of tokens, in reading order, without repeats."""
+    """Pack the best passages into a token budget, in reading order, without repeats."""
     return _context(project, request)
 
 
 @router.post("/context", operation_id="context_by_body", responses=_PROBLEMS)
 def context_by_body(project: Project, request: ContextRequest) -> PackedContext:
-    """Pack passages as `GET /context` does, for queries that are long or private."""
+    """Pack passages like `GET /context`, for long or private queries."""
     return _context(project, request)
 
 
@@ -147,7 +147,7 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
     warnings: list[str] = []
 
     def ask(view: View) -> PackedContext:
-        with _blaming(request):
+        with _blame_request(request):
             packed = operations.context.context(view, request)
         values = (packed.query, packed.found, packed.budget, packed.tokens, packed.passages, packed.markdown)
         return PackedContext(*values, generation=view.reader.generation.number, warnings=warnings)
@@ -156,18 +156,18 @@ def _context(project: Served, request: ContextRequest) -> PackedContext:
 
 
 class ChangedFile(BaseModel):
-    """What a commit did to a file: A(dded), M(odified), D(eleted), R(enamed), or T, another kind of file."""
+    """A change to a file in a commit: A(dded), M(odified), D(eleted), R(enamed), or T (type changed)."""
 
     status: str
     path: str
     renamed_from: str | None
     insertions: int | None
     deletions: int | None
-    functions: list[str] | None = Field(description="The lines by which git names the places that changed.")
+    functions: list[str] | None = Field(description="The enclosing functions or headings that git reports.")
 
 
 class Commit(BaseModel):
-    """A commit, as `docindex log --json` prints it. Times are UTC."""
+    """A commit, in the format of `docindex log --json`. Times are UTC."""
 
     source: str
     commit: str
@@ -185,12 +185,12 @@ class Commit(BaseModel):
     deletions: int | None
 
 
-def _add(path: str, operation: Listing[Any], item: Any) -> None:
+def _add_endpoint(path: str, operation: Listing[Any], item: Any) -> None:
     """Add the endpoint of an operation that lists results of a type."""
     model = type(operation.request.__name__, (Paged, operation.request), {"__doc__": operation.request.__doc__})
 
     def endpoint(project: Served, request: Any) -> Any:
-        return _listed(project, request, partial(_run, operation, request), Answer[item])
+        return _page_of_results(project, request, partial(_run, operation, request), Answer[item])
 
     project, request = inspect.signature(endpoint).parameters.values()
     parameters = [project.replace(annotation=Project), request.replace(annotation=Annotated[model, Query()])]
@@ -205,9 +205,9 @@ def _add(path: str, operation: Listing[Any], item: Any) -> None:
     )
 
 
-def _run(operation: Listing[Any], request: Any, view: View, most: int) -> list[Any]:
-    return operation.run(view, request, most)
+def _run(operation: Listing[Any], request: Any, view: View, limit: int) -> list[Any]:
+    return operation.run(view, request, limit)
 
 
-_add("/similar", SIMILAR, Hit)
-_add("/log", LOG, Commit)
+_add_endpoint("/similar", SIMILAR, Hit)
+_add_endpoint("/log", LOG, Commit)

@@ -1,4 +1,4 @@
-"""What a server serves: one project, and what others gave it to start and list runs."""
+"""The project that a server serves, with its access rules, jobs and memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A project as its server knows it, and the memory of the domain that it is bound to, if it is to one."""
+    """A project as its server sees it, with the memory of the domain that the server is bound to, if any."""
 
     live: Live
     access: Access
@@ -36,42 +36,42 @@ class Served:
 
     @property
     def settings(self) -> Settings:
-        """As docindex.toml has them now.
+        """The current settings from docindex.toml.
 
         Raises:
-            SettingsError: they are wrong.
+            SettingsError: they are invalid.
         """
         return self.live.settings
 
     def reading(self, ask: Callable[[Reader], _Answer]) -> _Answer:
-        """An answer of one generation, the one that is published now.
+        """Return an answer from one generation, the one currently published.
 
         Raises:
-            StoreError: nothing is published, or it cannot be read.
+            StoreError: nothing is published, or the index cannot be read.
         """
         return self.live.reading(ask)
 
     def viewing(self, ask: Callable[[View], _Answer], warn: Callable[[str], None] = ignore_warning) -> _Answer:
-        """The same of an operation; paths are those of sources, never on the disk of the server.
+        """Return the answer of an operation. Paths are relative to sources, never on the server's disk.
 
         Raises:
-            StoreError: as `reading`.
+            StoreError: see `reading`.
         """
         return self.reading(lambda reader: ask(self.view(reader, warn)))
 
     def view(self, reader: Reader, warn: Callable[[str], None] = ignore_warning) -> View:
-        """A generation as clients see it."""
+        """Return a generation as clients see it."""
         return View(self.settings, reader, warn, is_local=False)
 
     def source(self, key: str) -> Source:
-        """A declared source.
+        """Return a declared source.
 
         Raises:
-            ProblemError: there is none.
+            ProblemError: it does not exist.
         """
         found = registry.sources(self.settings).get(key)
         if found is None:
-            raise ProblemError("unknown-source", f"there is no source {key}")
+            raise ProblemError("unknown-source", f"source {key} not found")
         return found
 
 

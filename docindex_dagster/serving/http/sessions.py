@@ -1,6 +1,6 @@
-"""The token of a server, in a file where nobody chose one, and the sessions of browsers that it opens.
+"""Token of a server, stored in a file unless configured, and the browser sessions that it opens.
 
-Sessions are signed cookies, which end when they expire, or when a browser logs out.
+Sessions are signed cookies. They end when they expire or when the browser logs out.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from docindex_dagster.core.files import append, replacing, stamp
 from docindex_dagster.core.locks import exclusive
 
 LONGEST_S = 30 * 24 * 60 * 60
-"""How long a session lasts."""
+"""Lifetime of a session, in seconds."""
 
 _PRIVATE = 0o600
 _OTHERS = 0o077
@@ -26,12 +26,12 @@ class Sessions:
     """The sessions that a token opens. A new token ends all of them."""
 
     def __init__(self, token: str | None, ended: Path | None = None) -> None:
-        """Sign with a token.
+        """Create sessions signed with a token.
 
         Args:
-            token: of the server.
-            ended: the file that names the sessions that have ended, for this server and others of the project; None
-                to keep them in memory.
+            token: the server's token.
+            ended: the file with the sessions that have ended, shared by all servers of the project; None to keep them
+                in memory.
         """
         self._key = (token or "").encode()
         self._path = ended
@@ -41,7 +41,7 @@ class Sessions:
 
     @property
     def fingerprint(self) -> str:
-        """Something that differs between tokens and says nothing of them."""
+        """A text that differs between tokens and reveals nothing about them."""
         return self._signature("fingerprint")[:8]
 
     def new_code(self) -> str:
@@ -51,25 +51,25 @@ class Sessions:
         return code
 
     def redeem(self, code: str) -> bool:
-        """Return whether a code opens a session, which it does once."""
+        """Return whether a code opens a session. Each code works once."""
         is_known = code in self._codes
         self._codes.discard(code)
         return is_known
 
     def begin(self) -> str:
         """Return the cookie of a new session."""
-        about = f"{int(time.time()) + LONGEST_S}.{secrets.token_hex(16)}"
-        return f"{about}.{self._signature(about)}"
+        payload = f"{int(time.time()) + LONGEST_S}.{secrets.token_hex(16)}"
+        return f"{payload}.{self._signature(payload)}"
 
     def is_valid(self, cookie: str) -> bool:
-        """Return whether a cookie is one of ours whose session goes on."""
-        about, _, signature = cookie.rpartition(".")
-        expires, _, name = about.partition(".")
-        is_ours = hmac.compare_digest(signature.encode(), self._signature(about).encode())
+        """Return whether a cookie is from this server and its session has not ended."""
+        payload, _, signature = cookie.rpartition(".")
+        expires, _, name = payload.partition(".")
+        is_ours = hmac.compare_digest(signature.encode(), self._signature(payload).encode())
         return is_ours and expires.isdecimal() and int(expires) > time.time() and not self._has_ended(name)
 
     def end(self, cookie: str) -> None:
-        """End the session of a cookie, for whoever has a copy of it."""
+        """End the session of a cookie, including for any copies of it."""
         if not self.is_valid(cookie):
             return
         name = cookie.split(".")[1]
@@ -89,13 +89,13 @@ class Sessions:
 
 
 def stored_token(path: Path, lock: Path) -> str:
-    """Return the token in a file of this user, and make the file if there is none.
+    """Return the token in a file of this user. Create the file if it does not exist.
 
-    A file that other users could read is replaced, with a new token.
+    A file that other users could read is replaced by one with a new token.
 
     Args:
-        path: of the file.
-        lock: held meanwhile, since several servers of a project may start at once.
+        path: the file.
+        lock: the lock to hold meanwhile, since several servers of a project may start simultaneously.
 
     Raises:
         SettingsError: the file cannot be read or written.
@@ -104,7 +104,7 @@ def stored_token(path: Path, lock: Path) -> str:
         with exclusive(lock, "docindex serve", lambda _: None):
             if (token := _read(path)) is not None:
                 return token
-            path.unlink(missing_ok=True)  # a replaced file would keep its permissions
+            path.unlink(missing_ok=True)  # overwriting the file would keep its permissions
             token = secrets.token_urlsafe(32)
             with replacing(path, _PRIVATE) as temporary:
                 temporary.write_text(f"{token}\n", encoding="ascii")
@@ -112,17 +112,17 @@ def stored_token(path: Path, lock: Path) -> str:
     except OSError as error:
         raise SettingsError(
             f"cannot store a token in {path}: {error.strerror or error}; "
-            "set DOCINDEX_SERVE__TOKEN to a long random text instead"
+            "set DOCINDEX_SERVE__TOKEN to a long random string instead"
         ) from error
 
 
 def _read(path: Path) -> str | None:
-    """The token; None unless this user alone can read and change the file."""
+    """Return the token; None unless only this user can read and change the file."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     with os.fdopen(descriptor, encoding="ascii", errors="replace") as file:
-        about = os.fstat(descriptor)
-        is_private = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & _OTHERS
+        info = os.fstat(descriptor)
+        is_private = stat.S_ISREG(info.st_mode) and info.st_uid == os.geteuid() and not info.st_mode & _OTHERS
         return (file.read(1000).strip() or None) if is_private else None

@@ -1,4 +1,4 @@
-"""Sources: which there are, adding and removing them, the one that searches look at by default, and indexing them."""
+"""Endpoints to list, add, remove and index sources, and to choose the default source of searches."""
 
 import os
 from typing import Annotated, Literal
@@ -23,32 +23,32 @@ from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 
 router = APIRouter(tags=["sources"])
-_LONGEST_NAME = 1000
-_MOST_GLOBS, _MOST_PATHS = 100, 1000
-_Globs = Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], Field(max_length=_MOST_GLOBS)]
-# What may go wrong where a job is started.
-_STARTING = ("unknown-source", "source", "key-reused", "jobs-off", "queue-full", "settings")
+_MAX_NAME = 1000
+_MAX_GLOBS, _MAX_PATHS = 100, 1000
+_Globs = Annotated[list[Annotated[str, Field(max_length=_MAX_NAME)]], Field(max_length=_MAX_GLOBS)]
+# Problems that starting a job may cause.
+_JOB_PROBLEMS = ("unknown-source", "source", "key-reused", "jobs-off", "queue-full", "settings")
 IdempotencyKey = Annotated[
     str | None,
     Header(
         alias="Idempotency-Key",
         min_length=1,
         max_length=200,
-        description="The same key again, within a day, gives the job that the first request started.",
+        description="Reusing a key within a day returns the job that the first request started.",
     ),
 ]
 
 
 class NewSource(BaseModel):
-    """A source to declare: a URL; or a folder of the server's machine, which only clients on it may name."""
+    """A source to declare: a URL, or a folder on the server's machine, which only clients on that machine may name."""
 
     model_config = ConfigDict(extra="forbid")
 
     place: str = Field(
-        min_length=1, max_length=_LONGEST_NAME, description="A URL to clone; or a folder, absolute or in the project's."
+        min_length=1, max_length=_MAX_NAME, description="A URL to clone, or a folder (relative to the project)."
     )
-    kind: Literal["library", "git"] | None = Field(default=None, description="Default: git for a repository.")
-    name: str | None = Field(default=None, max_length=200, description="Default: the folder's or repository's.")
+    kind: Literal["library", "git"] | None = Field(default=None, description="Default: git for repositories.")
+    name: str | None = Field(default=None, max_length=200, description="Default: the name of the folder or repository.")
     branch: str | None = Field(default=None, max_length=200, description="The branch, tag or commit to follow.")
     submodules: bool = False
     include: _Globs = []
@@ -56,10 +56,10 @@ class NewSource(BaseModel):
 
 
 class IndexRequest(operation.IndexRequest):
-    """What a run shall look at."""
+    """Options of an index run."""
 
     paths: list[RawText] = Field(
-        default=[], max_length=_MOST_PATHS, description="Only these files, as results name them; default: all."
+        default=[], max_length=_MAX_PATHS, description="Only these files, named as in results; default: all."
     )
 
 
@@ -73,19 +73,19 @@ def sources(project: Project, limit: Limit = 100, cursor: Cursor = None) -> Page
 
 @router.post("/sources", status_code=201, responses=documented("exists", "source", "settings"))
 def add(project: Project, new: NewSource, request: Request, response: Response) -> Declared:
-    """Declare a source, as `docindex source add` does. It is indexed by a job of its own.
+    """Declare a source, like `docindex source add`. Start a job to index it.
 
     Raises:
-        ProblemError: it is declared already, or this client may not declare it.
+        ProblemError: the source is already declared, or this client may not declare it.
     """
     if is_parent_of_libraries(new.place):
-        raise ProblemError("source", "a folder of folders is declared in docindex.toml, or by `docindex source add`")
+        raise ProblemError("source", "declare a folder of libraries in docindex.toml or with `docindex source add`")
     if not _is_remote(new.place) and not is_from_here(request.scope):
-        raise ProblemError("forbidden", "folders of this machine are declared from this machine alone; give a URL")
+        raise ProblemError("forbidden", "only clients on the server's machine can declare its folders; use a URL")
     settings = project.settings
     known = registry.cloned_from(settings, new.place.rstrip("/"))
     if known and new.branch is None and new.name is None:
-        raise ProblemError("exists", f"{known[0].key} follows this URL already")
+        raise ProblemError("exists", f"{known[0].key} already follows this URL")
     values = {
         "name": new.name,
         "submodules": new.submodules or None,
@@ -95,7 +95,7 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
     place = new.place if is_url(new.place) else str(settings.root / new.place)
     try:
         (key,) = config_edits.declare(settings.root, place, new.kind, new.branch, **values)
-    except SettingsError as error:  # what was asked for is wrong, not the settings as they are
+    except SettingsError as error:  # the requested source is invalid, not the current settings
         raise ProblemError("source", str(error)) from error
     response.headers["Location"] = f"/api/v1/sources/{quote(key)}"
     settings = project.settings
@@ -104,10 +104,10 @@ def add(project: Project, new: NewSource, request: Request, response: Response) 
 
 @router.get("/sources/{kind}/{name:path}/stats", responses=documented("unknown-source", "not-indexed", "settings"))
 def stats(project: Project, kind: str, name: str) -> CatalogEntry:
-    """Give the figures of what is indexed of a source, and of its repository.
+    """Return the statistics of a source's index and of its repository.
 
     Raises:
-        ProblemError: there is no such source, or it is not indexed yet.
+        ProblemError: the source does not exist or is not indexed yet.
     """
     key = f"{kind}/{name}"
     found = {entry.source: entry for entry in catalog.entries_of(project.settings)}.get(key)
@@ -119,7 +119,7 @@ def stats(project: Project, kind: str, name: str) -> CatalogEntry:
 
 @router.put("/sources/{kind}/{name:path}/default", responses=documented("unknown-source", "settings"))
 def use(project: Project, kind: str, name: str) -> Declared:
-    """Choose the source that searches look at by default, as `docindex source use` does."""
+    """Make a source the default of searches, like `docindex source use`."""
     source = project.source(f"{kind}/{name}")
     config_edits.use(project.settings.root, source.key)
     return Declared.of(project.settings, source)
@@ -129,13 +129,13 @@ def use(project: Project, kind: str, name: str) -> Declared:
     "/sources/{kind}/{name:path}/default", status_code=204, responses=documented("unknown-source", "settings")
 )
 def use_all(project: Project, kind: str, name: str) -> None:
-    """Let searches look at all sources by default, if this is the one that they look at."""
+    """Reset searches to all sources by default, if this source is the default."""
     source = project.source(f"{kind}/{name}")
     if project.settings.search.default_source == source.key:
         config_edits.use(project.settings.root, None)
 
 
-@router.post("/sources/{kind}/{name:path}/index", status_code=202, responses=documented(*_STARTING, "job"))
+@router.post("/sources/{kind}/{name:path}/index", status_code=202, responses=documented(*_JOB_PROBLEMS, "job"))
 def index(
     project: Project,
     kind: str,
@@ -144,32 +144,32 @@ def index(
     request: IndexRequest | None = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Job:
-    """Start a job that brings the index of a source up to date: a recorded run, as of `docindex index`."""
+    """Start a job that updates the index of a source, with a recorded run like that of `docindex index`."""
     asked = request or IndexRequest()
     key = project.source(f"{kind}/{name}").key
-    return _submitted(project, JobRequest("index", key, asked.mode, tuple(asked.paths)), idempotency_key, response)
+    return _submit(project, JobRequest("index", key, asked.mode, tuple(asked.paths)), idempotency_key, response)
 
 
 @router.get("/sources/{kind}/{name:path}", responses=documented("unknown-source", "settings"))
 def source(project: Project, kind: str, name: str) -> Declared:
-    """Give one source."""
+    """Return a source."""
     return Declared.of(project.settings, project.source(f"{kind}/{name}"))
 
 
-@router.delete("/sources/{kind}/{name:path}", status_code=202, responses=documented(*_STARTING))
+@router.delete("/sources/{kind}/{name:path}", status_code=202, responses=documented(*_JOB_PROBLEMS))
 def remove(project: Project, kind: str, name: str, response: Response, idempotency_key: IdempotencyKey = None) -> Job:
-    """Start a job that takes a source out of the index, Dagster and docindex.toml. Its files are not touched."""
+    """Start a job that removes a source from the index, Dagster and docindex.toml. Its files are not touched."""
     key = project.source(f"{kind}/{name}").key
     config_edits.check_removable(project.settings.root, key)
-    return _submitted(project, JobRequest("remove", key), idempotency_key, response)
+    return _submit(project, JobRequest("remove", key), idempotency_key, response)
 
 
-def _submitted(project: Project, request: JobRequest, key: str | None, response: Response) -> Job:
+def _submit(project: Project, request: JobRequest, key: str | None, response: Response) -> Job:
     job = project.jobs.submit(request, key)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     return job
 
 
 def _is_remote(place: str) -> bool:
-    """Whether a place is the URL of another machine."""
+    """Return whether a location is a URL on another machine."""
     return is_url(place) and not place.lower().startswith("file:") and not os.path.lexists(place)

@@ -1,4 +1,4 @@
-"""Model of a job: its request, checks before it is queued, events, and progress.
+"""Model of a job: its request, the checks before it is queued, its events, and its progress.
 
 Each phase has a fixed share of the progress.
 """
@@ -24,9 +24,9 @@ from docindex_dagster.sources.model import Source
 from docindex_dagster.sources.paths import name_to_path, path_to_name
 from docindex_dagster.stores.generation import read_generation
 
-BEGAN, ENDED = "began", "ended"  # the first event of a job, and the last
-# The phase of each stage that runs report, and the percentages between which it goes. A stage that counts what another
-# phase is for, such as `summaries`, belongs to that.
+BEGAN, ENDED = "began", "ended"  # the first and the last event of a job
+# The phase of each stage that a run reports, and its percentage range. A stage that works for another phase, such as
+# `summaries`, belongs to that phase.
 _PHASES: Mapping[str, tuple[str, int, int]] = {
     "clone": ("discovery", 0, 10),
     "fetch contents": ("discovery", 0, 10),
@@ -41,14 +41,14 @@ _PHASES: Mapping[str, tuple[str, int, int]] = {
     "stores": ("stores", 90, 97),
     "index_catalog": ("catalogue", 97, 100),
 }
-_PAUSE_S = 0.25  # between two lines that only say how far a stage is
+_PAUSE_S = 0.25  # between two lines that only report progress within a stage
 
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """What a job is to do with one source: index it, or remove it from the index and from `docindex.toml`.
+    """What a job does with one source: index it, or remove it from the index and from `docindex.toml`.
 
-    With `paths`, as tables name files, it indexes these alone.
+    If `paths` is set, only these files are indexed. Paths are written as in the tables.
     """
 
     kind: Kind
@@ -59,26 +59,26 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job, or a run that others started. Times are UTC in ISO 8601."""
+    """A job, or a run that something else started. Times are UTC in ISO 8601."""
 
-    id: str  # also the id of its run, once that has begun
+    id: str  # also the id of its run, once it has started
     request: JobRequest
     state: State
-    phase: str | None  # what it does now
-    done: int | None  # of the phase; None where it counts nothing
+    phase: str | None  # the current phase
+    done: int | None  # in the phase; None if the phase counts nothing
     total: int | None
-    percent: int  # of the whole job
+    percent: int  # of the entire job
     created_at: str
     started_at: str | None
     ended_at: str | None
-    run_id: str | None  # None: no run has begun
-    summary: Mapping[str, Any] | None  # what `docindex index --json` prints of a run
+    run_id: str | None  # None if no run has started
+    summary: Mapping[str, Any] | None  # the output of `docindex index --json` for the run
     failures: tuple[str, ...]
     launched_by: str  # "serve", "sensor", "schedule", "command line", …
 
     @property
     def seconds(self) -> float | None:
-        """How long it worked; None where it did not, or has not ended."""
+        """The duration of its work; None if it has not started or not ended."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (datetime.fromisoformat(self.ended_at) - datetime.fromisoformat(self.started_at)).total_seconds()
@@ -86,7 +86,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobEvent:
-    """Something that happened in a job. Numbers begin with 1; the last event of a job is `ended`."""
+    """An event of a job. Numbers start at 1; the last event of a job is `ended`."""
 
     number: int
     name: str
@@ -94,13 +94,13 @@ class JobEvent:
 
 
 def iso_time(seconds: float) -> str:
-    """Write a time in seconds since 1970 as UTC in ISO 8601."""
+    """Format seconds since 1970 as UTC in ISO 8601."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """What a job does now, and how far the whole is."""
+    """The current phase of a job and its overall progress."""
 
     phase: str | None = None
     done: int | None = None
@@ -113,7 +113,7 @@ DONE = Position(percent=100)
 
 
 def position_after(before: Position, event: JobEvent) -> Position:
-    """Where a job is after an event; it never goes back."""
+    """Return the position of a job after an event. The percentage never decreases."""
     if event.name == BEGAN:
         return Position("starting")
     if event.name != PROGRESS:
@@ -123,8 +123,8 @@ def position_after(before: Position, event: JobEvent) -> Position:
 
 
 def position_at(stage: str, done: int | None, total: int | None) -> Position:
-    """Where a run is that does a stage."""
-    if stage not in _PHASES:  # of a package
+    """Return the position of a run in a stage."""
+    if stage not in _PHASES:  # a stage of another package
         return Position(stage, done, total, 0)
     phase, start, end = _PHASES[stage]
     share = done / total if done is not None and total else 0.0
@@ -132,51 +132,51 @@ def position_at(stage: str, done: int | None, total: int | None) -> Position:
 
 
 def position_of(layout: Layout, source: str | None, run_id: str) -> Position:
-    """Return where a run is that works on a source of this home, by the lock that it holds."""
-    at_work = locks.holder(layout.source_lock(source)) if source else None
-    if at_work is None or at_work.step is None or run_id not in at_work.owner:
+    """Return the position of a run on a source of this home, according to the lock that it holds."""
+    lock = locks.holder(layout.source_lock(source)) if source else None
+    if lock is None or lock.step is None or run_id not in lock.owner:
         return NOT_BEGUN
-    return position_at(at_work.step.stage, at_work.step.done, at_work.step.total)
+    return position_at(lock.step.stage, lock.step.done, lock.step.total)
 
 
 def check(settings: Settings, request: JobRequest) -> None:
-    """Check that a request can be done as the project stands.
+    """Check that a request is possible in the current state of the project.
 
     Raises:
-        SourceError: its source is not declared, cannot be removed alone, or a path is none of it.
-        JobError: it asks for what excludes each other.
+        SourceError: the source is not declared, cannot be removed by itself, or does not contain a path.
+        JobError: the request contains options that exclude each other.
     """
     if request.kind == "remove":
         _check_removal(settings, request)
         return
     source = registry.sources(settings).get(request.source)
     if source is None:
-        raise SourceError(f"{request.source} is not declared; `docindex source list` shows the sources")
+        raise SourceError(f"source {request.source} is not declared; run `docindex source list`")
     if request.paths and request.mode != "changes":
-        raise JobError(f"the mode {request.mode} is for whole sources; leave out the paths, or the mode")
+        raise JobError(f"the mode {request.mode} requires an entire source: leave out the paths or the mode")
     for path in request.paths:
         _check_path(settings, source, path)
 
 
 def _check_removal(settings: Settings, request: JobRequest) -> None:
     if request.mode != "changes" or request.paths:
-        raise JobError("a source is removed as a whole: leave out the mode and the paths")
+        raise JobError("only an entire source can be removed: leave out the mode and the paths")
     generation = read_generation(Layout(settings.home))
     published = generation.sources if generation else ()
     if request.source not in registry.sources(settings) and request.source not in published:
-        raise SourceError(f"{request.source} is neither declared nor indexed")
+        raise SourceError(f"source {request.source} is neither declared nor indexed")
     config_edits.check_removable(settings.root, request.source)
 
 
 def _check_path(settings: Settings, source: Source, name: str) -> None:
-    """A path is that of a file that is to be indexed, or of one that was and is gone.
+    """Check that a path is a file to be indexed, or one that was indexed and is gone.
 
     Raises:
         SourceError: it is neither.
     """
     path = _path_of(name)
     if path is None:
-        raise SourceError(f"{name!r} is not the path of a file in {source.key}, as its tables name it")
+        raise SourceError(f"{name!r} is not the path of a file in {source.key}, as written in its tables")
     file = source.path / os.fsdecode(path)
     if file.is_file():
         explanation = why(source, file)
@@ -187,23 +187,23 @@ def _check_path(settings: Settings, source: Source, name: str) -> None:
 
 
 def _path_of(name: str) -> bytes | None:
-    """The path that a table calls so; None where no table calls any so, or it leads out of the source."""
+    """Return the path that the tables write like this; None if there is none or it points outside the source."""
     try:
         path = name_to_path(name)
-    except UnicodeEncodeError:  # half of a character
+    except UnicodeEncodeError:  # an unpaired surrogate
         return None
-    leads_astray = b"\0" in path or any(part in {b"", b".", b".."} for part in path.split(b"/"))
-    return None if leads_astray or path_to_name(path) != name else path
+    is_unsafe = b"\0" in path or any(part in {b"", b".", b".."} for part in path.split(b"/"))
+    return None if is_unsafe or path_to_name(path) != name else path
 
 
 def was_found(settings: Settings, source: Source, name: str) -> bool:
-    """Whether the last run of a source found a file."""
+    """Return whether the last run of a source found a file."""
     known = tables.read(Layout(settings.home).table("discovered_files", source.key))
     return known is not None and name in known["path"].to_pylist()
 
 
 class Listener:
-    """Writes what happens in a run: its stages, how far they are, what it waits for and what should be known."""
+    """Listener that writes the events of a run to the journal: stages, progress, waits and notices."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
@@ -221,7 +221,7 @@ class Listener:
                 self._writer.add(WAITING, {"reason": reason})
             case events.Notice(text=text):
                 self._writer.add(WARNING, {"text": text})
-            case events.StageEnded(stage="stores"):  # the catalogue, which is what is left, is no stage of ours
+            case events.StageEnded(stage="stores"):  # only the catalog remains, which is not one of our stages
                 self._progress("index_catalog", None, None, "")
 
     def _progress(self, stage: str, done: int | None, total: int | None, unit: str) -> None:
@@ -232,7 +232,7 @@ class Listener:
 
 
 class Tail:
-    """Reads the events of one job as they come: the number of an event is its place among them."""
+    """Incremental reader of the events of one job. Events are numbered by position."""
 
     def __init__(self) -> None:
         self.events: list[JobEvent] = []
@@ -241,15 +241,15 @@ class Tail:
         self._offset = 0
 
     def read(self, path: Path) -> Self:
-        """Read the events that are new in the file of the job, which is another file once it is settled."""
+        """Read new events from the file of the job. Once the job is settled, it is a different file."""
         with suppress(FileNotFoundError), opened(path) as file:
             if (inode := os.fstat(file.fileno()).st_ino) != self._inode:
                 self.events, self.position, self._inode, self._offset = [], NOT_BEGUN, inode, 0
             file.seek(self._offset)
             new = file.read()
-            whole = new[: new.rfind(b"\n") + 1]
-            self._offset += len(whole)
-            for name, data in lines(whole, skipped=("stage",)):
+            complete = new[: new.rfind(b"\n") + 1]
+            self._offset += len(complete)
+            for name, data in lines(complete, skipped=("stage",)):
                 if name == BEGIN:
                     self._add(BEGAN, {"run_id": data["run_id"], "pid": data["pid"]})
                 elif name in {PROGRESS, WAITING, WARNING}:

@@ -1,7 +1,7 @@
-"""The jobs of a project: asked for, shown, followed and cancelled. One works at a time, the others wait in their order.
+"""Job queue of a project: submit, list, follow and cancel jobs. One job runs at a time; the others wait in order.
 
-Jobs are runs in the journal, which `docindex serve` was asked for. Only their lines and locks say how they do, so a
-server that is started again goes on where one that was killed was.
+Jobs are runs in the journal that were requested from `docindex serve`. Their state is entirely in their lines and
+locks, so a restarted server continues where a killed one stopped.
 """
 
 import logging
@@ -47,36 +47,36 @@ from docindex_dagster.serving.jobs.model import (
 )
 
 _LOG = logging.getLogger(__name__)
-_POLL_S = 0.1  # between two looks at a process that works
+_POLL_S = 0.1  # between two checks of a running process
 _RUNS_SHOWN = 100
-_RUNS_AGE_S = 1.0  # how old what is shown of other runs may be
-_MOST_TAILS = 32
-_LONGEST_END_S = 10.0
-_AFTER_A_FAILURE_S = 5.0
-_USUAL_S = 30.0  # of a job, while none is known
+_RUNS_MAX_AGE_S = 1.0  # maximum age of the cached list of other runs
+_MAX_TAILS = 32
+_CLOSE_TIMEOUT_S = 10.0
+_RETRY_DELAY_S = 5.0
+_DEFAULT_DURATION_S = 30.0  # the assumed duration of a job until one has ended
 
 
 class RecordedRuns(Protocol):
-    """The runs of a project that Dagster has recorded."""
+    """The project's runs as recorded by Dagster."""
 
     def newest(self, limit: int) -> list[Job]:
-        """The newest runs that index or remove a source, as jobs."""
+        """Return the newest runs that index or remove a source, as jobs."""
 
     def get(self, run_id: str) -> Job | None:
-        """One run as a job; None where there is none."""
+        """Return a run as a job; None if it does not exist."""
 
     def cancel(self, run_id: str) -> None:
         """Stop a run.
 
         Raises:
             EndedJobError: it has ended.
-            JobError: it is not known how to reach it.
+            JobError: its process cannot be reached.
         """
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """A run in the journal, with its file and as a job."""
+class _JournaledJob:
+    """A run in the journal, with its file and its job."""
 
     path: Path
     entry: Entry
@@ -88,21 +88,21 @@ class _Known:
 
 
 class Jobs:
-    """The jobs of one project. Threads may share it; as a context it works on them.
+    """The jobs of one project. Threads may share it. As a context manager, it runs them.
 
-    Runs that others started are shown among them, by their ids: those in the journal, and those that Dagster recorded.
+    Runs that something else started are listed as well, by id: those in the journal and those recorded by Dagster.
     """
 
     def __init__(
         self, settings: Settings, recorded: RecordedRuns, command: Sequence[str], *, is_on: bool = True
     ) -> None:
-        """Prepare.
+        """Create the queue without starting it.
 
         Args:
-            settings: the project.
-            recorded: Dagster's record of its runs.
-            command: the program that does a job.
-            is_on: whether it takes jobs; without, it only shows the runs of others.
+            settings: the project's settings.
+            recorded: the runs recorded by Dagster.
+            command: the program that runs a job.
+            is_on: whether jobs are accepted; if not, only other runs are shown.
         """
         self._settings = settings
         self._layout = Layout(settings.home)
@@ -112,16 +112,16 @@ class Jobs:
         self._opened = ExitStack()
         self._changed = Condition()
         self._is_closing = False
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[Path, _JournaledJob] = {}
         self._tails: OrderedDict[str, Tail] = OrderedDict()
-        self._runs: tuple[float, list[Job]] = (-_RUNS_AGE_S, [])
-        self._worker = Thread(target=self._work, name="jobs", daemon=True)
+        self._runs: tuple[float, list[Job]] = (-_RUNS_MAX_AGE_S, [])
+        self._worker = Thread(target=self._run_jobs, name="jobs", daemon=True)
 
     def __enter__(self) -> Self:
-        """Take up the work where an earlier server left it.
+        """Start working, beginning with what an earlier server left unfinished.
 
         Raises:
-            AccessError: another server works on the jobs of this project.
+            AccessError: another server runs the jobs of this project.
         """
         if not self._is_on:
             return self
@@ -131,42 +131,42 @@ class Jobs:
         if not self._opened.enter_context(exclusive_if_free(lock, "docindex serve")):
             other = holder(lock)
             self._opened.close()
-            who = f"process {other.pid}" if other else "another process"
-            raise AccessError(f"{who} serves this project already: stop it first, or give --no-jobs")
+            owner = f"process {other.pid}" if other else "another process"
+            raise AccessError(f"{owner} already serves this project: stop it first, or pass --no-jobs")
         journal.prune(self._layout)
         self._worker.start()
         return self
 
     def close(self) -> None:
-        """Stop; a job that works goes on, and the next server follows it."""
+        """Stop. A running job continues, and the next server follows it."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
         if self._worker.is_alive():
-            self._worker.join(_LONGEST_END_S)
+            self._worker.join(_CLOSE_TIMEOUT_S)
         self._opened.close()
 
     def __exit__(self, *_: object) -> None:
-        """Close it."""
+        """Close the queue."""
         self.close()
 
     def submit(self, request: JobRequest, key: str | None = None) -> Job:
-        """Ask for a job; with a key that was given within a day, it is the one that was asked for then.
+        """Submit a job. If the key was used within a day, return the job that was submitted with it.
 
         Raises:
-            JobsOffError: it takes no jobs.
-            LinkError: a pull has made a folder around the home a link.
-            UsedKeyError: the key was given with another request.
-            FullQueueError: too many wait.
-            SourceError: the source or a path is not there.
-            JobError: the request asks for what excludes each other.
+            JobsOffError: the server accepts no jobs.
+            LinkError: a folder around the home has become a symbolic link, for example after a pull.
+            UsedKeyError: the key was used with another request.
+            FullQueueError: too many jobs are waiting.
+            SourceError: the source or a path does not exist.
+            JobError: the request contains options that exclude each other.
         """
-        self._check_on()
-        if (first := self._first(request, key)) is not None:
+        self._check_accepting()
+        if (first := self._job_of_key(request, key)) is not None:
             return first
         model.check(load_settings(self._settings.root), request)
         with self._changed:
-            if (first := self._first(request, key)) is not None:  # another thread was quicker
+            if (first := self._job_of_key(request, key)) is not None:  # another thread was faster
                 return first
             self._check_room()
             run = Run(
@@ -176,7 +176,7 @@ class Jobs:
             self._changed.notify_all()
             return self.get(run.run_id)
 
-    def _first(self, request: JobRequest, key: str | None) -> Job | None:
+    def _job_of_key(self, request: JobRequest, key: str | None) -> Job | None:
         found = (known for known in self._ours() if key is not None and known.entry.run.key == key)
         first = next((known for known in found if journal.holds_key(known.entry.run)), None)
         if first is not None and first.job.request != request:
@@ -185,80 +185,80 @@ class Jobs:
 
     def _check_room(self) -> None:
         waiting = sum(known.job.state is State.QUEUED for known in self._ours())
-        most = self._settings.serve.queue
-        if waiting >= most:
-            seconds = max(1, round(self._usual_s()))
-            raise FullQueueError(f"{waiting} jobs wait already (serve.queue = {most}): try again later", seconds)
+        limit = self._settings.serve.queue
+        if waiting >= limit:
+            seconds = max(1, round(self._typical_duration_s()))
+            raise FullQueueError(f"{waiting} jobs are already queued (serve.queue = {limit}): try again later", seconds)
 
-    def _usual_s(self) -> float:
-        """How long a job takes, by the last ones."""
-        took = [known.job.seconds for known in self._ours() if known.job.seconds is not None][-10:]
-        return sum(took) / len(took) if took else _USUAL_S
+    def _typical_duration_s(self) -> float:
+        """Return the typical duration of a job, from the latest ones."""
+        durations = [known.job.seconds for known in self._ours() if known.job.seconds is not None][-10:]
+        return sum(durations) / len(durations) if durations else _DEFAULT_DURATION_S
 
-    def get(self, id: str) -> Job:  # noqa: A002 the word of the interface
-        """A job, or the run of others with this id.
+    def get(self, id: str) -> Job:  # noqa: A002 the name in the API
+        """Return a job, or another run with this id.
 
         Raises:
-            UnknownJobError: there is none.
+            UnknownJobError: it does not exist.
         """
         known = self._find(id)
         job = self._recorded.get(id) if known is None else known.job
         if job is None:
-            raise UnknownJobError(f"there is no job {id!r}; jobs are kept for 7 days, and the newest 1,000")
+            raise UnknownJobError(f"job {id!r} not found; the newest 1,000 jobs are kept for 7 days")
         return job
 
     def all(self) -> list[Job]:
-        """All jobs and the newest runs of others, the newest first."""
+        """Return all jobs and the newest other runs, newest first."""
         jobs = {known.job.id: known.job for known in self._journaled()}
         recorded = [run for run in self._newest_runs() if run.id not in jobs]
         return sorted([*reversed(jobs.values()), *recorded], key=lambda job: job.created_at, reverse=True)
 
-    def _journaled(self, id: str | None = None) -> list[_Known]:  # noqa: A002 as above
-        """The runs in the journal, oldest first; with an id, that one alone."""
+    def _journaled(self, id: str | None = None) -> list[_JournaledJob]:  # noqa: A002 as above
+        """Return the runs in the journal, oldest first; with an id, only that one."""
         with self._changed:
             paths = journal.files(self._layout)
             if gone := self._known.keys() - set(paths):
                 self._known = {path: known for path, known in self._known.items() if path not in gone}
-                self._runs = (-_RUNS_AGE_S, [])  # they may be recorded by now
-            wanted = paths if id is None else [path for path in paths if path.stem.partition("-")[2] == id]
-            return [known for path in wanted if (known := self._look(path)) is not None]
+                self._runs = (-_RUNS_MAX_AGE_S, [])  # Dagster may have recorded them by now
+            selected = paths if id is None else [path for path in paths if path.stem.partition("-")[2] == id]
+            return [known for path in selected if (known := self._load(path)) is not None]
 
-    def _look(self, path: Path) -> _Known | None:
+    def _load(self, path: Path) -> _JournaledJob | None:
         known = self._known.get(path)
         if known is None or not known.job.state.has_ended:
             entry = journal.read(path)
             if entry is None:
                 return None
-            known = self._known[path] = _Known(path, entry, self._job(path, entry))
+            known = self._known[path] = _JournaledJob(path, entry, self._job(path, entry))
         return known
 
-    def _ours(self) -> list[_Known]:
+    def _ours(self) -> list[_JournaledJob]:
         return [known for known in self._journaled() if known.is_ours]
 
-    def _find(self, id: str) -> _Known | None:  # noqa: A002 as above
+    def _find(self, id: str) -> _JournaledJob | None:  # noqa: A002 as above
         return next(iter(self._journaled(id)), None)
 
     def _newest_runs(self) -> list[Job]:
         with self._changed:
             read_at, runs = self._runs
-        if time.monotonic() - read_at < _RUNS_AGE_S:
+        if time.monotonic() - read_at < _RUNS_MAX_AGE_S:
             return runs
         found = self._recorded.newest(_RUNS_SHOWN)
         with self._changed:
             self._runs = (time.monotonic(), found)
         return found
 
-    def cancel(self, id: str) -> Job:  # noqa: A002 the word of the interface
-        """Cancel a job, or a run of others: one that waits has ended at once, one that works ends soon.
+    def cancel(self, id: str) -> Job:  # noqa: A002 the name in the API
+        """Cancel a job or another run. A waiting one ends immediately, a running one soon.
 
         Raises:
-            UnknownJobError: there is none with this id.
+            UnknownJobError: no job or run has this id.
             EndedJobError: it has ended.
-            JobsOffError: it takes no jobs.
-            LinkError: as `submit`.
-            JobError: the run of others cannot be reached.
+            JobsOffError: the server accepts no jobs.
+            LinkError: see `submit`.
+            JobError: the process of the other run cannot be reached.
         """
-        self._check_on()
+        self._check_accepting()
         with self._changed:
             known = self._find(id)
             if known is not None:
@@ -268,27 +268,27 @@ class Jobs:
         self.get(id)
         self._recorded.cancel(id)
         with self._changed:
-            self._runs = (-_RUNS_AGE_S, [])
+            self._runs = (-_RUNS_MAX_AGE_S, [])
         return self.get(id)
 
-    def _cancel(self, known: _Known) -> None:
+    def _cancel(self, known: _JournaledJob) -> None:
         entry = known.entry
         if entry.state.has_ended:
             raise EndedJobError(f"job {entry.run.run_id} has ended already: {entry.state}")
         if entry.run.launched_by == "watch":
             raise JobError(
-                f"run {entry.run.run_id} belongs to process {entry.pid}, which watches the sources: stop that one"
+                f"run {entry.run.run_id} belongs to process {entry.pid}, which watches the sources: stop that process"
             )
         journal.cancel(known.path)
-        if not known.is_ours:  # the thread that follows a job ends its process
+        if not known.is_ours:  # the thread that follows one of our jobs ends its process
             with suppress(ProcessLookupError):
                 os.kill(entry.pid, signal.SIGINT)
 
     def events(self, id: str, after: int = 0) -> list[JobEvent]:  # noqa: A002 as above
-        """The events of a job after the one with a number; of a run of others, only that it has ended.
+        """Return the events of a job after a number. For other runs, the only event is that they have ended.
 
         Raises:
-            UnknownJobError: there is no such job.
+            UnknownJobError: the job does not exist.
         """
         known = self._find(id)
         job = self.get(id) if known is None else known.job
@@ -297,19 +297,19 @@ class Jobs:
             events.append(JobEvent(len(events) + 1, ENDED, _end(job)))
         return events[after:]
 
-    def _check_on(self) -> None:
+    def _check_accepting(self) -> None:
         if not self._is_on:
-            raise JobsOffError("this server takes no jobs (--no-jobs): run `docindex index` where the project is")
+            raise JobsOffError("this server accepts no jobs (--no-jobs): run `docindex index` in the project instead")
         if self._is_closing or not self._worker.is_alive():
-            raise JobsOffError("this server takes no jobs now: it is starting or ending; try again")
+            raise JobsOffError("this server accepts no jobs while it is starting or stopping; try again")
         check_home(self._settings)
 
     def _tail(self, path: Path) -> Tail:
-        """The events in the file of a job; those that nobody looked at for long are read anew."""
+        """Return the events in the file of a job. Only the most recently used files stay cached."""
         with self._changed:
             tail = self._tails.setdefault(path.stem, Tail())
             self._tails.move_to_end(path.stem)
-            if len(self._tails) > _MOST_TAILS:
+            if len(self._tails) > _MAX_TAILS:
                 self._tails.popitem(last=False)
             return tail.read(path)
 
@@ -337,44 +337,44 @@ class Jobs:
             return self._tail(path).position if entry.has_begun else NOT_BEGUN
         return NOT_BEGUN if state.has_ended else position_of(self._layout, run.source, run.run_id)
 
-    def _work(self) -> None:
-        """Do one job after the other, until it is closed."""
+    def _run_jobs(self) -> None:
+        """Run one job after another until closed."""
         while not self._is_closing:
             try:
                 with self._changed:
                     self._changed.wait_for(lambda: self._is_closing or self._next() is not None)
                     known = None if self._is_closing else self._next()
                 if known is not None:
-                    self._do(known.path)
-            except Exception:  # noqa: BLE001 it is logged, and a thread that ends would say nothing
-                # The jobs that wait are worth another attempt, whatever is wrong: a full disk will be freed.
-                _LOG.exception("the work on the jobs goes on in %s s", _AFTER_A_FAILURE_S)
+                    self._run(known.path)
+            except Exception:  # noqa: BLE001 it is logged, and the thread must not end silently
+                # Retry whatever the cause, since queued jobs may succeed later, for example once a full disk is freed.
+                _LOG.exception("processing of jobs failed; retrying in %s s", _RETRY_DELAY_S)
                 with self._changed:
-                    self._changed.wait_for(lambda: self._is_closing, _AFTER_A_FAILURE_S)
+                    self._changed.wait_for(lambda: self._is_closing, _RETRY_DELAY_S)
 
-    def _next(self) -> _Known | None:
-        """The job that works or worked when the last server ended, else the one that waits longest."""
+    def _next(self) -> _JournaledJob | None:
+        """Return the job that was running when the last server ended, else the one that has waited longest."""
         unfinished = [known for known in self._ours() if not known.job.state.has_ended]
-        begun = [known for known in unfinished if known.job.state is not State.QUEUED]
-        return next(iter(begun or unfinished), None)
+        started = [known for known in unfinished if known.job.state is not State.QUEUED]
+        return next(iter(started or unfinished), None)
 
-    def _do(self, path: Path) -> None:
-        """Bring a job to its end, unless it is closed before."""
+    def _run(self, path: Path) -> None:
+        """Run a job to its end, unless the queue is closed before."""
         check_home(self._settings)
         with self._changed:
             entry = journal.read(path)
-            if entry is not None and entry.state is State.QUEUED:  # else it was cancelled meanwhile, or works
+            if entry is not None and entry.state is State.QUEUED:  # otherwise it was canceled meanwhile or is running
                 job_process.start(self._settings, self._command, path)
         if self._follow(path):
             with self._changed:
                 entry = journal.read(path)
                 if entry is not None and entry.end is not None and not entry.has_stages:
-                    journal.settle(path, entry)  # Dagster will not record it
+                    journal.settle(path, entry)  # Dagster does not record it
                 journal.prune(self._layout)
                 self._changed.notify_all()
 
     def _follow(self, path: Path) -> bool:
-        """Watch the process of a job, and end it where it is cancelled; whether it has ended."""
+        """Follow the process of a job and end it if canceled. Return whether the job has ended."""
         signals, cancelled_at = list(job_process.SIGNALS), 0.0
         while holder(path) is not None:
             entry = journal.read(path)
@@ -390,5 +390,5 @@ class Jobs:
 
 
 def _end(job: Job) -> dict[str, object]:
-    """What the last event of a job says."""
+    """Return the data of the last event of a job."""
     return {"state": str(job.state), "run_id": job.run_id, "summary": job.summary, "failures": list(job.failures)}

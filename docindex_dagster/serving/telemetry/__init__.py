@@ -1,1 +1,1 @@
-"""What a server reports of itself: figures to Prometheus, and traces to who collects them."""
+"""Telemetry of a server: metrics for Prometheus, and traces for an OpenTelemetry collector."""

@@ -1,6 +1,6 @@
-"""Memory as metrics: what is written and asked, how long its steps take, and how the domains grow.
+"""Metrics of memory: requests, the duration of their steps, and the size of the domains.
 
-No label is a session or a domain: they are as many as users want.
+Labels never name a session or a domain, because users can create any number of them.
 """
 
 from collections import Counter as Counts
@@ -21,7 +21,7 @@ from docindex_dagster.memory.folded_messages import offsets_of
 from docindex_dagster.memory.log import NOTHING, open_log
 from docindex_dagster.memory.message import Message, Role
 from docindex_dagster.memory.results import ExtractionState
-from docindex_dagster.serving.telemetry.series import Kept, Series, gauge
+from docindex_dagster.serving.telemetry.series import Cached, Series, gauge
 from docindex_dagster.stores.generation import read_generation
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from docindex_dagster.serving.http.served_project import Served
 
 PREFIX = "memory."
-_DOMAINS_FOR_S = 10.0
+_DOMAINS_MAX_AGE_S = 10.0
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _CONCEPTS = (0.0, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 40.0)
 _KINDS = ("message", "tool result")
@@ -39,7 +39,7 @@ _STEPS = (
     *("refresh", "embed query", "rank"),  # of a recall
     *("read", "chunk", "embed", "graph", "publish"),  # of a fold
 )
-_REFUSALS = {
+_REJECTIONS = {
     "LongMessageError": "length",
     "RateError": "rate",
     "QuotaError": "quota",
@@ -50,42 +50,42 @@ _OTHER = "other"
 
 
 class MemoryFigures:
-    """Counts and times what a server does with memory; threads may share it."""
+    """Counters and timers for a server's work with memory. Threads may share them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        """Begin with nothing counted; each series is there from the start."""
+        """Register all series with zeros, so that they exist from the start."""
         own = Series(registry)
 
         def counter(name: str, help_text: str, **labels: Sequence[str]) -> Counter:
             return own.counter(f"docindex_memory_{name}_total", help_text, **labels)
 
         self._ingested = counter(
-            "ingested", "Messages that are acknowledged, by kind and role.", kind=_KINDS, role=get_args(Role)
+            "ingested", "Acknowledged messages, by kind and role.", kind=_KINDS, role=get_args(Role)
         )
-        self._repeats = counter("repeats", "Messages among them that were there before.")
+        self._repeats = counter("repeats", "Acknowledged messages that had been stored before.")
         self._chunks = counter("chunks", "Chunks of acknowledged messages.")
-        self._concepts = counter("concepts", "Concepts that were found in them before the answer.")
-        self._edges = counter("edges", "Edges that they led to.")
+        self._concepts = counter("concepts", "Concepts found in acknowledged messages before the response.")
+        self._edges = counter("edges", "Edges created from these concepts.")
         self._extractions = counter(
             "extractions",
-            "Extractions before an answer, by state: done, pending (until a fold), none.",
+            "Extractions before the response, by state: done, pending (until a fold), none.",
             state=get_args(ExtractionState),
         )
-        self._refused = counter(
+        self._rejected = counter(
             "refused",
-            "Messages that were refused, by reason: length, rate, quota, disk, log, other.",
-            reason=(*_REFUSALS.values(), _OTHER),
+            "Rejected messages, by reason: length, rate, quota, disk, log, other.",
+            reason=(*_REJECTIONS.values(), _OTHER),
         )
         self._density = own.timer(
-            "docindex_memory_concepts_per_chunk", "How many concepts a chunk has, by message.", _CONCEPTS
+            "docindex_memory_concepts_per_chunk", "Concepts per chunk, for each message.", _CONCEPTS
         )
-        took = "How long ingestions, recalls, folds and erasures took."
+        took = "Duration of ingestions, recalls, folds and erasures."
         self._took = own.timer("docindex_memory_duration_seconds", took, _SECONDS, operation=_OPERATIONS)
-        steps = "How long the steps of these took."
+        steps = "Duration of the steps of these operations."
         self._steps = own.timer("docindex_memory_step_duration_seconds", steps, _SECONDS, step=_STEPS)
 
-    def ended(self, name: str, known: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
-        """Note that a step has ended: what was known of it, and with which error."""
+    def ended(self, name: str, attributes: Mapping[str, Attribute], seconds: float, error: str | None) -> None:
+        """Record the end of a step, with its attributes and the name of its error."""
         step = name.removeprefix(PREFIX)
         if step not in _OPERATIONS:
             self._steps.labels(step).observe(seconds)
@@ -93,50 +93,50 @@ class MemoryFigures:
         self._took.labels(step).observe(seconds)
         if step == "ingest":
             if error is None:
-                self._acknowledged(known)
+                self._acknowledged(attributes)
             else:
-                self._refused.labels(_REFUSALS.get(error, _OTHER)).inc()
+                self._rejected.labels(_REJECTIONS.get(error, _OTHER)).inc()
 
-    def _acknowledged(self, known: Mapping[str, Attribute]) -> None:
-        chunks, concepts = int(known["chunks"]), int(known["concepts"])
-        self._ingested.labels(known["kind"], known["role"]).inc()
-        self._repeats.inc(bool(known["is_repeat"]))
+    def _acknowledged(self, attributes: Mapping[str, Attribute]) -> None:
+        chunks, concepts = int(attributes["chunks"]), int(attributes["concepts"])
+        self._ingested.labels(attributes["kind"], attributes["role"]).inc()
+        self._repeats.inc(bool(attributes["is_repeat"]))
         self._chunks.inc(chunks)
         self._concepts.inc(concepts)
-        self._edges.inc(int(known["edges"]))
-        self._extractions.labels(known["extraction"]).inc()
+        self._edges.inc(int(attributes["edges"]))
+        self._extractions.labels(attributes["extraction"]).inc()
         self._density.observe(concepts / max(chunks, 1))
 
 
 class Domains(Collector):
-    """Looks at the domains when it is asked."""
+    """Collector that measures the domains on each scrape."""
 
     def __init__(self, served: "Served") -> None:
-        self._sizes = Kept(lambda: _sizes(served.settings), _DOMAINS_FOR_S)
+        self._sizes = Cached(lambda: _sizes(served.settings), _DOMAINS_MAX_AGE_S)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """The metrics; zeros where nothing can be read."""
+        """Yield the metrics; zeros if nothing can be read."""
         found: Counts[str] = Counts()
         with suppress(DocindexError, OSError):
             found = self._sizes.get()
         yield gauge(
             "docindex_memory_messages",
-            "Messages of all domains: folded, or in the tail of a log.",
+            "Messages of all domains: folded, or still in the tail of a log.",
             ["where"],
             (((where,), found[where]) for where in ("folded", "tail")),
         )
         for name, help_text in (
-            ("domains", "Domains that have a log."),
-            ("tombstones", "Tombstones whose messages lie in files yet."),
-            ("folded_chunks", "Chunks of messages that are folded."),
-            ("folded_edges", "Edges of their graphs."),
-            ("size_bytes", "Bytes of all files of the domains."),
+            ("domains", "Domains with a log."),
+            ("tombstones", "Tombstones whose messages are still in files."),
+            ("folded_chunks", "Chunks of folded messages."),
+            ("folded_edges", "Edges in the graphs of folded messages."),
+            ("size_bytes", "Size of all files of the domains, in bytes."),
         ):
             yield GaugeMetricFamily(f"docindex_memory_{name}", help_text, value=found[name])
 
 
 def _sizes(settings: "Settings") -> Counts[str]:
-    """How much all domains hold together; nothing of one that cannot be read, but for its bytes."""
+    """Return the totals of all domains. An unreadable domain counts only with its bytes."""
     layout = Layout(settings.home)
     keys = domains.domains(layout)
     found = Counts(domains=len(keys), size_bytes=folder_bytes(layout.memory) if keys else 0)

@@ -1,4 +1,4 @@
-"""Traces of requests by OpenTelemetry, sent by OTLP over HTTP where the environment says so."""
+"""OpenTelemetry traces of requests, exported with OTLP over HTTP if the environment is configured for it."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -22,46 +22,46 @@ if TYPE_CHECKING:
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _SDK = "opentelemetry.sdk"
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
-_LONGEST_END_S = 3.0
-# What FastAPI notes of an address: its query may be a question, and its path that of an indexed file.
-_TEXTS_OF_ADDRESSES = ("url.path", "url.query")
+_CLOSE_TIMEOUT_S = 3.0
+# FastAPI records these. The query may contain a question, and the path that of an indexed file.
+_URL_ATTRIBUTES = ("url.path", "url.query")
 _REDACTED = "REDACTED"
 OFF = TelemetryConfig(tracing=False, metrics=False, logs=False, auto_configure=False)
 
 
 class Tracing:
-    """Makes spans of a provider, by the standard of OpenTelemetry; a recorder of spans."""
+    """Recorder that creates OpenTelemetry spans with a provider."""
 
     def __init__(self, provider: "TracerProvider", *, has_texts: bool = False) -> None:
-        """Trace by a provider, which ends with this.
+        """Trace with a provider, which is shut down on close.
 
         Args:
-            provider: where spans go.
-            has_texts: whether spans hold what users ask for.
+            provider: the provider of spans.
+            has_texts: whether spans contain users' queries.
         """
         if not has_texts:
-            provider.add_span_processor(_without_texts())
+            provider.add_span_processor(_redacting_processor())
         self._provider = provider
         self._has_texts = has_texts
         self._tracer = provider.get_tracer("docindex", __version__)
 
     @property
-    def of_requests(self) -> TelemetryConfig:
-        """What FastAPI has to know to trace each request; it goes on with the trace of a client (`traceparent`)."""
+    def for_fastapi(self) -> TelemetryConfig:
+        """The settings with which FastAPI traces each request. It continues the client's trace (`traceparent`)."""
         return {**OFF, "tracing": True, "tracer_provider": self._provider, "operation_spans": False}
 
     def span(self, name: str, attributes: Mapping[str, Attribute]) -> "_Step":
-        """A step of the request that is being answered."""
+        """Return a span for a step of the current request."""
         opened = self._tracer.start_as_current_span(
-            name, attributes=_named(attributes), record_exception=False, set_status_on_exception=False
+            name, attributes=_prefixed(attributes), record_exception=False, set_status_on_exception=False
         )
         return _Step(opened, has_texts=self._has_texts)
 
     def close(self) -> None:
-        """Send what is left, and give up on it after some seconds: nobody may be there."""
+        """Send the remaining spans, but give up after some seconds, since the collector may be down."""
         ending = Thread(target=self._provider.shutdown, daemon=True)
         ending.start()
-        ending.join(_LONGEST_END_S)
+        ending.join(_CLOSE_TIMEOUT_S)
 
 
 class _Step:
@@ -81,48 +81,48 @@ class _Step:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:  # its message may repeat what was asked
+        if kind is not None:  # its message may repeat the query
             self._span.set_attribute("error.type", kind.__name__)
             self._span.set_status(StatusCode.ERROR)
         self._opened.__exit__(kind, error, trace)
 
     def note(self, **attributes: Attribute) -> None:
         """Add attributes."""
-        self._span.set_attributes(_named(attributes))
+        self._span.set_attributes(_prefixed(attributes))
 
     def quote(self, **texts: str) -> None:
-        """Add texts, where they are wanted."""
+        """Add texts, if spans may contain them."""
         if self._has_texts:
-            self._span.set_attributes(_named(texts))
+            self._span.set_attributes(_prefixed(texts))
 
 
-def _named(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
+def _prefixed(attributes: Mapping[str, Attribute]) -> dict[str, Attribute]:
     return {f"docindex.{name}": value for name, value in attributes.items()}
 
 
-def _without_texts() -> "SpanProcessor":
-    """Takes the texts out of what FastAPI notes of a request, as its span begins."""
-    from opentelemetry.sdk.trace import Span as Begun
+def _redacting_processor() -> "SpanProcessor":
+    """Return a processor that removes texts from FastAPI's attributes when a span starts."""
+    from opentelemetry.sdk.trace import Span as StartedSpan
     from opentelemetry.sdk.trace import SpanProcessor
 
-    class WithoutTexts(SpanProcessor):
-        def on_start(self, span: Begun, parent_context: Context | None = None) -> None:
+    class RedactingProcessor(SpanProcessor):
+        def on_start(self, span: StartedSpan, parent_context: Context | None = None) -> None:
             super().on_start(span, parent_context)
-            for name in _TEXTS_OF_ADDRESSES:
+            for name in _URL_ATTRIBUTES:
                 if span.attributes is not None and name in span.attributes:
                     span.set_attribute(name, _REDACTED)
 
-    return WithoutTexts()
+    return RedactingProcessor()
 
 
 def of_environment(warn: Callable[[str], None], *, has_texts: bool) -> Tracing | None:
-    """Tracing as OpenTelemetry's variables say; None where they name nobody who collects traces.
+    """Create tracing as configured by OpenTelemetry's variables; None if they name no collector.
 
     Args:
-        warn: called with how to install what is missing, where they do, and no trace is made.
-        has_texts: whether spans hold what users ask for.
+        warn: called with install instructions if tracing is configured but a package is missing.
+        has_texts: whether spans contain users' queries.
     """
-    if not _is_wanted():
+    if not _is_enabled():
         return None
     if not _is_installed():
         warn(needs_extra("tracing", "otel"))
@@ -133,14 +133,14 @@ def of_environment(warn: Callable[[str], None], *, has_texts: bool) -> Tracing |
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     ours = Resource.create().merge(Resource({"service.name": "docindex", "service.version": __version__}))
-    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have the last word.
+    # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
     provider = TracerProvider(resource=ours.merge(OTELResourceDetector().detect()), shutdown_on_exit=False)
     tracing = Tracing(provider, has_texts=has_texts)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return tracing
 
 
-def _is_wanted() -> bool:
+def _is_enabled() -> bool:
     is_off = os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
     is_elsewhere = os.environ.get("OTEL_TRACES_EXPORTER", "otlp").strip().lower() not in {"", "otlp"}
     return not is_off and not is_elsewhere and any(os.environ.get(name) for name in _ENDPOINTS)
@@ -149,5 +149,5 @@ def _is_wanted() -> bool:
 def _is_installed() -> bool:
     try:
         return find_spec(_SDK) is not None and find_spec(_EXPORTER) is not None
-    except ModuleNotFoundError:  # a package around it is missing
+    except ModuleNotFoundError:  # a parent package is missing
         return False

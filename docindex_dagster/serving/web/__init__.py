@@ -1,1 +1,1 @@
-"""The page: HTML that the server writes, with some JavaScript that makes it quick."""
+"""Web page: HTML rendered by the server, with some JavaScript to make it faster."""

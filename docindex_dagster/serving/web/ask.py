@@ -1,6 +1,6 @@
-"""The view in which one asks: a question with its filters, and what people say of its answer.
+"""Page for asking questions with filters, and for feedback on answers.
 
-Opening it asks nothing: a link from elsewhere may hold a question, and must not spend what an answer costs.
+Opening it sends no question: a link from elsewhere may contain one, and must not spend money.
 """
 
 from typing import Annotated, Literal
@@ -22,17 +22,17 @@ from docindex_dagster.serving.web import files
 from docindex_dagster.serving.web.search import Asked, choices_of
 
 router = APIRouter()
-_LONGEST_ANSWER, _LONGEST_COMMENT = 200_000, 4000
-_MOST_CITATIONS = 1000
+_MAX_ANSWER, _MAX_COMMENT = 200_000, 4000
+_MAX_CITATIONS = 1000
 _Name = Annotated[str | None, Field(max_length=2000)]
 
 
-class _Sent(BaseModel):
+class _SentModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class SentCitation(_Sent):
-    """A citation of the answer that is judged."""
+class SentCitation(_SentModel):
+    """A citation of the rated answer."""
 
     number: Annotated[int, Field(ge=0, le=10**9)]
     state: State
@@ -42,26 +42,26 @@ class SentCitation(_Sent):
     end_line: Annotated[int, Field(ge=0)] = 0
 
 
-class SentFeedback(_Sent):
-    """A verdict on an answer, as the page sends it."""
+class SentFeedback(_SentModel):
+    """A verdict on an answer, as sent by the page."""
 
     verdict: Verdict
     question: Annotated[str, Field(max_length=LONGEST_QUERY)]
-    answer: Annotated[str, Field(max_length=_LONGEST_ANSWER)]
-    citations: Annotated[list[SentCitation], Field(max_length=_MOST_CITATIONS)] = []
-    comment: Annotated[str, Field(max_length=_LONGEST_COMMENT)] = ""
+    answer: Annotated[str, Field(max_length=_MAX_ANSWER)]
+    citations: Annotated[list[SentCitation], Field(max_length=_MAX_CITATIONS)] = []
+    comment: Annotated[str, Field(max_length=_MAX_COMMENT)] = ""
     model: _Name = None
     generation: int | None = None
 
     def feedback(self) -> Feedback:
-        """The same to be noted."""
-        citations = tuple(Cited(**one.model_dump()) for one in self.citations)
+        """Convert it to the form that is stored."""
+        citations = tuple(Cited(**citation.model_dump()) for citation in self.citations)
         return Feedback(**{**self.model_dump(), "citations": citations})
 
 
 @router.get("/ask")
 def ask(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
-    """The view, with the question of its address written into the form."""
+    """Return the page, with the question from the URL in its form."""
     llm = project.settings.llm
     opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None
     return page(
@@ -78,7 +78,7 @@ def ask(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
 
 @router.post("/ask/feedback", status_code=201)
 def note(project: Project, sent: SentFeedback) -> dict[Literal["noted"], bool]:
-    """Note what a user says of an answer, in a file of this project."""
+    """Store a user's verdict on an answer in a file of this project."""
     settings = project.settings
     check_home(settings)
     feedback.note(Layout(settings.home), sent.feedback())

@@ -1,4 +1,4 @@
-"""What goes wrong, for people: the same problems as those of the API, as pages."""
+"""Error pages for people, with the same problems as in the API."""
 
 import json
 from typing import Any
@@ -18,44 +18,44 @@ _API = ("/api/", "/mcp", "/metrics", "/openapi.json")
 
 
 def trouble_of(error: Exception) -> ProblemError:
-    """What an error is, in the words of the API."""
+    """Return an error in the wording of the API."""
     return _of_body(problems.of_error(error).body)
 
 
-class _ForPeople(Route):
-    """An address that answers browsers in another way than programs, which find what is behind it."""
+class _BrowserRoute(Route):
+    """Route only for browsers. Other clients get the route behind it."""
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Whether it answers a request."""
+        """Return whether the route matches a request."""
         found = super().matches(scope)
         return found if _wants_page(Headers(scope=scope).get("accept", "")) else (Match.NONE, {})
 
 
 def _problem(request: Request) -> HTMLResponse:
-    """Explain a kind of problem."""
+    """Return the page that explains a kind of problem."""
     name = request.path_params["name"]
     if name not in KINDS:
-        raise ProblemError("not-found", f"there is no kind of problem called {name}")
+        raise ProblemError("not-found", f"kind of problem {name!r} not found")
     return page(request, "problem.html", kind=KINDS[name])
 
 
-EXPLAINED = _ForPeople("/problems/{name}", _problem)
+EXPLANATION_ROUTE = _BrowserRoute("/problems/{name}", _problem)
 
 
 def install(app: FastAPI) -> None:
-    """Let an application answer a browser with a page where it answers a program with a problem."""
-    for of, handler in list(app.exception_handlers.items()):
-        if of is not WebSocketRequestValidationError:
-            app.add_exception_handler(of, _for_people(handler))
+    """Answer browsers with a page where other clients get a problem."""
+    for error_type, handler in list(app.exception_handlers.items()):
+        if error_type is not WebSocketRequestValidationError:
+            app.add_exception_handler(error_type, _page_for_browsers(handler))
 
 
-def _for_people(handler: Any) -> Any:
+def _page_for_browsers(handler: Any) -> Any:
     async def answer(request: Request, error: Exception) -> Response:
-        answered: Response = await handler(request, error)
-        if answered.media_type != problems.MEDIA_TYPE or not _is_browser(request):
-            return answered
-        kept = {name: value for name, value in answered.headers.items() if not name.startswith("content-")}
-        shown = page(request, "mistake.html", answered.status_code, trouble=_of_body(answered.body))
+        response: Response = await handler(request, error)
+        if response.media_type != problems.MEDIA_TYPE or not _is_browser(request):
+            return response
+        kept = {name: value for name, value in response.headers.items() if not name.startswith("content-")}
+        shown = page(request, "mistake.html", response.status_code, trouble=_of_body(response.body))
         shown.headers.update(kept)
         return shown
 

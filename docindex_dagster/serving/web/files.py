@@ -1,4 +1,4 @@
-"""Pages of files, with some lines marked and what is around them, and of commits."""
+"""Pages of files, with marked lines and related code, and of commits."""
 
 import posixpath
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from docindex_dagster.operations.log import LogRequest
 from docindex_dagster.render.html import highlighting, links, pictures, prose
 from docindex_dagster.render.html.templating import page, page_or_part
 from docindex_dagster.search.file_text import Definition, FileText, read_file
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.files import split_place
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.served_project import Project, Served
@@ -31,16 +31,16 @@ from docindex_dagster.stores.generation import read_generation
 from docindex_dagster.stores.published_tables import read_commits
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter(dependencies=[Depends(until_it_leaves)])
-_MOST_LINES = 4000  # of a page; a longer file is shown in parts
-_BEFORE = 500  # lines of a part that are before the marked ones
+router = APIRouter(dependencies=[Depends(cancel_on_disconnect)])
+_MOST_LINES = 4000  # per page; a longer file is shown in parts
+_BEFORE = 500  # lines shown before the marked ones in a part
 _PROSE = frozenset({"markdown"})
-_COMMITS = 40  # of a page
-_MOST_PAGES = 100
+_COMMITS = 40  # per page
+_MAX_PAGES = 100
 
 
 class Lines(BaseModel):
-    """Which lines of a file are meant, and how it is shown."""
+    """The lines of a file to mark, and how to show the file."""
 
     start: Annotated[int | None, Field(alias="from", ge=1)] = None
     end: Annotated[int | None, Field(alias="to", ge=1)] = None
@@ -50,18 +50,18 @@ class Lines(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line as HTML; `skipped` counts those before it that are not indexed."""
+    """A line as HTML. `skipped` is the number of unindexed lines before it."""
 
     number: int
     html: Markup
     is_marked: bool
-    is_first: bool  # of its number
+    is_first: bool  # the first piece with this number
     skipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file with what its template needs; or why there is none."""
+    """A file with everything that its template needs, or the reason why it cannot be shown."""
 
     file: FileText | None
     lines: Sequence[Line] = ()
@@ -76,17 +76,17 @@ class Opened:
 
     @property
     def address(self) -> str:
-        """Its page."""
+        """The URL of its page."""
         return links.to_file(self.file.source, self.file.path) if self.file else ""
 
     @property
     def outline(self) -> Sequence[Definition]:
-        """Its symbols or headings."""
+        """The symbols or headings of the file."""
         return self.file.definitions if self.file else ()
 
     @property
     def folders(self) -> Sequence[tuple[str, str]]:
-        """The folders that it lies in, each with its path."""
+        """The folders above the file, each with its path."""
         if self.file is None:
             return ()
         names = self.file.path.split("/")[:-1]
@@ -94,12 +94,12 @@ class Opened:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The file name."""
         return posixpath.basename(self.file.path) if self.file else ""
 
     @property
     def parts(self) -> Sequence[tuple[int, int]]:
-        """The first and last lines of each part of a file that is too long for one page."""
+        """The first and last line of each part of a file that is too long for one page."""
         if self.last <= _MOST_LINES:
             return ()
         return [(first, min(first + _MOST_LINES - 1, self.last)) for first in range(1, self.last + 1, _MOST_LINES)]
@@ -108,7 +108,7 @@ class Opened:
 @router.get("/file/{place:path}")
 @router.get("/part/file/{place:path}")
 def file(project: Project, request: Request, place: str, asked: Annotated[Lines, Query()]) -> HTMLResponse:
-    """The page of a file, or of a commit; or a file alone, to be shown beside results."""
+    """Return the page of a file or a commit, or only the file, to be shown next to results."""
     is_page = not request.url.path.startswith("/part/")
     if is_page and f"/{COMMIT_PATH}" in place:
         return commit(project, request, place)
@@ -117,12 +117,12 @@ def file(project: Project, request: Request, place: str, asked: Annotated[Lines,
 
 @router.get("/part/relations/{place:path}")
 def around(project: Project, request: Request, place: str, asked: Annotated[Lines, Query()]) -> HTMLResponse:
-    """What is around some lines of a file, alone."""
+    """Return only what is related to some lines of a file."""
     return page(request, "_relations.html", opened=_opened(project, place, asked))
 
 
 def opened(project: Served, place: str, start: int | None, end: int | None, symbol: str) -> Opened:
-    """A file that is shown beside something else, which a mistake in its place must not hide."""
+    """Return a file to be shown next to something else. An error must not hide the rest of the page."""
     lines = Lines.model_validate({"from": start, "to": end, "symbol": symbol})
     try:
         return _opened(project, place, lines)
@@ -143,28 +143,28 @@ def _opened(project: Served, place: str, asked: Lines) -> Opened:
         can_be_prose = (
             found.language in _PROSE and len(found.pieces) == 1 and len(found.pieces[0].text) <= prose.LONGEST
         )
-        made = Opened(found, start=start, end=end, last=found.last_line, can_be_prose=can_be_prose, relations=near)
+        result = Opened(found, start=start, end=end, last=found.last_line, can_be_prose=can_be_prose, relations=near)
         picture = pictures.neighbourhood(near.symbol, near.callers, near.callees) if near.symbol else None
-        made = replace(made, picture=picture)
+        result = replace(result, picture=picture)
         if asked.form == "prose" and can_be_prose:
-            return replace(made, prose=prose.rendered(found.pieces[0].text, key, path))
-        return replace(made, lines=list(_lines(found, start, end)))
+            return replace(result, prose=prose.rendered(found.pieces[0].text, key, path))
+        return replace(result, lines=list(_lines(found, start, end)))
 
     return project.reading(answer)
 
 
 def _marked(found: FileText, asked: Lines) -> tuple[int, int] | None:
-    """The lines that are marked: those that are asked for, as far as there are some; else those of the symbol."""
+    """Return the lines to mark: the requested ones that exist, else those of the symbol."""
     if asked.start is None:
         return relations.lines_of(found.definitions, asked.symbol) if asked.symbol else None
     last = found.last_line
     if asked.start > last:
-        raise ProblemError("invalid-request", f"from: the lines of {found.path} are 1 to {last}")
+        raise ProblemError("invalid-request", f"from: {found.path} has lines 1 to {last}")
     return asked.start, min(max(asked.end or asked.start, asked.start), last)
 
 
 def _lines(found: FileText, start: int | None, end: int | None) -> Iterator[Line]:
-    """The lines that are shown: of a long file, a part around the marked ones."""
+    """Yield the lines to show. For a long file, that is a part around the marked ones."""
     last = found.last_line
     first = 1 if last <= _MOST_LINES else max(1, (start or 1) - _BEFORE)
     seen, ends_at = 0, highlighting.end_of_colours()
@@ -180,24 +180,24 @@ def _lines(found: FileText, start: int | None, end: int | None) -> Iterator[Line
 
 
 class Asked(BaseModel):
-    """Which commits are meant. What is empty is not asked."""
+    """Filters for the commits to show. Empty fields are ignored."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
     source: Name = ""
     author: Name = ""
     since: Annotated[str, Field(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")] = ""
     path: Name = ""
-    page: Annotated[int, Field(ge=1, le=_MOST_PAGES)] = 1
+    page: Annotated[int, Field(ge=1, le=_MAX_PAGES)] = 1
 
     def request(self) -> LogRequest:
-        """The same for the operation.
+        """Convert it to a request for the operation.
 
         Raises:
-            QueryError: there is no such day.
+            QueryError: invalid date.
         """
         sources = [self.source] if self.source else []
-        given = {"author": self.author, "since": self.since, "path": self.path}
-        return LogRequest.parse(query=self.q, sources=sources, **{name: text for name, text in given.items() if text})
+        filters = {"author": self.author, "since": self.since, "path": self.path}
+        return LogRequest.parse(query=self.q, sources=sources, **{name: text for name, text in filters.items() if text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class Commits:
 
 @router.get("/log")
 def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
-    """The newest commits, or those about a query."""
+    """Return the page with the newest commits, or with those that match a query."""
     found, trouble = Commits([]), None
     try:
         if read_generation(Layout(project.settings.home)) is not None:
@@ -221,9 +221,9 @@ def log(project: Project, request: Request, asked: Annotated[Asked, Query()]) ->
     return page(request, "log.html", status, asked=asked, found=found, trouble=trouble, keys=_keys(project))
 
 
-def newest(project: Served, key: str, most: int) -> list[dict[str, Any]]:
-    """The newest commits of a source."""
-    return _found(project, Asked(source=key)).rows[:most]
+def newest(project: Served, key: str, limit: int) -> list[dict[str, Any]]:
+    """Return the newest commits of a source."""
+    return _found(project, Asked(source=key)).rows[:limit]
 
 
 def _found(project: Served, asked: Asked) -> Commits:
@@ -236,15 +236,15 @@ def _found(project: Served, asked: Asked) -> Commits:
 
 
 def commit(project: Served, request: Request, place: str) -> HTMLResponse:
-    """The page of a commit."""
+    """Return the page of a commit."""
 
     def ask(reader: Reader) -> tuple[dict[str, Any], frozenset[str]]:
         key, path = split_place(place, reader.generation.sources)
         commits = read_commits(reader.layout, key)
-        named = commits.filter(pc.equal(commits["commit"], path.removeprefix(COMMIT_PATH))).to_pylist()
-        if not named:
+        matching = commits.filter(pc.equal(commits["commit"], path.removeprefix(COMMIT_PATH))).to_pylist()
+        if not matching:
             raise ProblemError("unknown-file", f"{key} has no indexed commit {path.removeprefix(COMMIT_PATH)}")
-        return named[0], frozenset(commits["commit"].to_pylist())
+        return matching[0], frozenset(commits["commit"].to_pylist())
 
     found, known = project.reading(ask)
     return page(request, "commit.html", commit=found, parents=[(name, name in known) for name in found["parents"]])
@@ -252,6 +252,8 @@ def commit(project: Served, request: Request, place: str) -> HTMLResponse:
 
 def _keys(project: Served) -> list[str]:
     try:
-        return project.reading(lambda reader: [key for key, one in reader.generation.sources.items() if one.commits])
+        return project.reading(
+            lambda reader: [key for key, source in reader.generation.sources.items() if source.commits]
+        )
     except DocindexError:
         return []

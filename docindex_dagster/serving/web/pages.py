@@ -1,6 +1,6 @@
-"""All of the page, as one thing that an application can have, with logging in and out.
+"""Installation of the web page in an application, including login and logout.
 
-A browser sends the token once, and then the cookie of a session.
+A browser sends the token once, and from then on the cookie of a session.
 """
 
 import re
@@ -29,19 +29,19 @@ _ROUTERS = (
     sources.router,
 )
 router = APIRouter()
-_IS_OURS = re.compile(r"/(?![/\\])[!-~]*\Z")  # an address of this server, and none of another one
+_LOCAL_URL = re.compile(r"/(?![/\\])[!-~]*\Z")  # a URL on this server, and not on another one
 Code = Annotated[str, Query(max_length=200)]
 Wanted = Annotated[str, Query(alias="next", max_length=10_000)]
-_WRONG_S = 1.0  # before a wrong token is answered
-_MOST_LATE = 16
-_late = anyio.CapacityLimiter(_MOST_LATE)
+_WRONG_TOKEN_DELAY_S = 1.0  # delay of the response to a wrong token
+_MAX_DELAYED = 16
+_delayed = anyio.CapacityLimiter(_MAX_DELAYED)
 
 
 def install(app: FastAPI) -> None:
-    """Add the page to an application whose problems are installed already."""
+    """Add the page to an application whose problem handlers are already installed."""
     for each in (*_ROUTERS, router):
         app.include_router(each, include_in_schema=False)
-    app.router.routes.insert(0, error_pages.EXPLAINED)
+    app.router.routes.insert(0, error_pages.EXPLANATION_ROUTE)
     app.add_api_route("/favicon.ico", _icon, include_in_schema=False)
     app.mount("/static", _Static(directory=_STATIC), name="static")
     error_pages.install(app)
@@ -52,10 +52,10 @@ def _icon() -> FileResponse:
 
 
 class _Static(StaticFiles):
-    """Files that a browser may keep, and asks about each time: an update of docindex is seen at once."""
+    """Static files that browsers cache but revalidate on each use, so that an update of docindex shows immediately."""
 
     def file_response(self, *args: Any, **named: Any) -> Response:
-        """A file, or that the browser has it already."""
+        """Return a file, or a response that the browser's copy is current."""
         response = super().file_response(*args, **named)
         response.headers["Cache-Control"] = "no-cache"
         return response
@@ -63,34 +63,34 @@ class _Static(StaticFiles):
 
 @router.get(LOGIN)
 def form(project: Project, request: Request, wanted: Wanted = "/", code: Code = "") -> Response:
-    """Ask for the token, on the way to an address of the page, unless the link that the server printed was followed."""
+    """Ask for the token and then redirect to the requested page. The link printed by the server skips the form."""
     access = project.access
     if access.token is None or access.sessions.is_valid(request.cookies.get(access.cookie, "")):
-        return _to(wanted)
+        return _redirect_to(wanted)
     if access.sessions.redeem(code):
-        return _with_session(_to(wanted), access, request)
+        return _with_session(_redirect_to(wanted), access, request)
     return page(request, "login.html", is_wrong=False, wanted=wanted)
 
 
 @router.post(LOGIN)
 async def enter(project: Project, request: Request) -> Response:
-    """Take the token; a wrong one is answered late."""
+    """Check the token and start a session. The response to a wrong token is delayed."""
     form = parse_qs((await request.body()).decode("utf-8", "replace"))
-    given, wanted = form.get("token", [""])[0], form.get("next", ["/"])[0]
-    if not project.access.admits(given.strip()):
+    token, wanted = form.get("token", [""])[0], form.get("next", ["/"])[0]
+    if not project.access.admits(token.strip()):
         with suppress(anyio.WouldBlock):
-            _late.acquire_nowait()  # those who wait hold connections, so further ones are answered at once
+            _delayed.acquire_nowait()  # waiting clients hold connections, so further ones get no delay
             try:
-                await anyio.sleep(_WRONG_S)
+                await anyio.sleep(_WRONG_TOKEN_DELAY_S)
             finally:
-                _late.release()
+                _delayed.release()
         return page(request, "login.html", KINDS["unauthorized"].status, is_wrong=True, wanted=wanted)
-    return _with_session(_to(wanted), project.access, request)
+    return _with_session(_redirect_to(wanted), project.access, request)
 
 
 @router.post("/logout")
 def leave(project: Project, request: Request) -> Response:
-    """End the session of this browser, and of whoever has a copy of its cookie."""
+    """End the session of this browser and of all copies of its cookie."""
     access = project.access
     access.sessions.end(request.cookies.get(access.cookie, ""))
     answer = RedirectResponse(LOGIN, 303)
@@ -98,8 +98,8 @@ def leave(project: Project, request: Request) -> Response:
     return answer
 
 
-def _to(wanted: str) -> Response:
-    return RedirectResponse(wanted if _IS_OURS.match(wanted) else "/", 303)
+def _redirect_to(wanted: str) -> Response:
+    return RedirectResponse(wanted if _LOCAL_URL.match(wanted) else "/", 303)
 
 
 def _with_session(answer: Response, access: Access, request: Request) -> Response:
@@ -108,7 +108,7 @@ def _with_session(answer: Response, access: Access, request: Request) -> Respons
         access.sessions.begin(),
         max_age=LONGEST_S,
         httponly=True,
-        # A link from elsewhere opens a page for who has logged in; the guard asks each change for its origin.
+        # A link from elsewhere opens the page for a logged-in user. The guard checks the origin of each change.
         samesite="lax",
         secure=is_encrypted(request.scope),
     )

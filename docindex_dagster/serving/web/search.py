@@ -1,4 +1,4 @@
-"""The page to search on, with a file beside the results; and the results alone, for who types."""
+"""Search page, with a file next to the results, and the results alone for updates while the user types."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from docindex_dagster.render.html import highlighting, pictures
 from docindex_dagster.render.html.templating import page
 from docindex_dagster.search.model import RETRIEVING, Hit, ModeName, Signal, SourceType
 from docindex_dagster.serving.http import search
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.paging import Answer
 from docindex_dagster.serving.http.problems import ProblemError
 from docindex_dagster.serving.http.search import SearchRequest
@@ -30,7 +30,7 @@ from docindex_dagster.status import catalog
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.stores.reader import Reader
 
-router = APIRouter(dependencies=[Depends(until_it_leaves)])
+router = APIRouter(dependencies=[Depends(cancel_on_disconnect)])
 _RESULTS = 15
 MODES: Mapping[ModeName, str] = {
     "hybrid": "Words and meaning",
@@ -50,7 +50,7 @@ TYPES: Mapping[SourceType, str] = {
 
 
 class Asked(BaseModel):
-    """A search and a file beside it, as the address of the page has them. What is empty is not asked."""
+    """A search and the file next to its results, as given in the URL. Empty fields are ignored."""
 
     q: Annotated[str, Field(max_length=20_000)] = ""
     source: Name = ""
@@ -60,14 +60,14 @@ class Asked(BaseModel):
     path: Name = ""
     mode: ModeName | Literal[""] = ""
     cursor: Annotated[str, Field(max_length=200)] = ""
-    at: Annotated[str, Field(max_length=2000)] = ""  # KIND/NAME/PATH of the file beside the results
+    at: Annotated[str, Field(max_length=2000)] = ""  # KIND/NAME/PATH of the file next to the results
     start: Annotated[int | None, Field(alias="from", ge=1)] = None
     end: Annotated[int | None, Field(alias="to", ge=1)] = None
     symbol: Name = ""
 
     @property
     def search(self) -> dict[str, str]:
-        """What makes the results, by the names in the address."""
+        """The URL parameters that determine the results."""
         named = {
             "q": self.q,
             "source": self.source,
@@ -81,11 +81,11 @@ class Asked(BaseModel):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it looks at a part of the index alone."""
+        """Whether filters limit the search."""
         return bool(self.source or self.language or self.type or self.kind or self.path)
 
     def request(self) -> SearchRequest:
-        """The same as the API takes it."""
+        """Convert it to a request for the API."""
         return SearchRequest(
             query=self.q,
             mode=self.mode or "hybrid",
@@ -101,32 +101,32 @@ class Asked(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A result, with the lines of its snippet as HTML and the first of their numbers."""
+    """A result, with the lines of its snippet as HTML and the number of the first one."""
 
     hit: Hit
     lines: list[Markup]
     first_line: int
-    largest: float  # contribution of one of its signals
-    is_noted: bool | None = None  # as what answers the query; None where that cannot be noted
+    largest: float  # the largest contribution of a signal
+    is_noted: bool | None = None  # whether it is recorded as an answer to the query; None if that is not possible
 
     @property
     def folder(self) -> str:
-        """The path without the name."""
+        """The path without the file name."""
         return self.hit.path.rpartition("/")[0]
 
     @property
     def name(self) -> str:
-        """The end of the path."""
+        """The file name."""
         return self.hit.path.rpartition("/")[2]
 
     def width(self, signal: Signal) -> float:
-        """How much a signal did, in percent of the one that did most."""
+        """Return the contribution of a signal, in percent of the largest one."""
         return round(100 * abs(signal.contribution) / self.largest, 1) if self.largest else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a search can be narrowed to."""
+    """The filters that a search offers."""
 
     sources: Sequence[str]
     languages: Sequence[str]
@@ -137,7 +137,7 @@ class Choices:
 
 @router.get("/")
 def home(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
-    """The page to search on."""
+    """Return the search page."""
     values = _results(project, asked)
     opened = files.opened(project, asked.at, asked.start, asked.end, asked.symbol) if asked.at else None
     return page(request, "search.html", **values, opened=opened, query=asked.q)
@@ -145,19 +145,19 @@ def home(project: Project, request: Request, asked: Annotated[Asked, Query()]) -
 
 @router.get("/part/results")
 def results(project: Project, request: Request, asked: Annotated[Asked, Query()]) -> HTMLResponse:
-    """The results alone."""
+    """Return only the results."""
     return page(request, "_results.html", **_results(project, asked))
 
 
 def shown(hit: Hit, *, is_noted: bool | None = None) -> Shown:
-    """A result with what its template needs."""
+    """Return a result with everything that its template needs."""
     lines = _snippet(hit)
     largest = max((abs(signal.contribution) for signal in hit.signals), default=0.0)
     return Shown(hit, lines, hit.start_line + hit.snippet.offset, largest, is_noted)
 
 
-def _all_shown(project: Served, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
-    """Results; where questions are collected, those of a ranked search with whether they are noted as answers."""
+def _show_all(project: Served, asked: Asked, hits: Sequence[Hit]) -> list[Shown]:
+    """Return results. If questions are collected, ranked results show whether they are recorded as answers."""
     if not project.settings.evaluation.collect or asked.mode not in {"", *RETRIEVING}:
         return [shown(hit) for hit in hits]
     noted = noted_places(project.settings, asked.q)
@@ -169,7 +169,7 @@ def _is_noted(hit: Hit, noted: Collection[tuple[str, str]]) -> bool | None:
 
 
 def _snippet(hit: Hit) -> list[Markup]:
-    """Its lines, coloured as parts of the chunk where they are shown as they stand in it."""
+    """Return the lines of the snippet, highlighted in the context of the chunk if they appear there unchanged."""
     snippet = hit.snippet
     count = snippet.text.count("\n") + 1
     if hit.text.split("\n")[snippet.offset : snippet.offset + count] != snippet.text.split("\n"):
@@ -178,7 +178,7 @@ def _snippet(hit: Hit) -> list[Markup]:
 
 
 def _results(project: Served, asked: Asked) -> dict[str, Any]:
-    """What is found; without a query, what is indexed; or why neither can be said."""
+    """Return the results, or the indexed sources if there is no query, or the problem."""
     answer: Answer[Hit] | None = None
     trouble: ProblemError | None = None
     entries: list[CatalogEntry] = []
@@ -193,7 +193,7 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
     return {
         "asked": asked,
         "answer": answer,
-        "hits": _all_shown(project, asked, answer.items) if answer else [],
+        "hits": _show_all(project, asked, answer.items) if answer else [],
         "trouble": trouble,
         "entries": entries,
         "bars": {entry.source: pictures.languages(entry.languages) for entry in entries},
@@ -203,15 +203,15 @@ def _results(project: Served, asked: Asked) -> dict[str, Any]:
 
 
 def choices_of(project: Served) -> Choices:
-    """What the published generation can be narrowed to; nothing where there is none."""
+    """Return the filters for the published generation; without sources and languages if there is none."""
 
     def ask(reader: Reader) -> Choices:
         counts: dict[str, int] = {}
         for source in reader.generation.sources.values():
             for language, count in source.languages.items():
                 counts[language] = counts.get(language, 0) + count
-        most = sorted(counts, key=lambda name: (-counts[name], name))
-        return Choices(tuple(reader.generation.sources), most, TYPES, SYMBOL_KINDS, MODES)
+        languages = sorted(counts, key=lambda name: (-counts[name], name))
+        return Choices(tuple(reader.generation.sources), languages, TYPES, SYMBOL_KINDS, MODES)
 
     try:
         return project.reading(ask)

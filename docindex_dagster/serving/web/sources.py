@@ -1,4 +1,4 @@
-"""Pages of sources and of jobs."""
+"""Pages of sources and jobs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ from docindex_dagster.status import catalog
 
 router = APIRouter()
 _COMMITS = 8
-_MOST_FILES = 50  # of a rule that are named
-_SHOWN = 100
+_MAX_FILES = 50  # listed per rule
+_MAX_JOBS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that keeps files out, and the first of them."""
+    """A rule that excludes files, with the first of these files."""
 
     name: str
     count: int
@@ -39,7 +39,7 @@ class Rule:
 @router.get("/sources")
 @router.get("/part/sources")
 def sources(project: Project, request: Request) -> HTMLResponse:
-    """The state of each source, as a page or as its table alone."""
+    """Return the state of each source, as a page or only as a table."""
     found, warnings = _states(project)
     entries = catalog.entries_of(project.settings)
     return page_or_part(
@@ -55,22 +55,22 @@ def sources(project: Project, request: Request) -> HTMLResponse:
 
 @router.get("/source/{kind}/{name:path}")
 def source(project: Project, request: Request, kind: str, name: str) -> HTMLResponse:
-    """All that is known of one source.
+    """Return the page of one source.
 
     Raises:
-        ProblemError: there is none.
+        ProblemError: it does not exist.
     """
     key = f"{kind}/{name}"
     states, warnings = _states(project)
-    one = next((status for status in states if status.source == key), None)
-    if one is None:
-        raise ProblemError("unknown-source", f"there is no source {key}")
+    source_status = next((status for status in states if status.source == key), None)
+    if source_status is None:
+        raise ProblemError("unknown-source", f"source {key} not found")
     layout = Layout(project.settings.home)
     entry = next((entry for entry in catalog.entries_of(project.settings) if entry.source == key), None)
     return page(
         request,
         "source.html",
-        source=one,
+        source=source_status,
         entry=entry,
         declared=registry.sources(project.settings).get(key),
         bar=pictures.languages(entry.languages) if entry else None,
@@ -82,19 +82,19 @@ def source(project: Project, request: Request, kind: str, name: str) -> HTMLResp
 
 
 def _states(project: Served) -> tuple[list[SourceStatus], list[str]]:
-    """How all sources stand, and what could not be found out."""
+    """Return the status of all sources, and warnings about what could not be determined."""
     warnings: list[str] = []
     return status(project.settings, StatusRequest(), project.runs_of, warnings.append).rows(), warnings
 
 
 def _rules(layout: Layout, key: str) -> list[Rule]:
-    """What the last run left out, by rule, the most first."""
+    """Return what the last run excluded, by rule, most files first."""
     try:
         skipped = skipped_files(layout, key)
     except DocindexError:
         return []
     grouped = [(rule, list(files)) for rule, files in groupby(skipped, key=lambda file: file.rule)]
-    return sorted((Rule(rule, len(files), files[:_MOST_FILES]) for rule, files in grouped), key=lambda one: -one.count)
+    return sorted((Rule(rule, len(files), files[:_MAX_FILES]) for rule, files in grouped), key=lambda rule: -rule.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Shown:
 
     @property
     def took(self) -> str:
-        """How long it takes, in words."""
+        """The duration of the job, as text."""
         if self.seconds is None:
             return ""
         minutes, seconds = divmod(round(self.seconds), 60)
@@ -116,29 +116,29 @@ class Shown:
 @router.get("/jobs")
 @router.get("/part/jobs")
 def jobs(project: Project, request: Request) -> HTMLResponse:
-    """The list of jobs, as a page or alone."""
-    return page_or_part(request, "jobs.html", jobs=shown(project.jobs.all()[:_SHOWN]))
+    """Return the list of jobs, as a page or alone."""
+    return page_or_part(request, "jobs.html", jobs=shown(project.jobs.all()[:_MAX_JOBS]))
 
 
 @router.get("/part/work")
-def at_work(project: Project, request: Request, source: str = "") -> HTMLResponse:
-    """What has not ended, of one source or of all."""
+def unfinished_jobs(project: Project, request: Request, source: str = "") -> HTMLResponse:
+    """Return the jobs that have not ended, of one source or of all."""
     return page(request, "_work.html", jobs=under_way(project, source))
 
 
 @router.get("/part/pulse")
 def pulse(project: Project, request: Request) -> HTMLResponse:
-    """What is at work, in a word for the head of the page."""
+    """Return a short summary of running jobs for the page header."""
     found = under_way(project)
-    return page(request, "_pulse.html", jobs=found, waiting=sum(one.job.state is State.QUEUED for one in found))
+    return page(request, "_pulse.html", jobs=found, waiting=sum(item.job.state is State.QUEUED for item in found))
 
 
 def under_way(project: Served, source: str = "") -> list[Shown]:
-    """The jobs that have not ended; those at work first."""
+    """Return the jobs that have not ended, running ones first."""
     found = [job for job in project.jobs.all() if not job.state.has_ended and source in {"", job.request.source}]
     return shown(sorted(found, key=lambda job: (job.state is State.QUEUED, job.created_at)))
 
 
 def shown(jobs: Sequence[Job]) -> list[Shown]:
-    """Jobs as they are shown."""
+    """Return jobs in the form that templates need."""
     return [Shown(job, seconds_between(job.started_at, job.ended_at)) for job in jobs]

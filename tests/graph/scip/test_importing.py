@@ -197,7 +197,7 @@ def test_where_no_document_fits_nothing_is_imported(python):
     python.edit("shop/goods.py", lambda text: f"\n{text}")
     python.change_index(lambda message: message.documents.remove(document(message, "shop/__init__.py")))
     with pytest.raises(
-        ScipError, match=r"no document of the file fits the source; 2 refused, since each is of another"
+        ScipError, match=r"no document of the SCIP file matches the source; 2 refused \(made from another"
     ):
         python.imported()
 
@@ -206,20 +206,20 @@ def test_where_no_document_fits_nothing_is_imported(python):
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path):
-    with pytest.raises(ScipError, match=r"cannot be read: No such file"):
+    with pytest.raises(ScipError, match=r"cannot read .*: No such file"):
         read_index(tmp_path / "nothing.scip")
 
 
 @pytest.mark.parametrize("data", [b"", b"\x08\x01", b"not a file of SCIP", bytes(1000), b"\xff" * 1000])
 def test_what_is_no_file_of_scip_says_so(tmp_path, data):
     (tmp_path / "index.scip").write_bytes(data)
-    with pytest.raises(ScipError, match=r"no file of SCIP"):
+    with pytest.raises(ScipError, match=r"not a SCIP file"):
         read_index(tmp_path / "index.scip")
 
 
 def test_a_file_over_the_limit_is_refused(python, monkeypatch):
     monkeypatch.setattr(index_module, "MOST_BYTES", 1 << 10)
-    with pytest.raises(ScipError, match=r"is larger than"):
+    with pytest.raises(ScipError, match=r"is too large"):
         read_index(python.scip)
 
 

@@ -379,7 +379,7 @@ def test_where_it_is_killed_the_command_does_the_work_itself(root):
         with index_that_waits(root) as command:
             watcher.kill()
             watcher.wait(PATIENCE_S)
-            assert "the process that watches this project has ended" in command.stderr.readline()
+            assert "the watching process has ended" in command.stderr.readline()
         out, errors = command.communicate(timeout=PATIENCE_S)
     assert command.returncode == 0, errors
     assert "(1 changed)" in out
@@ -395,7 +395,7 @@ def test_an_interrupted_command_waits_no_more_and_the_work_goes_on(root):
             command.send_signal(signal.SIGINT)
             _, errors = command.communicate(timeout=PATIENCE_S)
             assert command.returncode == 130
-            assert errors.splitlines()[-1] == f"error: {watch_client._LEFT}"
+            assert errors.splitlines()[-1] == f"error: {watch_client._INTERRUPTED}"
             assert holder(Layout(load_settings(root).home).watch_lock).pid == watcher.pid
         assert "1 changed" in watcher.stdout.readline()
         assert runs_of(root)[0] == (State.SUCCEEDED, "command line", watcher.pid)
@@ -415,4 +415,4 @@ def test_where_the_system_lets_nobody_listen_a_line_says_so(settings, commands, 
     Layout(settings.home).watch_socket.mkdir(parents=True)
     with watch._listening(settings, commands):
         pass
-    assert capfd.readouterr().err.startswith("`docindex index` works by itself, since it cannot ask this process (")
+    assert capfd.readouterr().err.startswith("`docindex index` cannot delegate to this process (")

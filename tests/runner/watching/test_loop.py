@@ -161,7 +161,7 @@ def test_the_links_of_the_graph_are_written_once_nothing_happened_for_a_while(pr
 
 
 def test_the_stores_are_maintained_once_nothing_happened_for_a_while(project, monkeypatch):
-    monkeypatch.setattr(maintenance, "_MOST_VERSIONS", 1)
+    monkeypatch.setattr(maintenance, "_MAX_VERSIONS", 1)
     monkeypatch.setattr(loop, "_QUIET_S", 0.0)
     layout = Layout(load_settings(project.root).home)
     with project.watched() as watch:
@@ -365,9 +365,9 @@ def test_an_edit_of_the_settings_counts_at_once(project):
 
         project.declare(LIBRARY.format("other"))
         until(watch, lambda: project.finds("Weasels"))
-    assert project.reported[0] == "library/other is watched as well from now on"
-    assert project.reported[1].endswith("what changes is indexed when this is mended")
-    assert project.reported[2:] == ["library/notes is not declared any more, and not watched"]
+    assert project.reported[0] == "now also watching library/other"
+    assert project.reported[1].endswith("changes are indexed once this is fixed")
+    assert project.reported[2:] == ["no longer watching library/notes, which is not declared anymore"]
 
 
 def test_a_new_child_of_a_folder_of_libraries_is_watched(project):
@@ -424,7 +424,7 @@ def test_what_failed_is_tried_again_when_it_changes(project):
         until(watch, lambda: bool(project.runs))
         for_a_while(watch)
         assert project.runs == ["library/notes"]
-        assert project.reported == ["library/notes is tried again when it changes, or in 1 min"]
+        assert project.reported == ["retrying library/notes when it changes, or in 1 min"]
 
         project.is_broken = False
         project.write("notes/guide.md", "# Guide\n\nOtters live in holts.\n")
@@ -492,7 +492,7 @@ def test_the_command_records_a_run_of_dagster_and_ends_well_when_interrupted(pro
         reported = errors.read().splitlines()
 
     assert (first["added"], second["changed"], found, code) == (1, 1, True, 0)
-    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; what is searchable stays so"]
+    assert reported == ["watching 1 source in 1 folder; stop with Ctrl-C", "stopped; the index stays searchable"]
     runs = [(entry.run.run_id, entry.state) for _, entry in journal.runs(Layout(project.root / ".docindex"))]
     assert runs == [(first["run_id"], State.SUCCEEDED), (second["run_id"], State.SUCCEEDED)]
 
@@ -519,12 +519,12 @@ def test_as_a_job_in_the_background_the_command_ends_when_it_is_asked_to_after_a
 @pytest.mark.parametrize(
     ("declared", "arguments", "message"),
     [
-        ("", [], "no sources yet: begin with `docindex index PATH`"),
-        (LIBRARY.format("notes"), ["notse"], "there is no source 'notse'; known sources: library/notes"),
+        ("", [], "no sources yet; add one with `docindex index PATH`"),
+        (LIBRARY.format("notes"), ["notse"], "source 'notse' not found; known sources: library/notes"),
         (
             '[[source]]\nkind = "git"\nurl = "https://example.org/team/app"\n',
             [],
-            "git/app: what follows a remote cannot be watched; `docindex ui` asks remotes for news",
+            "git/app: sources that follow a remote cannot be watched; `docindex ui` checks them",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_the_example_of_the_documentation_moves_phrases_up(settings, phrase):
 
 
 def test_without_the_package_the_name_is_unknown(settings):
-    with pytest.raises(SettingsError, match="there is no 'phrase'; must be one of 'none', 'mmr', 'cross-encoder'"):
+    with pytest.raises(SettingsError, match="'phrase' not found; must be one of 'none', 'mmr', 'cross-encoder'"):
         hits(settings, [])
 
 

@@ -115,8 +115,8 @@ def test_nonsense_degrades_to_the_first_order_with_a_warning(reader, api, reply)
 @pytest.mark.parametrize(
     ("status", "why"),
     [
-        (401, "does not accept the key in DOCINDEX_RERANK__API_KEY"),
-        (404, "see rerank.url"),
+        (401, "it rejects the key in DOCINDEX_RERANK__API_KEY"),
+        (404, "check rerank.url"),
         (429, "asked too often"),
         (500, "answered 500"),
         (503, "answered 503"),

@@ -249,7 +249,7 @@ def test_what_cannot_be_asked_is_a_problem_in_both_forms_and_asks_no_model(  # n
 def test_without_a_model_the_best_passages_are_the_answer(api):
     events = dict(events_of(api))
     assert events["answer"]["model"] is None
-    assert events["answer"]["text"].startswith("No language model is set")
+    assert events["answer"]["text"].startswith("No language model is configured")
     assert {citation["path"] for citation in events["answer"]["citations"]} == {"pumps.md"}
     assert events["usage"]["prompt_tokens"] == 0
 
@@ -509,7 +509,7 @@ def test_as_many_questions_are_answered_as_may_be_and_others_may_come_again(proc
 
 
 def test_a_stream_says_now_and_then_that_it_lives(project, chats, monkeypatch):
-    monkeypatch.setattr(client_disconnect, "_BEAT_S", 0.05)
+    monkeypatch.setattr(client_disconnect, "_KEEPALIVE_S", 0.05)
     script(chats, *WORDS, drip_s=0.1)
     with serving(project) as client:
         text = client.post(ASK, json=BODY, headers=STREAM).text

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from docindex_dagster.answering.conversation import Turn
 from docindex_dagster.llm.chat import Delta, Item, Usage
-from docindex_dagster.serving.http.completions import Asked
+from docindex_dagster.serving.http.completions import ChatQuestion
 from docindex_dagster.serving.http.conversations import Conversations
 from docindex_dagster.serving.http.openai_form import ChatMessage
 from tests.llm.chats import OPENAI, ChatServer, Reply
@@ -183,7 +183,7 @@ def test_pictures_and_links_to_other_hosts_are_text(client, chats, stream):
 
 def test_without_a_model_the_best_passages_are_the_answer(api):
     message = complete(api).json()["choices"][0]["message"]
-    assert message["content"].startswith("No language model is set")
+    assert message["content"].startswith("No language model is configured")
     assert message["annotations"]
 
 
@@ -221,10 +221,10 @@ def test_turns_of_which_nothing_is_known_are_numbered_on_from_what_they_cite(cli
 def test_of_turns_the_longest_beginning_is_known():
     known = Conversations()
     messages = messages_of("1?", "1", "2?", "2", "3?", "3 [70]", "4?")
-    asked = Asked.of([ChatMessage.model_validate(message) for message in messages])
-    begun = Asked("1?", ()).conversation(known).answered("1?", "1", ())
-    known.put(Asked("1?", ()).name("1"), begun)
-    known.put(Asked("2?", (Turn("1?", "1"),)).name("2"), begun.answered("2?", "kept", ()))
+    asked = ChatQuestion.of([ChatMessage.model_validate(message) for message in messages])
+    begun = ChatQuestion("1?", ()).conversation(known).answered("1?", "1", ())
+    known.put(ChatQuestion("1?", ()).name("1"), begun)
+    known.put(ChatQuestion("2?", (Turn("1?", "1"),)).name("2"), begun.answered("2?", "kept", ()))
 
     found = asked.conversation(known)
 
@@ -234,7 +234,7 @@ def test_of_turns_the_longest_beginning_is_known():
 
 def test_names_of_conversations_are_none_that_a_client_may_ask_for(client):
     complete(client)
-    name = Asked(PUMP, ()).name(ANSWER)
+    name = ChatQuestion(PUMP, ()).name(ANSWER)
     asked = client.post("/api/v1/ask", json={"question": PUMP, "conversation": name})
     assert asked.status_code == 422
 

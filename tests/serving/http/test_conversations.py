@@ -28,7 +28,7 @@ def talked(answer: str = "It is so.") -> Conversation:
 
 
 def test_the_oldest_one_gives_way_to_the_newest(monkeypatch):
-    monkeypatch.setattr(conversations, "_MOST_KEPT", 3)
+    monkeypatch.setattr(conversations, "_MAX_CONVERSATIONS", 3)
     kept = Conversations()
     for name in "abcd":
         kept.put(name, talked())
@@ -36,7 +36,7 @@ def test_the_oldest_one_gives_way_to_the_newest(monkeypatch):
 
 
 def test_one_that_is_used_again_is_the_newest(monkeypatch):
-    monkeypatch.setattr(conversations, "_MOST_KEPT", 3)
+    monkeypatch.setattr(conversations, "_MAX_CONVERSATIONS", 3)
     kept = Conversations()
     for name in "abcad":
         kept.put(name, talked())
@@ -44,7 +44,7 @@ def test_one_that_is_used_again_is_the_newest(monkeypatch):
 
 
 def test_large_ones_take_the_place_of_many(monkeypatch):
-    monkeypatch.setattr(conversations, "_MOST_CHARS", 1000)
+    monkeypatch.setattr(conversations, "_MAX_CHARS", 1000)
     kept = Conversations()
     for name in "abc":
         kept.put(name, talked())
@@ -66,7 +66,7 @@ def test_they_are_forgotten_half_a_day_after_their_last_question():
 
 def within(kept: Conversations, name: str | None, work: Callable[[Talk], None]) -> str:
     async def go_on() -> str:
-        async with kept.continued(name) as talk:
+        async with kept.resume(name) as talk:
             work(talk)
         return talk.id
 
@@ -106,7 +106,7 @@ def test_two_questions_wait_for_each_other_a_moment_and_no_longer(monkeypatch):
     kept.put("a", talked())
 
     async def go_on(takes_s: float) -> int:
-        async with kept.continued("a") as talk:
+        async with kept.resume("a") as talk:
             await asyncio.sleep(takes_s)
             talk.note(Answer("So.", (), talk.conversation.answered("And?", "So.", ())))
             return len(talk.conversation.turns)

@@ -20,9 +20,9 @@ from docindex_dagster.core.errors import QueryError
 from docindex_dagster.core.settings import load_settings
 from docindex_dagster.search.cancellation import Patience
 from docindex_dagster.search.live_index import Live
-from docindex_dagster.search.text_scan import Pattern, counted
+from docindex_dagster.search.text_scan import Pattern, count_matches
 from docindex_dagster.serving.http.app import build_app
-from docindex_dagster.serving.http.client_disconnect import until_it_leaves
+from docindex_dagster.serving.http.client_disconnect import cancel_on_disconnect
 from docindex_dagster.serving.http.security import Access
 from docindex_dagster.serving.http.served_project import Served
 from docindex_dagster.serving.jobs.queue import Jobs
@@ -69,11 +69,11 @@ def test_a_search_for_a_pattern_ends_with_its_client():
     ended: list[str] = []
     app = FastAPI()
 
-    @app.get("/", dependencies=[Depends(until_it_leaves)])
+    @app.get("/", dependencies=[Depends(cancel_on_disconnect)])
     def search() -> None:
         try:
             while True:
-                counted(texts.slice(0, 1), pattern, Patience.of(SLOW_S))
+                count_matches(texts.slice(0, 1), pattern, Patience.of(SLOW_S))
         except QueryError as error:
             ended.append(str(error))
 
@@ -81,14 +81,14 @@ def test_a_search_for_a_pattern_ends_with_its_client():
         with pytest.raises(httpx.ReadTimeout):
             httpx.get(server.url, timeout=0.5)
         assert until(lambda: bool(ended))
-        assert ended == ["the search was given up: who asked for it has left"]
+        assert ended == ["the search was cancelled: its caller is gone"]
         assert until(lambda: server.tasks() <= 3)
 
 
 def test_a_search_whose_client_stays_is_not_given_up():
     app = FastAPI()
 
-    @app.post("/", dependencies=[Depends(until_it_leaves)])
+    @app.post("/", dependencies=[Depends(cancel_on_disconnect)])
     def search(query: dict[str, Any]) -> str:
         time.sleep(0.3)
         Patience.of(SLOW_S).check()

@@ -121,7 +121,7 @@ def test_where_none_can_be_stored_the_error_says_what_to_do(file):
 @pytest.mark.parametrize(
     ("options", "variables", "words"),
     [
-        (["--no-token"], {VARIABLE: TOKEN}, "leave out --no-token"),
+        (["--no-token"], {VARIABLE: TOKEN}, "omit --no-token"),
         (["--no-token", "--host", "0.0.0.0"], {}, VARIABLE),
     ],
 )

@@ -144,7 +144,7 @@ def test_a_job_whose_process_dies_is_lost_and_sensors_start_it_again(opened, roo
         lost = ended(jobs, job)
 
     assert lost.state is State.LOST
-    assert "process is gone" in lost.failures[0]
+    assert "process died" in lost.failures[0]
     (run,) = runs_of(root)
     assert (run.status, run.tags[LOST_TAG]) == (dg.DagsterRunStatus.FAILURE, "true")
     with daemon_of(root) as daemon:

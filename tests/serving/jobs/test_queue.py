@@ -175,7 +175,7 @@ class TestRestart:
         failed = ended(jobs, jobs.submit(INDEX))
 
         assert failed.state is State.FAILED
-        assert failed.failures == ("its process ended 3 times before it began: no such module",)
+        assert failed.failures == ("its process died 3 times before the run started: no such module",)
 
     def test_one_that_was_cancelled_as_the_server_died_is_canceled(self, opened, layout):
         jobs = opened(SLEEPS)
@@ -210,7 +210,7 @@ class TestRestart:
     def test_only_one_server_works_on_a_project(self, opened, root):
         jobs = opened(WORKS)
 
-        with pytest.raises(errors.AccessError, match=f"process {os.getpid()} serves this project already"):
+        with pytest.raises(errors.AccessError, match=f"process {os.getpid()} already serves this project"):
             opened(WORKS)
 
         jobs.close()
@@ -259,21 +259,21 @@ class TestRequests:
 
     @pytest.mark.parametrize("mode", ["verify", "full"])
     def test_a_mode_for_whole_sources_takes_no_paths(self, opened, mode):
-        with pytest.raises(errors.JobError, match="is for whole sources"):
+        with pytest.raises(errors.JobError, match="requires an entire source"):
             opened(WORKS).submit(JobRequest("index", KEY, mode, ("guide.md",)))
 
     def test_there_is_no_job_without_a_record(self, opened):
         jobs = opened(WORKS)
 
         for ask in (jobs.get, jobs.cancel, jobs.events):
-            with pytest.raises(errors.UnknownJobError, match="there is no job 'x'"):
+            with pytest.raises(errors.UnknownJobError, match="job 'x' not found"):
                 ask("x")
 
     def test_a_server_that_ends_takes_no_more(self, opened):
         jobs = opened(WORKS)
         jobs.close()
 
-        with pytest.raises(errors.JobsOffError, match="starting or ending"):
+        with pytest.raises(errors.JobsOffError, match="starting or stopping"):
             jobs.submit(INDEX)
 
     def test_the_process_of_a_job_does_not_see_the_settings_of_the_server(self, opened, monkeypatch):

@@ -75,4 +75,4 @@ def test_what_one_process_writes_another_recalls_and_says_what_became_of_the_cod
         }
         for turn, fact in enumerate(facts):
             assert fact in recalled(reader, turn), f"turn {turn}"
-        assert f"project/plant (read and written): {2 * turns:,} messages in" in answer(reader, "memory_status")
+        assert f"project/plant (read and write): {2 * turns:,} messages in" in answer(reader, "memory_status")

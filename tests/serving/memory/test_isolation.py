@@ -88,7 +88,7 @@ def test_not_by_the_argument_of_recall_and_a_domain_that_is_there_is_refused_as_
     _, of_none = bound("recall", query="zanzibar", domains=["memory/none"])
 
     assert is_error
-    assert text == f"{domain!r} is none of the domains that may be read here: memory/main, project/acme"
+    assert text == f"domain {domain!r} is not readable here; the readable domains are memory/main, project/acme"
     assert text.replace(repr(domain), "DOMAIN") == of_none.replace("'memory/none'", "DOMAIN")
 
 
@@ -105,7 +105,7 @@ def test_not_by_the_argument_of_what_writes(bound, root, tool, domain):
     is_error, text = bound(tool, **arguments)
 
     assert is_error
-    assert without_names(text).endswith("cannot be written here: leave the domain out, or give memory/main")
+    assert without_names(text).endswith("omit the domain, or use memory/main")
     assert held(root) == before
 
 
@@ -120,9 +120,9 @@ def test_not_by_an_id(bound, root, messages):
     before = held(root)
     for message in messages:
         for given in (message.message_id, message.chunk_id):
-            assert "memory/main holds no message of this" in answer(bound, "forget", message_id=given)
+            assert "memory/main has no messages to forget" in answer(bound, "forget", message_id=given)
             assert holds_nothing(answer(bound, "recall", query=given, top_k=50))
-    assert "memory/main holds no message of this" in answer(bound, "forget", session_id="hidden elsewhere")
+    assert "memory/main has no messages to forget" in answer(bound, "forget", session_id="hidden elsewhere")
     assert held(root) == before
 
 

@@ -32,7 +32,7 @@ def test_a_server_that_is_bound_to_a_domain_has_tools_that_write_and_says_so(roo
         assert tool.annotations.idempotent_hint
         assert len(tool.description) > 100
         assert all("description" in argument for argument in tool.input_schema["properties"].values()), name
-    assert "you write into the domain memory/main, and can read memory/main, project/acme" in instructions
+    assert "you write to the domain memory/main, and can read memory/main, project/acme" in instructions
 
 
 def test_a_server_that_is_bound_to_none_says_nothing_of_memory(root):
@@ -51,10 +51,10 @@ def test_a_message_is_answered_with_what_was_found_in_it(bound):
         domain="memory/main",
     )
 
-    assert re.match(r"Remembered in memory/main, session s1, as message [0-9a-f]{32}\.\n", text)
+    assert re.match(r"Stored in memory/main, session s1, as message [0-9a-f]{32}\.\n", text)
     assert re.search(r"chunks: 1, concepts: [1-9]\d*, edges: [1-9]\d*, extraction: done; \d+\.\d ms", text)
     assert "   concepts | " in text
-    assert "   names library/docs station.py start_pump" in text
+    assert "   mentions library/docs station.py start_pump" in text
 
 
 def test_what_is_written_is_recalled_by_another_process_with_who_said_it_when_and_of_which_code(bound, root):
@@ -67,7 +67,7 @@ def test_what_is_written_is_recalled_by_another_process_with_who_said_it_when_an
 
     day = f"{datetime.now(UTC):%Y-%m-%dT}"
     assert re.match(rf"1\. memory/main session s2, tool pytest, {day}\S+Z, message {ID.search(written)[1]} \(", found)
-    assert "   names library/docs station.py run_station: fresh, library/docs station.py:7\n" in found
+    assert "   mentions library/docs station.py run_station: fresh, library/docs station.py:7\n" in found
     assert found.endswith("   | 17 FAILED: run_station()\n   | leaks oil")
 
 
@@ -91,8 +91,8 @@ def test_what_depends_on_the_code_that_a_message_names_is_said_where_it_is_asked
     without = answer(bound, "recall", query="slow in winter", sessions="impact")
     found = answer(bound, "recall", query="slow in winter", sessions="impact", impact=True)
 
-    assert "depending on it" not in without
-    assert "      depending on it: 1\n      library/docs!station.py::run_station calls it (station.py:8)\n" in found
+    assert "dependents" not in without
+    assert "      dependents: 1\n      library/docs!station.py::run_station calls it (station.py:8)\n" in found
 
 
 def test_the_same_message_counts_once(bound):
@@ -101,10 +101,10 @@ def test_the_same_message_counts_once(bound):
     )
     found = answer(bound, "recall", query="the same words", sessions="twice")
 
-    assert "It was there before" not in first
-    assert "It was there before, and counts once." in second
+    assert "It was already stored" not in first
+    assert "It was already stored, and counts once." in second
     assert ID.findall(first) == ID.findall(second) == ID.findall(found)
-    assert "written 2 times" in found
+    assert "stored 2 times" in found
 
 
 @pytest.mark.parametrize("text", ["", " \n\t"])
@@ -134,7 +134,7 @@ def test_recall_can_include_code(bound):
 
     found = answer(bound, "recall", query="valve", sessions="code", include_code=True)
 
-    messages, _, code = found.partition("\n\nIn the indexed code and documentation:\n\n")
+    messages, _, code = found.partition("\n\nFrom the indexed code and documentation:\n\n")
     assert "   | the valve is rusty" in messages
     assert re.match(r"1\. library/docs (pump\.md|station\.py):", code)
 
@@ -184,19 +184,19 @@ def test_what_is_forgotten_is_found_no_more_by_any_process(root):
             return sorted(re.findall(r"\| (\w+) nuts?", answer(other, "recall", query="nut nuts")))
 
         assert left() == ["four", "one", "three", "two"]
-        assert "messages: 1. No search finds them" in answer(writer, "forget", message_id=one)
+        assert "messages: 1. Searches no longer find them" in answer(writer, "forget", message_id=one)
         assert left() == ["four", "three", "two"]
         answer(writer, "forget", session_id="a")
         assert left() == ["four", "three"]
-        assert "holds no message of this: session a" in answer(writer, "forget", session_id="a")
-        assert "Forgotten in session/f: all of it; messages: 2." in answer(writer, "forget", domain="session/f")
+        assert "has no messages to forget: session a" in answer(writer, "forget", session_id="a")
+        assert "Forgotten in session/f: everything; messages: 2." in answer(writer, "forget", domain="session/f")
         assert left() == []
 
 
 def test_the_status_lists_what_can_be_read_and_what_is_written(bound):
     written, read = answer(bound, "memory_status").split("\n")
 
-    assert re.match(r"- memory/main \(read and written\): \d+ messages in \d+ sessions?, \d+ chunks, ", written)
+    assert re.match(r"- memory/main \(read and write\): \d+ messages in \d+ sessions?, \d+ chunks, ", written)
     assert read.startswith("- project/acme (read): 0 messages in 0 sessions, 0 chunks, 0.0 MB; ")
 
 
@@ -204,17 +204,17 @@ def test_the_status_lists_what_can_be_read_and_what_is_written(bound):
     ("tool", "arguments", "problem"),
     [
         ("ingest_message", {"text": "x"}, "session_id is missing"),
-        ("ingest_message", {"text": "x", "session_id": ""}, "'' is no session"),
-        ("ingest_message", {"text": "x", "session_id": "a\nb"}, "is no session"),
-        ("ingest_message", {"text": "x" * (256 * 1024 + 1), "session_id": "s"}, "a message at most 262,144"),
+        ("ingest_message", {"text": "x", "session_id": ""}, "invalid session ''"),
+        ("ingest_message", {"text": "x", "session_id": "a\nb"}, "invalid session"),
+        ("ingest_message", {"text": "x" * (256 * 1024 + 1), "session_id": "s"}, "the limit is 262,144"),
         ("ingest_message", {"text": "x", "session_id": "s", "sesion": "s"}, "has no argument 'sesion'"),
         ("ingest_tool_result", {"text": "x", "session_id": "s"}, "tool_name is missing"),
         ("recall", {"query": " "}, "the query is empty"),
         ("recall", {"query": "x", "roles": ["king"]}, "roles[0] should be 'user', "),
-        ("recall", {"query": "x", "as_of": "yesterday"}, "should be a date or a moment, as 2026-01-31"),
-        ("recall", {"query": "x", "cursor": "-1"}, "cursor: no answer gave this one"),
-        ("forget", {}, "give either a message, or a session, or the domain"),
-        ("forget", {"session_id": "s", "message_id": "m"}, "give either a message, or a session, or the domain"),
+        ("recall", {"query": "x", "as_of": "yesterday"}, "should be a date or time such as 2026-01-31"),
+        ("recall", {"query": "x", "cursor": "-1"}, "cursor: it is not from an answer"),
+        ("forget", {}, "pass exactly one of message, session and domain"),
+        ("forget", {"session_id": "s", "message_id": "m"}, "pass exactly one of message, session and domain"),
     ],
 )
 def test_a_mistake_is_reported_in_words(bound, tool, arguments, problem):

@@ -15,7 +15,7 @@ from docindex_dagster.core.settings import Settings, load_settings
 from docindex_dagster.core.traces import recording
 from docindex_dagster.memory.fold import fold
 from docindex_dagster.memory.memory import Memory
-from docindex_dagster.serving.fold_scheduler import Done
+from docindex_dagster.serving.fold_scheduler import FoldResult
 from docindex_dagster.serving.telemetry.metrics import Metrics
 from docindex_dagster.serving.telemetry.tracing import Tracing
 from tests.serving.telemetry.conftest import samples, served_of
@@ -114,7 +114,7 @@ def test_recalls_and_folds_are_timed_by_their_steps(root, settings):
         fold(settings, DOMAIN)
         memory.forget(session=SESSION)
         fold(settings, DOMAIN)
-    metrics.folded(Done(0, (("memory.read", 0.1), ("memory.fold", 0.5))))  # in a process of its own
+    metrics.folded(FoldResult(0, (("memory.read", 0.1), ("memory.fold", 0.5))))  # in a process of its own
 
     found = measured(root, metrics)
     operations = {name: value for name, value in found.items() if name.startswith("duration_seconds_count")}

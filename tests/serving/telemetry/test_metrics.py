@@ -15,9 +15,9 @@ from docindex_dagster.core.settings import load_settings
 from docindex_dagster.core.traces import span
 from docindex_dagster.runner.entries import State
 from docindex_dagster.serving.jobs.model import Job, JobRequest
-from docindex_dagster.serving.telemetry.metrics import JobFigures, Measured, Metrics
+from docindex_dagster.serving.telemetry.metrics import JobFigures, MeasuringMiddleware, Metrics
 from docindex_dagster.serving.telemetry.published import OTHER, figures, sizes
-from docindex_dagster.serving.telemetry.series import Kept
+from docindex_dagster.serving.telemetry.series import Cached
 from docindex_dagster.status import source_status
 from docindex_dagster.status.catalog import CatalogEntry
 from docindex_dagster.status.source_status import Runs, SourceState
@@ -174,7 +174,7 @@ def test_a_folder_that_is_not_there_has_no_size(tmp_path):
 
 def test_what_costs_something_is_found_out_once_in_a_while():
     found = iter(range(10))
-    kept, fresh = Kept(lambda: next(found), 60.0), Kept(lambda: next(found), 0.0)
+    kept, fresh = Cached(lambda: next(found), 60.0), Cached(lambda: next(found), 0.0)
 
     assert (kept.get(), kept.get()) == (0, 0)
     assert (fresh.get(), fresh.get()) == (1, 2)
@@ -222,7 +222,7 @@ def test_a_stream_of_events_is_open_until_its_end_and_no_latency(indexed):
         return StreamingResponse(lines(), media_type="text/event-stream")
 
     app = Starlette(routes=[Route("/events", events)])
-    app.add_middleware(Measured, metrics=metrics, further=())
+    app.add_middleware(MeasuringMiddleware, metrics=metrics, further=())
     TestClient(app).get("/events")
 
     assert "docindex_http_event_streams 1.0" in during[0]
@@ -241,7 +241,7 @@ def test_a_request_that_its_client_leaves_is_no_failure_of_the_server(indexed):
     async def leave() -> None:
         scope = {"type": "http", "method": "GET", "app": Starlette()}
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(Measured(endless, metrics, ())(scope, endless, endless), 0.01)
+            await asyncio.wait_for(MeasuringMiddleware(endless, metrics, ())(scope, endless, endless), 0.01)
 
     asyncio.run(leave())
 

@@ -63,7 +63,7 @@ def test_a_day_that_is_none_is_a_mistake(client):
 
 
 def test_jobs_that_were_never_run_say_how_to_begin(read):
-    assert "No job has run yet" in read("/jobs").css_first(".empty").text()
+    assert "No jobs yet" in read("/jobs").css_first(".empty").text()
 
 
 @pytest.mark.parametrize("name", list(KINDS))

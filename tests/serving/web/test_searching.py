@@ -104,13 +104,13 @@ def test_where_questions_are_not_collected_nothing_is_offered(read):
 def test_a_word_that_is_nowhere_gives_a_weak_answer_that_says_so(read):
     page = read("/?q=zeppelin+harmonium")
     warnings = " ".join(texts(page, ".warning"))
-    assert "Weak answer" in warnings
+    assert "Weak results" in warnings
     assert '"zeppelin" and "harmonium" occur nowhere' in warnings
 
 
 def test_nothing_found_says_what_to_try(read):
     page = read("/?q=zeppelin&mode=literal")
-    assert page.css_first(".empty h2").text() == "Nothing was found"
+    assert page.css_first(".empty h2").text() == "No results"
 
 
 @pytest.mark.parametrize("asked", ["mode=regex&q=(", "q=pump&path=nowhere/**", "q=pump&source=git/nobody"])
@@ -147,7 +147,7 @@ def test_a_file_that_is_not_there_hides_no_results(read):
 def test_a_project_without_an_index_says_what_to_do(tmp_path):
     (tmp_path / "docindex.toml").touch()
     with serving(tmp_path) as client:
-        assert "There is no source yet" in client.get("/").text
+        assert "No sources yet" in client.get("/").text
         (tmp_path / "notes").mkdir()
         (tmp_path / "docindex.toml").write_text('[[source]]\nkind = "library"\npath = "notes"\n')
         assert "Nothing is indexed yet" in client.get("/").text

@@ -13,7 +13,7 @@ TOKEN = "a-token-that-is-long-enough-0123456789"
 
 @pytest.fixture
 def guarded(indexed, monkeypatch):
-    monkeypatch.setattr(pages, "_WRONG_S", 0.01)
+    monkeypatch.setattr(pages, "_WRONG_TOKEN_DELAY_S", 0.01)
     with serving(indexed, TOKEN) as client:
         yield client
 
@@ -68,7 +68,7 @@ def test_a_wrong_token_is_refused_late_and_is_not_repeated(guarded, monkeypatch)
     monkeypatch.setattr("anyio.sleep", sleep)
     answer = log_in(guarded, "wrong-secret")
     assert answer.status_code == 401
-    assert waited == [pages._WRONG_S]
+    assert waited == [pages._WRONG_TOKEN_DELAY_S]
     assert "Set-Cookie" not in answer.headers
     assert "wrong-secret" not in answer.text
     assert guarded.get("/sources").status_code == 303
@@ -113,6 +113,6 @@ def test_many_wrong_tokens_at_once_hold_few_connections(guarded, monkeypatch):
         def acquire_nowait(self) -> None:
             raise anyio.WouldBlock
 
-    monkeypatch.setattr(pages, "_WRONG_S", 600.0)
-    monkeypatch.setattr(pages, "_late", Full())
+    monkeypatch.setattr(pages, "_WRONG_TOKEN_DELAY_S", 600.0)
+    monkeypatch.setattr(pages, "_delayed", Full())
     assert log_in(guarded, "wrong").status_code == 401

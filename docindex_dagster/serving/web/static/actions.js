@@ -1,4 +1,4 @@
-// Buttons and forms that change something: they ask the API, and tell what it says.
+// Buttons and forms that change something: they call the API and show its response.
 import { note } from "./telling.js";
 import { forgetAll } from "./past.js";
 import { refreshAll } from "./parts.js";
@@ -8,7 +8,7 @@ export function startActions() {
     const button = event.target.closest("button[data-post], button[data-delete]");
     if (button) act(button);
     for (const menu of document.querySelectorAll("details.menu[open]")) {
-      if (!event.composedPath().includes(menu) || button) menu.open = false; // what was clicked may be gone from it
+      if (!event.composedPath().includes(menu) || button) menu.open = false; // the clicked element may have been removed
     }
   });
   document.addEventListener("submit", (event) => {
@@ -45,15 +45,15 @@ async function add(form) {
   button.disabled = false;
 }
 
-/** What the API answers; null after telling why it does not. */
+/** Return the API's response, or show its error and return null. */
 export async function ask(method, address, body) {
   try {
     const answer = await fetch(address, { method, body, headers: body ? { "Content-Type": "application/json" } : {} });
-    const said = await answer.json();
-    if (answer.ok) return said;
-    note(`${said.title}: ${said.detail}`, true);
+    const data = await answer.json();
+    if (answer.ok) return data;
+    note(`${data.title}: ${data.detail}`, true);
   } catch {
-    note("The server does not answer. Is it still running?", true);
+    note("The server does not respond. Is it still running?", true);
   }
   return null;
 }

@@ -1,4 +1,4 @@
-// Asking: a question is sent, its answer shown as it is written, and the conversation kept in this browser.
+// The page for questions: it sends a question, shows the answer as it arrives, and keeps the conversation in this browser.
 import { filters, setFilters, startFilters } from "./filters.js";
 import { keep, kept } from "./kept.js";
 import { startMarks } from "./marks.js";
@@ -13,11 +13,11 @@ import { copy } from "./viewer.js";
 import { inLine } from "./visible.js";
 
 const FIELDS = { source: "sources", language: "languages", type: "types", kind: "kinds" };
-const FORGOTTEN = "The server no longer has the conversation so far, as after a restart: this question was asked without it.";
-const UNREACHABLE = { title: "The server does not answer", detail: "Is it still running? Ask again when it is.", type: "" };
-const BROKEN = { title: "The answer broke off", detail: "The connection to the server has ended.", type: "" };
-let shown = null; // the conversation
-let writing = null; // controls the request whose answer is being written
+const FORGOTTEN = "The server no longer has this conversation, for example after a restart. This question was asked without it.";
+const UNREACHABLE = { title: "The server does not respond", detail: "Is it still running? Ask again once it is.", type: "" };
+const BROKEN = { title: "The answer broke off", detail: "The connection to the server was lost.", type: "" };
+let shown = null; // the current conversation
+let writing = null; // aborts the request in progress
 const turnOf = new WeakMap();
 const byId = (id) => document.getElementById(id);
 
@@ -45,13 +45,13 @@ export function startAsk() {
   startPane(markShown, question);
   window.addEventListener("popstate", restore);
   open(fromAddress());
-  look();
+  checkModel();
 }
 
-/** The conversation of the address, if this browser has it. */
+/** Return the conversation named in the URL, or a new one if this browser does not have it. */
 function fromAddress() {
   const id = new URL(location.href).searchParams.get("c");
-  return conversations().find((one) => one.id === id) ?? newConversation();
+  return conversations().find((known) => known.id === id) ?? newConversation();
 }
 
 function open(conversation) {
@@ -73,7 +73,7 @@ function begin() {
   byId("question").focus();
 }
 
-/** Keep question, filters and conversation in the address, which asks nothing when it is opened. */
+/** Store question, filters and conversation in the URL. Opening such a URL sends no question. */
 function remember() {
   const query = new URLSearchParams();
   const first = shown.turns[0]?.question ?? byId("question").value;
@@ -84,7 +84,7 @@ function remember() {
   history.replaceState(null, "", `/ask${query.size ? `?${query}` : ""}`);
 }
 
-/** Show what the address says, after the browser went back or forth. */
+/** Show what the URL says, after the user has gone back or forward. */
 function restore() {
   const query = new URL(location.href).searchParams;
   setFilters(query);
@@ -127,7 +127,7 @@ async function ask(question) {
   showEnd(element, turn);
   save(conversation);
   showState();
-  if (shown === conversation) say(endOf(turn));
+  if (shown === conversation) say(summaryOf(turn));
 }
 
 function newTurn(question) {
@@ -150,7 +150,7 @@ function newTurn(question) {
   };
 }
 
-/** Ask, and take what comes; a conversation that the server has forgotten goes on without what it held. */
+/** Ask and process the events. If the server has forgotten the conversation, ask without it. */
 async function answer(conversation, turn, element, signal) {
   let response = await request(conversation, turn, signal);
   if (response.status === 404 && conversation.server) {
@@ -162,7 +162,7 @@ async function answer(conversation, turn, element, signal) {
     turn.problem = await problemOf(response);
     return;
   }
-  for await (const { name, data } of events(response.body)) take(conversation, turn, element, name, data);
+  for await (const { name, data } of events(response.body)) applyEvent(conversation, turn, element, name, data);
   if (turn.html === null && !turn.problem) turn.problem = BROKEN;
 }
 
@@ -178,23 +178,23 @@ async function problemOf(response) {
   try {
     return await response.json();
   } catch {
-    return { title: `The server answers ${response.status}`, detail: response.statusText, type: "" };
+    return { title: `The server responded with ${response.status}`, detail: response.statusText, type: "" };
   }
 }
 
-function take(conversation, turn, element, name, data) {
+function applyEvent(conversation, turn, element, name, data) {
   switch (name) {
     case "sources":
       turn.generation = data.generation;
       turn.notes.push(...data.warnings);
-      read(turn, element, data.passages);
+      addPassages(turn, element, data.passages);
       say(`${data.passages.length} passages found`);
       break;
     case "step":
       turn.text = "";
       turn.steps.push({ tool: data.tool, arguments: data.arguments, outcome: data.outcome, is_error: data.is_error });
       showStep(element, data);
-      read(turn, element, data.passages);
+      addPassages(turn, element, data.passages);
       break;
     case "delta":
       turn.text += data.text;
@@ -215,15 +215,15 @@ function take(conversation, turn, element, name, data) {
   }
 }
 
-/** More passages that the model reads; their text stays on the server. */
-function read(turn, element, passages) {
+/** Add passages that the model reads. Their text stays on the server. */
+function addPassages(turn, element, passages) {
   const known = new Map(turn.passages.map((passage) => [passage.number, passage]));
   for (const { text, chunk_ids, ...passage } of passages) known.set(passage.number, passage);
-  turn.passages = [...known.values()].sort((one, other) => one.number - other.number);
+  turn.passages = [...known.values()].sort((a, b) => a.number - b.number);
   showSources(element, turn);
 }
 
-function endOf(turn) {
+function summaryOf(turn) {
   if (turn.problem) return turn.problem.title;
   return turn.state === "stopped" ? "Stopped" : `Answered. ${checksOf(turn)}`;
 }
@@ -234,7 +234,7 @@ function showState() {
   byId("stop").hidden = !isWriting;
   const has = shown.turns.length > 0;
   byId("start-ask").hidden = has;
-  byId("question-label").textContent = has ? "Further question" : "Question";
+  byId("question-label").textContent = has ? "Follow-up question" : "Question";
   byId("new").hidden = byId("export").hidden = !has;
   showPast();
 }
@@ -259,7 +259,7 @@ function pastRow(conversation) {
 
 function pastClicked(event) {
   const id = event.target.closest("li")?.dataset.id;
-  const conversation = conversations().find((one) => one.id === id);
+  const conversation = conversations().find((known) => known.id === id);
   if (!conversation) return;
   if (event.target.closest("[data-export]")) download(conversation);
   if (event.target.closest("[data-forget]")) forgetPast(id);
@@ -272,16 +272,16 @@ function pastClicked(event) {
   restorePane();
 }
 
-/** Delete a conversation, or all; the one that is shown goes from the page as well. */
+/** Delete a conversation or, for null, all. If it is the current one, clear the page as well. */
 function forgetPast(id) {
   if (id === null) forgetAll();
   else forget(id);
   if (id === null || id === shown.id) {
-    shown.isForgotten = true; // an answer that is being written does not bring it back
+    shown.isForgotten = true; // so that an answer in progress does not store it again
     begin();
   } else showPast();
   byId("past").querySelector("summary").focus();
-  say(id === null ? "All conversations are deleted" : "The conversation is deleted");
+  say(id === null ? "All conversations deleted" : "Conversation deleted");
 }
 
 function turnClicked(event) {
@@ -289,7 +289,7 @@ function turnClicked(event) {
   const button = event.target.closest("button");
   const turn = turnOf.get(element);
   if (!button || !turn) return;
-  if ("copyAnswer" in button.dataset) copy(answerMarkdown(turn)).then((isDone) => note(isDone ? "Answer copied" : "The browser does not let it be copied", !isDone));
+  if ("copyAnswer" in button.dataset) copy(answerMarkdown(turn)).then((isDone) => note(isDone ? "Answer copied" : "The browser does not allow copying", !isDone));
   if ("verdict" in button.dataset) {
     const form = element.querySelector(".comment");
     form.dataset.verdict = button.dataset.verdict;
@@ -328,15 +328,15 @@ function download(conversation) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Say before a question is asked that nobody will answer it. */
-async function look() {
+/** Warn before the first question if the language model cannot answer. */
+async function checkModel() {
   if (!byId("model")) return;
   try {
     const found = await (await fetch("/api/v1/llm")).json();
     const place = byId("unreachable");
-    place.textContent = found.problem ? `The language model cannot be asked: ${found.problem}` : "";
+    place.textContent = found.problem ? `The language model is not available: ${found.problem}` : "";
     place.hidden = !found.problem;
   } catch {
-    // A question will say so.
+    // The first question will report the problem.
   }
 }

@@ -1,7 +1,7 @@
-// The switch of colours: as the system, light, dark.
+// Color scheme switch: system, light or dark.
 import { keep, kept } from "./kept.js";
 
-const NAMES = { system: "as the system", light: "light", dark: "dark" };
+const NAMES = { system: "system", light: "light", dark: "dark" };
 const NEXT = { system: "light", light: "dark", dark: "system" };
 
 export function startColours() {
@@ -12,11 +12,11 @@ export function startColours() {
 }
 
 function show(button, theme) {
-  const chosen = theme in NAMES ? theme : "system";
-  keep("theme", chosen === "system" ? null : chosen);
-  if (chosen === "system") delete document.documentElement.dataset.theme;
-  else document.documentElement.dataset.theme = chosen;
-  const label = `Colours: ${NAMES[chosen]}`;
+  const selected = theme in NAMES ? theme : "system";
+  keep("theme", selected === "system" ? null : selected);
+  if (selected === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = selected;
+  const label = `Colours: ${NAMES[selected]}`;
   button.setAttribute("aria-label", label);
   button.title = label;
 }

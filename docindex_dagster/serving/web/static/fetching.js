@@ -1,6 +1,6 @@
-// Asking the server for parts of pages.
+// Requests for parts of pages.
 
-/** The HTML of a part; null where something newer was asked meanwhile. The session may have ended: then log in. */
+/** Return the HTML of a part, or null if a newer request replaced this one. If the session has ended, go to the login. */
 export async function part(address, signal) {
   try {
     const answer = await fetch(address, { headers: { Accept: "text/html" }, signal });
@@ -15,7 +15,7 @@ export async function part(address, signal) {
   }
 }
 
-/** Only the newest of several requests is answered: those before are aborted. */
+/** Return a function that fetches a part and aborts its previous request. */
 export function newest() {
   let controller = null;
   return (address) => {
@@ -25,7 +25,7 @@ export function newest() {
   };
 }
 
-/** The content of a whole page that stands for a problem, or of a part. */
+/** Return the content of a part, or of a page that reports a problem. */
 export function content(html) {
   const parsed = new DOMParser().parseFromString(html, "text/html");
   const main = parsed.querySelector("main");

@@ -1,8 +1,8 @@
-// What a search or a question is narrowed to.
+// Filters of a search or a question.
 const NAMES = ["source", "language", "type", "kind", "path", "mode"];
 const ANY = { mode: "hybrid" };
 
-/** Call `typed` as a filter is written, `chosen` as one is chosen; clearing them goes on in the field `home`. */
+/** Call `typed` while a text filter is edited and `chosen` when one is selected. Clearing all focuses the field `home`. */
 export function startFilters({ typed, chosen, home }) {
   for (const [name, field] of fields()) {
     if (name === "path") field.addEventListener("input", typed);
@@ -16,7 +16,7 @@ export function startFilters({ typed, chosen, home }) {
   });
 }
 
-/** The filters that are set, by name; they are shown as such. */
+/** Return the active filters by name, and highlight their fields. */
 export function filters() {
   const found = [];
   for (const [name, field] of fields()) {
@@ -29,7 +29,7 @@ export function filters() {
   return found;
 }
 
-/** Set those of an address. */
+/** Set the filters from a URL's parameters. */
 export function setFilters(query) {
   for (const [name, field] of fields()) field.value = query.get(name) ?? ANY[name] ?? "";
 }

@@ -1,4 +1,4 @@
-// What this browser keeps: choices, and the conversations of those who ask; nothing of what is searched.
+// Local storage of this browser: preferences and conversations, but no search results.
 const PREFIX = "docindex.";
 
 export function kept(name) {
@@ -9,7 +9,7 @@ export function kept(name) {
   }
 }
 
-/** Whether it will be there when the page comes again; else it holds until the page is left. */
+/** Store a value, or delete it for null. Return whether it will still be there on the next visit. */
 export function keep(name, value) {
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);

@@ -1,4 +1,4 @@
-// Shortcuts of one letter, which can be turned off.
+// Single-letter shortcuts, which the user can turn off.
 import { keep, kept } from "./kept.js";
 import { closeFile } from "./pane.js";
 import { copyLink, shownViewer } from "./viewer.js";
@@ -38,7 +38,7 @@ function isTyping(element) {
   return element.closest("input:not([type=checkbox]), textarea, select") !== null;
 }
 
-/** Go to the next or previous result, or row of a list. */
+/** Go to the next or previous result or list row. */
 function step(by) {
   const links = [...document.querySelectorAll(".hit a.open, .commit a.subject, .card h2 a, .jobs tbody th a")];
   if (!links.length) return false;
@@ -48,7 +48,7 @@ function step(by) {
   (next.closest("li, tr") ?? next).scrollIntoView({ block: "nearest" });
 }
 
-/** Ask what is searched for, or go where one asks. */
+/** Focus the question field, or open the page for questions with the current search. */
 function ask() {
   const field = document.getElementById("question");
   if (field) field.focus();
@@ -73,7 +73,7 @@ function stepOutline(by) {
   next.click();
 }
 
-/** Close what lies on top: a menu, the outline, the file; else leave the search box. */
+/** Close the topmost of menu, outline and file; otherwise leave the search box. */
 function escape(event) {
   const menu = document.querySelector("details.menu[open]");
   if (menu) {

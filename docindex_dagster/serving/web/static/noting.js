@@ -1,4 +1,4 @@
-// Saying that a result answers what was searched for, where questions are collected; pressed again, it is taken back.
+// Button that marks a result as an answer to the query, if questions are collected. A second click removes the mark.
 import { ask } from "./actions.js";
 import { say } from "./telling.js";
 
@@ -17,5 +17,5 @@ async function note(button) {
   button.removeAttribute("aria-busy");
   if (!noted) return;
   button.setAttribute("aria-pressed", String(noted.is_noted));
-  say(noted.is_noted ? "Noted as an answer" : "No longer noted");
+  say(noted.is_noted ? "Marked as an answer" : "No longer marked as an answer");
 }

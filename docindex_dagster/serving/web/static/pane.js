@@ -1,4 +1,4 @@
-// A file beside what found it: results of a search, or an answer. The address says which.
+// Pane with a file, next to search results or an answer. The URL says which file is open.
 import { content, newest } from "./fetching.js";
 import { encoded, fileAddress, placeOf } from "./places.js";
 import { say } from "./telling.js";
@@ -10,7 +10,7 @@ const getFile = newest();
 let changed = () => {};
 let home = null;
 
-/** Open links in the pane where it is wide enough; `whenChanged` marks what is shown in it, `field` is where one writes. */
+/** Open links in the pane on wide screens. `whenChanged` highlights the open file's link; `field` takes the focus back. */
 export function startPane(whenChanged, field) {
   changed = whenChanged;
   home = field;
@@ -20,20 +20,20 @@ export function startPane(whenChanged, field) {
   changed();
 }
 
-/** The file that is shown, as parameters of an address. */
+/** Return the open file as URL parameters. */
 export function shownPlace() {
   const now = new URL(location.href).searchParams;
   return PLACE.filter((name) => now.has(name)).map((name) => [name, now.get(name)]);
 }
 
-/** Whether a link leads to what is shown. */
+/** Return whether a link points to the open file. */
 export function isShown(link) {
   const now = new URL(location.href).searchParams;
   const place = placeOf(link.href);
   return place !== null && place.at === now.get("at") && place.from === (now.get("from") ?? "");
 }
 
-/** Close the file, and go back to the link that opened it; false where none is open. */
+/** Close the file and focus the link that opened it. Return false if no file is open. */
 export function closeFile() {
   if (!document.querySelector("#pane > *")) return false;
   const opener = [...document.querySelectorAll("main a[data-open]")].find((link) => !link.closest("#pane") && isShown(link));
@@ -45,7 +45,7 @@ export function closeFile() {
   return true;
 }
 
-/** Show what the address says, after the browser went back or forth. */
+/** Show what the URL says, after the user has gone back or forward. */
 export function restorePane() {
   const query = new URL(location.href).searchParams;
   const at = query.get("at");
@@ -61,7 +61,7 @@ function clicked(event) {
   const snippet = event.target.closest("[data-open-too]");
   const link = snippet ? snippet.closest(".hit").querySelector("a.open") : event.target.closest("a[data-open]");
   if (!link || (snippet && String(getSelection()))) return;
-  const href = typeof link.href === "string" ? link.href : link.href.baseVal; // an SVG's is an object
+  const href = typeof link.href === "string" ? link.href : link.href.baseVal; // an SVG link's href is an object
   const place = placeOf(href);
   if (!place || place.at.includes("/.git/commit/") || !wide.matches) {
     if (snippet) location.assign(href);

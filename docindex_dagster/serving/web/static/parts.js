@@ -1,4 +1,4 @@
-// Parts of a page that change by themselves while something is at work.
+// Parts of a page that refresh automatically, more often while work is in progress.
 import { content, part } from "./fetching.js";
 
 const BUSY_MS = 700;
@@ -12,7 +12,7 @@ export function startParts() {
   document.addEventListener("visibilitychange", () => document.hidden || refreshAll());
 }
 
-/** Look again now, as after something was started. */
+/** Refresh all parts now, for example after something was started. */
 export function refreshAll() {
   for (const element of document.querySelectorAll("[data-part]:not([data-once])")) schedule(element, 0);
 }
@@ -42,7 +42,7 @@ async function refresh(element) {
   schedule(element, wait(element));
 }
 
-/** What is to be done when something has ended: another part is out of date, or the page. */
+/** React to the end of some work: reload the page, or refresh another part that is now out of date. */
 async function then(what) {
   if (!what) return;
   if (what === "reload") return location.reload();
@@ -51,14 +51,14 @@ async function then(what) {
   if (answer?.ok) replace(other, answer.html);
 }
 
-/** Put in what is new; who is in the middle of it with the keyboard stays there. */
+/** Replace the content if it has changed. The keyboard focus stays where it is. */
 function replace(element, html) {
   const fresh = document.createElement("div");
   fresh.append(...content(html));
   if (fresh.innerHTML === element.innerHTML) return;
   const focused = element.contains(document.activeElement) ? document.activeElement.id : "";
   const opened = element.querySelector("details[open]");
-  if (opened && !focused) return; // a menu is being used
+  if (opened && !focused) return; // a menu is open
   element.replaceChildren(...fresh.childNodes);
   if (focused) document.getElementById(focused)?.focus();
 }

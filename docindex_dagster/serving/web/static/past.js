@@ -1,11 +1,11 @@
-// Conversations that this browser keeps: the newest, so many, so large.
+// Past conversations kept in this browser: the newest ones, limited in number and size.
 import { keep, kept } from "./kept.js";
 
 const NAME = "asked";
 const MOST = 50;
-const MOST_CHARACTERS = 2_000_000; // browsers give a site five million
+const MOST_CHARACTERS = 2_000_000; // browsers allow five million per site
 
-/** The newest first. */
+/** Return the conversations, newest first. */
 export function conversations() {
   try {
     const found = JSON.parse(kept(NAME) ?? "[]");
@@ -20,23 +20,23 @@ export function newConversation() {
   return { id, at: Date.now(), server: null, turns: [] };
 }
 
-/** Keep a conversation as the newest one; the oldest go where there is no room. */
+/** Store a conversation as the newest one. The oldest are dropped if space runs out. */
 export function save(conversation) {
   const turns = conversation.turns.filter((turn) => turn.text);
   if (!turns.length || conversation.isForgotten) return;
-  const others = conversations().filter((one) => one.id !== conversation.id);
+  const others = conversations().filter((other) => other.id !== conversation.id);
   write([shortened({ ...conversation, at: Date.now(), turns }), ...others]);
 }
 
 export function forget(id) {
-  write(conversations().filter((one) => one.id !== id));
+  write(conversations().filter((other) => other.id !== id));
 }
 
 export function forgetAll() {
   keep(NAME, null);
 }
 
-/** A conversation that has room, without its oldest turns if it must be. */
+/** Return a conversation without its oldest turns if it is too large. */
 function shortened(conversation) {
   let turns = conversation.turns;
   while (turns.length > 1 && JSON.stringify(turns).length > MOST_CHARACTERS) turns = turns.slice(1);
@@ -45,6 +45,6 @@ function shortened(conversation) {
 
 function write(found) {
   let size = 0;
-  let fitting = found.slice(0, MOST).filter((one) => (size += JSON.stringify(one).length) <= MOST_CHARACTERS);
+  let fitting = found.slice(0, MOST).filter((conversation) => (size += JSON.stringify(conversation).length) <= MOST_CHARACTERS);
   while (!keep(NAME, JSON.stringify(fitting)) && fitting.length) fitting = fitting.slice(0, -1);
 }

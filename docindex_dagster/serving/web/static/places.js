@@ -1,6 +1,6 @@
-// Which file and lines are meant, in an address.
+// File locations in URLs.
 
-/** The parameters of the file beside the results, from the address of a file's page. */
+/** Return the pane's parameters for the URL of a file's page; null for any other URL. */
 export function placeOf(href) {
   const url = new URL(href, location.href);
   if (url.origin !== location.origin || !url.pathname.startsWith("/file/")) return null;
@@ -10,7 +10,7 @@ export function placeOf(href) {
   return asked;
 }
 
-/** The address of a file's page, or of a part of it. */
+/** Return the URL of a file's page, or of a part of it. */
 export function fileAddress(encoded, asked, folder = "/file/") {
   const query = new URLSearchParams();
   for (const name of ["from", "to", "symbol"]) if (asked[name]) query.set(name, asked[name]);

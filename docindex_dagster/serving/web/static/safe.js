@@ -1,10 +1,10 @@
-// The HTML of an answer, once more: the server makes no element of what a model wrote, and here none would pass.
+// Second sanitizer for the HTML of an answer. The server already escapes what a model wrote; this check would stop leaks.
 const TAGS = new Set(
   "A BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR LI OL P PRE S SPAN STRONG TABLE TBODY TD TH THEAD TR UL".split(" "),
 );
 const PLACES = "/file/";
 
-/** The nodes of the text; links lead to files of the index alone, and headings stand below those of the page. */
+/** Return the sanitized nodes. Links may point only to indexed files, and headings rank below those of the page. */
 export function safe(html) {
   const body = new DOMParser().parseFromString(html, "text/html").body;
   for (const element of body.querySelectorAll("*")) {
@@ -12,7 +12,7 @@ export function safe(html) {
     else for (const { name, value } of [...element.attributes]) if (!isWanted(name, value)) element.removeAttribute(name);
   }
   for (const heading of body.querySelectorAll("h1, h2, h3, h4, h5, h6")) lower(heading);
-  for (const wide of body.querySelectorAll("pre, table")) wide.tabIndex = 0; // it scrolls by itself
+  for (const wide of body.querySelectorAll("pre, table")) wide.tabIndex = 0; // it scrolls on its own and must be focusable
   return [...body.childNodes];
 }
 

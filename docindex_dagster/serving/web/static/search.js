@@ -1,11 +1,11 @@
-// Search as you type. The address always says what is shown.
+// Search as you type. The URL always matches what is shown.
 import { content, newest } from "./fetching.js";
 import { filters, setFilters, startFilters } from "./filters.js";
 import { isShown, restorePane, shownPlace, startPane } from "./pane.js";
 import { say } from "./telling.js";
 
-const PAUSE_MS = 160; // behind the last key
-const ANEW_MS = 2500; // after so long, typing is another search in the history
+const PAUSE_MS = 160; // after the last keystroke
+const NEW_ENTRY_MS = 2500; // after this pause, typing creates a new history entry
 const getResults = newest();
 let timer = null;
 let typedAt = 0;
@@ -27,14 +27,14 @@ export function startSearch() {
 function typed() {
   clearTimeout(timer);
   timer = setTimeout(() => {
-    const isAnew = Date.now() - typedAt > ANEW_MS;
+    const isNewEntry = Date.now() - typedAt > NEW_ENTRY_MS;
     typedAt = Date.now();
-    ask(isAnew);
+    ask(isNewEntry);
   }, PAUSE_MS);
 }
 
-/** The search of the form. */
-function asked() {
+/** Return the search in the form as URL parameters. */
+function currentQuery() {
   const query = new URLSearchParams();
   const text = document.getElementById("q").value;
   if (text.trim()) query.set("q", text);
@@ -42,14 +42,14 @@ function asked() {
   return query;
 }
 
-function ask(isAnew) {
+function ask(isNewEntry) {
   clearTimeout(timer);
-  const query = asked();
+  const query = currentQuery();
   for (const [name, value] of shownPlace()) query.set(name, value);
   const address = `/${query.size ? `?${query}` : ""}`;
-  if (address !== location.pathname + location.search) history[isAnew ? "pushState" : "replaceState"](null, "", address);
+  if (address !== location.pathname + location.search) history[isNewEntry ? "pushState" : "replaceState"](null, "", address);
   document.title = query.get("q") ? `${query.get("q")} · docindex` : "docindex";
-  return show(asked());
+  return show(currentQuery());
 }
 
 async function show(query) {
@@ -58,7 +58,7 @@ async function show(query) {
   const answer = await getResults(`/part/results?${query}`);
   if (!answer) return;
   results.removeAttribute("aria-busy");
-  if (answer.unreachable) return say("The server does not answer");
+  if (answer.unreachable) return say("The server does not respond");
   results.replaceChildren(...content(answer.html));
   results.scrollTop = 0;
   for (const element of results.querySelectorAll("[data-here]")) element.textContent = location.origin + element.dataset.here;
@@ -94,11 +94,11 @@ async function addMore(link) {
   say(`${added.length} more results`);
 }
 
-/** Show what the address says, after the browser went back or forth. */
+/** Show what the URL says, after the user has gone back or forward. */
 function restore() {
   const query = new URL(location.href).searchParams;
   document.getElementById("q").value = query.get("q") ?? "";
   setFilters(query);
-  show(asked());
+  show(currentQuery());
   restorePane();
 }

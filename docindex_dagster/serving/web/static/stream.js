@@ -1,6 +1,6 @@
-// Server-sent events of an answer to a POST, which EventSource cannot make.
+// Server-sent events in the response to a POST, which EventSource does not support.
 
-/** The events as they come, each with its name and its data. Lines of comments are heartbeats. */
+/** Yield the events as they arrive, each with its name and data. Comment lines are heartbeats. */
 export async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let pending = "";

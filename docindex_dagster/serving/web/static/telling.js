@@ -1,4 +1,4 @@
-// Telling people what happened: in a note that goes away, and to screen readers.
+// Messages for the user: temporary notes, and announcements for screen readers.
 const SHOWN_MS = 6000;
 
 export function say(text) {

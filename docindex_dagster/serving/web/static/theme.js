@@ -1,7 +1,7 @@
-// The chosen colours, before anything is painted.
+// Apply the chosen color scheme before the first paint.
 try {
   const theme = localStorage.getItem("docindex.theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
 } catch {
-  // A browser that keeps nothing shows those of the system.
+  // Without local storage, the system's color scheme applies.
 }

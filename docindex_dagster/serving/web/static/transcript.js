@@ -1,17 +1,17 @@
-// Answers as Markdown, with what their checks say and a list of their sources.
-import { reason, sign } from "./marks.js";
+// Answers as Markdown, with the check results and a list of their sources.
+import { reason, markText } from "./marks.js";
 import { inLine, visible } from "./visible.js";
 
-/** An answer, and the sources that it cites. */
+/** Return an answer with the sources that it cites. */
 export function answerMarkdown(turn) {
   const cited = turn.citations.filter((citation) => citation.state !== "missing");
   const lines = turn.passages
     .filter((passage) => cited.some((citation) => citation.number === passage.number))
     .map((passage) => sourceLine(passage, cited.filter((citation) => citation.number === passage.number)));
-  return `${signed(turn).trimEnd()}\n${lines.length ? `\nSources:\n\n${lines.join("\n")}\n` : ""}`;
+  return `${withCheckResults(turn).trimEnd()}\n${lines.length ? `\nSources:\n\n${lines.join("\n")}\n` : ""}`;
 }
 
-/** A whole conversation, for a file. */
+/** Return a complete conversation, for a file. */
 export function conversationMarkdown(conversation) {
   return conversation.turns
     .filter((turn) => turn.text)
@@ -19,8 +19,8 @@ export function conversationMarkdown(conversation) {
     .join("\n");
 }
 
-/** The text with what the checks say in its marks; positions count characters, not units of UTF-16. */
-function signed(turn) {
+/** Return the text with check results in its marks. Positions count code points, not UTF-16 units. */
+function withCheckResults(turn) {
   const characters = [...turn.text];
   const shown = [];
   let end = 0;
@@ -29,7 +29,7 @@ function signed(turn) {
       shown.push(characters.slice(end, citation.start).join(""));
       end = citation.end;
     }
-    shown.push(sign(citation));
+    shown.push(markText(citation));
   }
   return visible(shown.join("") + characters.slice(end).join(""));
 }
@@ -39,7 +39,7 @@ function sourceLine(passage, citations) {
   return `- [${passage.number}] ${code(`${passage.source}/${passage.path}:${passage.start_line}-${passage.end_line}`)}: ${reasons}`;
 }
 
-/** A code span, from which no backtick of the text leads out. */
+/** Return a code span that backticks in the text cannot close. */
 function code(text) {
   const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
   const fence = "`".repeat(longest + 1);

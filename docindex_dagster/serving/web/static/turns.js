@@ -1,4 +1,4 @@
-// A question with its answer, as it is shown: while it is written, and when its citations are checked.
+// Display of a question with its answer, while it is written and once its citations are checked.
 import { explainMarks, reason } from "./marks.js";
 import { encoded, fileAddress } from "./places.js";
 import { safe } from "./safe.js";
@@ -7,26 +7,26 @@ import { inLine, visible } from "./visible.js";
 const STATES = ["supported", "doubtful", "unchecked", "missing"];
 const LOOKS = { supported: "state good", doubtful: "badge warn", unchecked: "badge" };
 const LINES = {
-  stopped: "Stopped. Citations of an answer that was stopped are not checked.",
+  stopped: "Stopped. The citations of a stopped answer are not checked.",
   broken: "The answer broke off.",
-  is_cut: "The answer stopped at its limit of tokens (llm.max_answer_tokens).",
-  is_prompt_cut: "The model may have read a part of the sources alone: its window is small (llm.context_tokens).",
+  is_cut: "The answer reached its token limit (llm.max_answer_tokens).",
+  is_prompt_cut: "The model may have read only part of the sources, because its context window is small (llm.context_tokens).",
 };
 
-/** Show a turn at the end of the conversation. */
+/** Add a turn at the end of the conversation. */
 export function addTurn(turns, turn) {
   const element = document.getElementById("turn-template").content.firstElementChild.cloneNode(true);
   turns.append(element);
   element.querySelector(".question").textContent = visible(turn.question);
-  const narrowed = turn.filters.map(([name, value]) => `${name}: ${value}`);
-  if (turn.isAgent) narrowed.push("agent");
-  show(element.querySelector(".narrowed"), narrowed.join(" · "));
+  const labels = turn.filters.map(([name, value]) => `${name}: ${value}`);
+  if (turn.isAgent) labels.push("agent");
+  show(element.querySelector(".narrowed"), labels.join(" · "));
   if (turn.state) showEnd(element, turn);
   else element.querySelector(".answer").setAttribute("aria-busy", "true");
   return element;
 }
 
-/** More of the text, as it is; an agent's next step begins it anew. */
+/** Append a piece of plain text. The next step of an agent clears it. */
 export function showText(element, piece) {
   const answer = element.querySelector(".answer");
   answer.classList.add("raw");
@@ -46,7 +46,7 @@ export function showStep(element, step) {
   steps.hidden = false;
 }
 
-/** What the model reads; once the answer is there, what it cites, and the rest folded up. */
+/** Show the passages that the model reads; after the answer, those it cites, with the rest collapsed. */
 export function showSources(element, turn) {
   const isCited = (passage) => turn.citations.some((citation) => citation.number === passage.number);
   const isOver = Boolean(turn.state) && turn.citations.length > 0;
@@ -60,7 +60,7 @@ export function showSources(element, turn) {
   element.querySelector(".checks").textContent = turn.state ? checksOf(turn) : "";
 }
 
-/** The answer with its marks, or why there is none. */
+/** Show the final answer with its marks, or why there is none. */
 export function showEnd(element, turn) {
   const answer = element.querySelector(".answer");
   answer.removeAttribute("aria-busy");
@@ -86,15 +86,15 @@ export function showVerdict(element, turn) {
   }
 }
 
-/** How many citations there are, by what their checks say. */
+/** Return the number of citations by check result. */
 export function checksOf(turn) {
   const count = turn.citations.length;
-  if (!count) return turn.html === null ? "" : "The answer cites nothing.";
+  if (!count) return turn.html === null ? "" : "The answer contains no citations.";
   const counts = STATES.map((state) => [turn.citations.filter((citation) => citation.state === state).length, state]);
-  const said = counts.filter(([number]) => number).map(([number, state]) => `${number} ${state}`);
+  const words = counts.filter(([number]) => number).map(([number, state]) => `${number} ${state}`);
   const stale = turn.citations.filter((citation) => citation.stale).length;
-  if (stale) said.push(`${stale} of changed lines`);
-  return `${count} citation${count === 1 ? "" : "s"}: ${said.join(", ")}`;
+  if (stale) words.push(`${stale} with changed lines`);
+  return `${count} citation${count === 1 ? "" : "s"}: ${words.join(", ")}`;
 }
 
 function showStepBefore(element, step) {

@@ -1,9 +1,9 @@
-// What a user says of an answer goes to a file of the server.
+// A user's verdict on an answer, stored in a file on the server.
 import { note } from "./telling.js";
 
 const CITED = ["number", "state", "source", "path", "start_line", "end_line"];
 
-/** Send a verdict; whether it was noted. */
+/** Send a verdict. Return whether it was stored. */
 export async function judge(turn, verdict, comment) {
   const citations = turn.citations.map((citation) => Object.fromEntries(CITED.map((name) => [name, citation[name] ?? (name.endsWith("line") ? 0 : null)])));
   const { question, text: answer, model, generation } = turn;
@@ -11,13 +11,13 @@ export async function judge(turn, verdict, comment) {
   try {
     const noted = await fetch("/ask/feedback", { method: "POST", body, headers: { "Content-Type": "application/json" } });
     if (noted.ok) {
-      note("Noted, thank you");
+      note("Thank you for your feedback");
       return true;
     }
     const problem = await noted.json();
     note(`${problem.title}: ${problem.detail}`, true);
   } catch {
-    note("The server does not answer. Is it still running?", true);
+    note("The server does not respond. Is it still running?", true);
   }
   return false;
 }

@@ -1,10 +1,10 @@
-// Reading a file: marking lines, copying a link to them, and what is around them.
+// File viewer: marking lines, copying a link to them, and showing related code.
 import { content, newest } from "./fetching.js";
 import { fileAddress } from "./places.js";
 import { note } from "./telling.js";
 
 const getRelations = newest();
-let first = null; // where a range begins
+let first = null; // the start of a range
 
 export function startViewer() {
   document.addEventListener("click", (event) => {
@@ -28,12 +28,12 @@ export function startViewer() {
   });
 }
 
-/** The file that is shown, if there is one. */
+/** Return the open file, if there is one. */
 export function shownViewer() {
   return document.querySelector(".viewer");
 }
 
-/** Bring the marked lines into sight, in a pane that scrolls by itself. */
+/** Scroll the marked lines into view, in a pane that scrolls on its own. */
 export function reveal(viewer, line) {
   const target = (line && viewer.querySelector(`#L${line}`)) || viewer.querySelector(".marked");
   target?.scrollIntoView({ block: "center" });
@@ -52,7 +52,7 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    return false; // not allowed, or no secure context: the note holds the link
+    return false; // not allowed, or not a secure context: the note shows the link instead
   }
 }
 
@@ -76,7 +76,7 @@ async function mark(viewer, from, to) {
   if (answer?.ok) viewer.querySelector("[data-relations]").replaceChildren(...content(answer.html));
 }
 
-/** Keep the lines in the address: of the file's page, or of the search beside which it stands. */
+/** Store the lines in the URL of the file's page, or of the search or answer next to the file. */
 function remember(viewer, asked) {
   if (document.body.classList.contains("reading")) {
     history.replaceState(null, "", `${fileAddress(viewer.dataset.place, asked)}#L${asked.from}`);

@@ -1,12 +1,12 @@
-// Text of files and models, of which no character hides or turns what follows; templates do the same on the server.
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+// Text of files and models without characters that hide or reorder text. Templates do the same on the server.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** The same with a mark for each character that cannot be seen; lines and tabs stay. */
+/** Replace each invisible character with a replacement character; line breaks and tabs stay. */
 export function visible(text) {
-  return text.replace(UNSEEN, (character) => (character === "\n" || character === "\t" ? character : "\ufffd"));
+  return text.replace(INVISIBLE, (character) => (character === "\n" || character === "\t" ? character : "\ufffd"));
 }
 
-/** In one line. */
+/** Do the same for line breaks and tabs, so that the text stays on one line. */
 export function inLine(text) {
-  return text.replace(UNSEEN, "\ufffd");
+  return text.replace(INVISIBLE, "\ufffd");
 }
