@@ -1,6 +1,6 @@
 """docindex: an always-current, searchable index of a team's code and documentation.
 
-`open_index` opens an index; see docs/python.md. The public names are imported lazily.
+`open_index` opens an index; see docs/how-to/search-from-python.md. The public names are imported lazily.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Python API: `open_index`, and the queries of an index. See docs/python.md for examples."""
+"""Python API: `open_index`, and the queries of an index. See docs/how-to/search-from-python.md for examples."""
 
 import warnings
 from collections.abc import Callable, Sequence

@@ -75,7 +75,8 @@ def extractive(passages: Sequence[Passage], history: str = "", *, is_model_set: 
     shown = [*commits, *map(_render_passage, best)] or ["Nothing was found."]
     if is_model_set:
         return "\n\n".join(["The best passages:" if best else "", *shown]).strip() + "\n"
-    how = f"For written answers, add this to `docindex.toml` (see docs/answers.md):\n\n```toml\n{HOW_TO_SET}```"
+    see = "docs/how-to/ask-questions.md"
+    how = f"For written answers, add this to `docindex.toml` (see {see}):\n\n```toml\n{HOW_TO_SET}```"
     return "\n\n".join([NO_MODEL if best else "No language model is configured.", *shown, how]) + "\n"
 
 

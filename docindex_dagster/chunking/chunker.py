@@ -1,7 +1,7 @@
 """The chunker interface, with everything that the author of a chunker needs.
 
 A package provides chunkers under the entry-point group `docindex.chunkers`, and `[chunking.chunkers]` selects the files
-that they chunk; see docs/chunkers.md.
+that they chunk; see docs/how-to/write-a-chunker.md.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,7 @@
 """Components that settings select by name: built-in ones, and entry points of installed packages.
 
-Each package of docindex that has such components lists its built-in ones. `docs/plugins.md` explains how to write a
-plugin.
+Each package of docindex that has such components lists its built-in ones. `docs/how-to/write-a-plug-in.md` explains
+how to write one.
 """
 
 from collections.abc import Mapping

@@ -523,7 +523,7 @@ class Settings(BaseSettings):
     def _summaries_require_an_llm(cls, value: SummarySettings, info: ValidationInfo) -> SummarySettings:
         llm = info.data.get("llm")
         if value.enabled and llm is not None and llm.provider == "none":
-            raise ValueError("enabled = true requires llm.provider and llm.model; see docs/summaries.md")
+            raise ValueError("enabled = true requires llm.provider and llm.model; see docs/how-to/summarize-chunks.md")
         if value.enabled and llm is not None and llm.provider == "codex":
             raise ValueError("enabled = true does not support llm.provider = 'codex', which starts a process per chunk")
         return value
@@ -770,7 +770,7 @@ def check_settings(root: Path, values: dict[str, Any]) -> Settings:
     file = root / CONFIG_NAME
     # pydantic-settings accepts some arguments that are not settings, such as `_cli_parse_args`.
     if unknown := values.keys() - Settings.model_fields.keys():
-        raise SettingsError(f"{file}: unknown setting {min(unknown)}; see docs/configuration.md")
+        raise SettingsError(f"{file}: unknown setting {min(unknown)}; see docs/reference/settings.md")
     for reserved in ("root", "home"):
         if reserved in values:
             raise SettingsError(f"{file}: {reserved} cannot be set in the file; set DOCINDEX_HOME to move the index")
@@ -794,7 +794,7 @@ def _explain(file: Path, values: dict[str, Any], item: Any) -> str:
     prefix = f"{file}: " if in_file or variable not in os.environ else ""
     setting = ".".join(location) if prefix else variable
     if item["type"] == "extra_forbidden":
-        return f"{prefix}unknown setting {setting}; see docs/configuration.md"
+        return f"{prefix}unknown setting {setting}; see docs/reference/settings.md"
     value = "" if item["type"] in {"missing", "value_error"} else f" (got {scrub(repr(item['input']))})"
     message = item["msg"].removeprefix("Value error, ")
     return f"{prefix}{setting}: {message}{value}"

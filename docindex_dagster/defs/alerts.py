@@ -87,7 +87,7 @@ class _Subject:
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Reports failed runs in its log, on the page of index_catalog, and through the webhook in "
     "DOCINDEX_ALERTS__WEBHOOK: the first failure in a row, the 2nd, 4th, 8th and so on, at least once a day, and the "
-    "recovery. See docs/operations.md, “Alerts”.",
+    "recovery. See docs/how-to/run-for-a-team.md.",
 )
 def alert_on_failure(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Mark the runs that failed since the last tick, then send the alerts that are due."""

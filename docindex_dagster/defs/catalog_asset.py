@@ -58,7 +58,7 @@ def index_catalog(context: dg.AssetExecutionContext, project: Project) -> Iterat
 
     The metadata `attention`, `overview` and `contents` form that page; `attention` lists the sources that need it, and
     why. Failed runs appear immediately, because the sensor `alert_on_failure` updates the page. See
-    docs/operations.md, “Running it for a team”.
+    docs/how-to/run-for-a-team.md.
     """
     started = time.perf_counter()
     layout = project.layout

@@ -36,14 +36,14 @@ index_source = dg.define_asset_job(
     # Selected by group, because machines with shared stores have no quality asset.
     selection=dg.AssetSelection.all() - dg.AssetSelection.assets(MEMORY) - dg.AssetSelection.groups(EVALUATION),
     description="Discover, chunk, embed and publish one source, then rebuild the catalog. Unchanged data is reused. "
-    "See docs/architecture.md.",
+    "See docs/explanation/architecture.md.",
 )
 
 evaluate_retrieval = dg.define_asset_job(
     "evaluate_retrieval",
     selection=dg.AssetSelection.assets(QUALITY),
     description="Search for questions from the repositories' history and from users, check whether the answers are "
-    "found, and compare with the last nights. See docs/evaluation.md.",
+    "found, and compare with the last nights. See docs/how-to/evaluate-search.md.",
 )
 
 
@@ -109,7 +109,7 @@ def remove_source(project: Project) -> dg.JobDefinition:
         resource_defs={"project": project},
         description="Remove a source from the index and from Dagster. Its files and docindex.toml are not touched. A "
         "source that is still declared stays removed until you run `docindex index` for it or add its partition again. "
-        "See docs/operations.md, “The life of a partition”.",
+        "See docs/explanation/freshness.md.",
     )
 
 
@@ -127,7 +127,7 @@ def compact_and_index(context: dg.OpExecutionContext, project: Project) -> None:
 @dg.job(
     tags={MAINTENANCE_TAG: "true"},
     description="Compact the LanceDB table and update its indexes, concurrently with publications. The sensor stores "
-    "requests it. See docs/operations.md, “Disk space”.",
+    "requests it. See docs/how-to/free-disk-space.md.",
 )
 def maintain_stores() -> None:
     """Run maintenance in a single step, which may be interrupted at any point: the next run starts over."""
@@ -154,7 +154,7 @@ def delete_old_runs(context: dg.OpExecutionContext, project: Project) -> None:
 
 @dg.job(
     description="Delete runs and events older than `retention.days`, and their files. The newest of each asset, check, "
-    "partition and job are kept, so that assets stay materialized. See docs/operations.md."
+    "partition and job are kept, so that assets stay materialized. See docs/how-to/run-for-a-team.md."
 )
 def clean_up_dagster() -> None:
     """Clean up in a single step, which may be interrupted at any point: the next run continues."""
@@ -179,7 +179,7 @@ def _nightly_reindex(settings: ScheduleSettings) -> dg.ScheduleDefinition:
         **_nightly_defaults(settings),
         description="Runs every source, to make up for failures and for changes that no sensor saw. Unchanged files "
         "are reused. Once a week, every file is read and every row of the stores compared (schedule.verify). See "
-        "docs/operations.md, “The night”.",
+        "docs/how-to/run-for-a-team.md.",
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> Iterator[dg.RunRequest]:
         current_settings = project.read_settings()
@@ -201,8 +201,8 @@ def _nightly_clean_up(settings: ScheduleSettings) -> dg.ScheduleDefinition:
         name="nightly_clean_up",
         job=clean_up_dagster,
         **_nightly_defaults(settings),
-        description="Deletes old runs and events from Dagster's records (retention.days). See docs/operations.md, "
-        "“Retention”.",
+        description="Deletes old runs and events from Dagster's records (retention.days). "
+        "See docs/how-to/free-disk-space.md.",
     )
 
 
@@ -212,7 +212,7 @@ def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
         job=evaluate_retrieval,
         **_nightly_defaults(settings),
         description="Measures search quality on a sample of questions (evaluation.questions). See "
-        "docs/evaluation.md, “Each night”.",
+        "docs/how-to/evaluate-search.md.",
     )
     def schedule(context: dg.ScheduleEvaluationContext, project: Project) -> dg.RunRequest | dg.SkipReason:
         if not project.read_settings().evaluation.questions:
@@ -228,7 +228,7 @@ def _nightly_evaluation(settings: ScheduleSettings) -> dg.ScheduleDefinition:
     minimum_interval_seconds=STORES_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Requests maintenance of the stores when publications have left many versions of the LanceDB table, or "
-    "many unindexed rows. See docs/operations.md, “Disk space”.",
+    "many unindexed rows. See docs/how-to/free-disk-space.md.",
 )
 def stores_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Check what is published, and how the last maintenance ended."""

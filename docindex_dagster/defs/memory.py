@@ -55,7 +55,7 @@ def memory(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.M
     """Messages of agents, their users and their tools in a domain, searchable in separate stores.
 
     Messages are searchable even before a run, because a search of a domain also reads its log. A run folds the messages
-    since the last one, and erases forgotten ones. The sensor `memory` requests it. See docs/operations.md, “Memory”.
+    since the last one, and erases forgotten ones. The sensor `memory` requests it. See docs/explanation/memory.md.
     """
     started = time.perf_counter()
     settings, key = project.read_settings(), context.partition_key
@@ -111,7 +111,7 @@ fold_memory = dg.define_asset_job(
     "fold_memory",
     selection=dg.AssetSelection.assets(MEMORY),
     description="Fold the messages in one domain since the last fold into its stores, and erase forgotten ones. "
-    "See docs/operations.md, “Memory”.",
+    "See docs/explanation/memory.md.",
 )
 
 
@@ -135,7 +135,7 @@ class _Cursor(Remembered):
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Keeps partitions and memory domains in sync, and requests a run for each domain with "
     "memory.fold_messages unfolded messages, one older than memory.fold_minutes, or messages to erase. See "
-    "docs/operations.md, “Memory”.",
+    "docs/explanation/memory.md.",
 )
 def memory_due(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Check the domains, longest-waiting first, within the budget."""

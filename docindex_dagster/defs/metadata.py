@@ -20,7 +20,7 @@ _CELL_CHARS = 200
 _REASON_CHARS = 1000
 _SHOWN_ROWS = 20
 _NONE_BROKEN: Mapping[str, str] = MappingProxyType({})
-_DOCS_LINK = "See docs/operations.md, “What a failure looks like”."
+_DOCS_LINK = "See docs/how-to/fix-failures.md."
 
 
 def seconds_since(started: float) -> float:

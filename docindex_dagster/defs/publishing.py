@@ -3,7 +3,7 @@
 A worker has a local disk only during its run. It downloads the tables of its source, executes all stages but the last,
 and uploads the results for publishers. A run of the job then publishes the pending tables of all sources. Because runs
 of a source do not make the stores, the stores are external assets, and each publication reports an event for them. See
-docs/scale.md.
+docs/explanation/several-machines.md.
 """
 
 import json
@@ -134,7 +134,7 @@ def _version_of(layout: Layout, key: str) -> str:
 def prepared_tables(context: dg.AssetExecutionContext) -> dg.MaterializeResult[None]:
     """Uploaded tables of a source, which `publish_prepared` publishes soon.
 
-    The tables are immutable objects, and a pointer selects the current ones. See docs/scale.md.
+    The tables are immutable objects, and a pointer selects the current ones. See docs/explanation/several-machines.md.
     """
     started = time.perf_counter()
     run: SharedRun = context.resources.run
@@ -224,7 +224,7 @@ def job(project: Project, model: EmbeddingModel) -> dg.JobDefinition:
         resource_defs={"project": project, "embedding_model": model},
         tags=PUBLISHER_TAGS,
         description="Update the stores: publish the tables that workers prepared, and remove withdrawn sources. The "
-        "sensor prepared_changed requests it. See docs/scale.md.",
+        "sensor prepared_changed requests it. See docs/explanation/several-machines.md.",
     )
 
 
@@ -254,7 +254,7 @@ def store_checks() -> dg.AssetChecksDefinition:
     job_name=PUBLISH_PREPARED,
     minimum_interval_seconds=_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Requests a publication while tables are pending. See docs/scale.md.",
+    description="Requests a publication while tables are pending. See docs/explanation/several-machines.md.",
 )
 def prepared_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Compare the pointers with what is published."""

@@ -1,6 +1,6 @@
 """The asset `retrieval_quality`: nightly measurements of search quality, and a check that warns of a drop.
 
-It has its own job and schedule, so that runs of sources do not wait for it. See docs/evaluation.md.
+It has its own job and schedule, so that runs of sources do not wait for it. See docs/how-to/evaluate-search.md.
 """
 
 import time
@@ -42,7 +42,7 @@ _ADVICE = (
             QUALITY,
             "Warns when NDCG@10 drops, for all sources or for one: over the questions that recent nights also asked, "
             "the entire 95 % interval of the difference is below zero, and the mean drop is not negligible. See "
-            "docs/evaluation.md, “Each night”.",
+            "docs/how-to/evaluate-search.md.",
         )
     ],
 )
@@ -50,7 +50,7 @@ _ADVICE = (
 def retrieval_quality(context: dg.AssetExecutionContext, project: Project) -> Iterator[dg.MaterializeResult[None]]:
     """Search quality of this project, measured with questions from its own history and from its users.
 
-    The job `evaluate_retrieval` measures it every night. See docs/evaluation.md, “Each night”.
+    The job `evaluate_retrieval` measures it every night. See docs/how-to/evaluate-search.md.
     """
     from docindex_dagster.evaluation.nightly_results import evaluate_night
 

@@ -137,8 +137,7 @@ def journal_recorded(build: Build) -> dg.SensorDefinition:
         minimum_interval_seconds=_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Records finished runs of `docindex index`, `docindex watch` and the jobs of `docindex serve`, "
-        "with their materializations and checks. It requests no runs. See docs/operations.md, “Runs that are recorded "
-        "later”.",
+        "with their materializations and checks. It requests no runs. See docs/explanation/freshness.md.",
     )
     def journal_recorded(context: dg.SensorEvaluationContext, project: Project) -> dg.SkipReason:
         count = record(context.instance, project.read_settings(), build, _BUDGET_S)

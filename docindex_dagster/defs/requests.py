@@ -182,7 +182,8 @@ def run_requested(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
         jobs=[index_source, remove_source],
         minimum_interval_seconds=_INTERVAL_S,
         default_status=dg.DefaultSensorStatus.RUNNING,
-        description="Starts the runs that `docindex index` and `docindex source remove` request. See docs/scale.md.",
+        description="Starts the runs that `docindex index` and `docindex source remove` request. "
+        "See docs/explanation/several-machines.md.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult:
         found = list(islice(pending(context.instance), MOST_REQUESTS))

@@ -23,7 +23,7 @@ from docindex_dagster.sources.mirror import remote_heads
 source = dg.AssetSpec(
     "source",
     description="The source files, outside Dagster: a documentation folder or a git working tree. Sensors observe "
-    "them. See docs/operations.md, “How changes are noticed”.",
+    "them. See docs/explanation/freshness.md.",
     group_name="discovery",
     kinds={"file", "git"},
     partitions_def=SOURCES,
@@ -153,7 +153,7 @@ def _check_result(asset: str, name: str, result: CheckResult) -> dg.AssetCheckRe
     name=FOLDERS_ARE_THERE,
     description="Warns while the folder of a declared source is missing, or an indexed source is no longer declared. "
     "The index of the source is kept until you remove it. The sensor sources_changed reports this, too. See "
-    "docs/operations.md, “The life of a partition”.",
+    "docs/explanation/freshness.md.",
 )
 def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Project) -> dg.AssetCheckResult:
     """Check the folder of each source."""
@@ -166,7 +166,7 @@ def every_folder_is_there(context: dg.AssetCheckExecutionContext, project: Proje
     asset="source",
     name=REMOTES_ANSWER,
     description="Warns while a followed repository cannot be reached. Its index is kept. The sensor git_head_changed "
-    "reports this, too. See docs/operations.md, “Repositories that are followed”.",
+    "reports this, too. See docs/how-to/index-a-private-repository.md.",
 )
 def every_remote_answers(project: Project) -> dg.AssetCheckResult:
     """Ask each remote for its current commit."""

@@ -43,7 +43,10 @@ _RETRYABLE = {408, 409, _LIMIT}
 _TOO_LONG = re.compile(
     r"context.?length|too (long|large)|(maximum|max|exceed|less than).{0,60}(token|length)", re.IGNORECASE | re.DOTALL
 )
-_NO_KEY = "it requires a key or rejects this one: see DOCINDEX_EMBEDDING__API_KEY and docs/embedders.md"
+_NO_KEY = (
+    "it requires a key or rejects this one: see DOCINDEX_EMBEDDING__API_KEY and "
+    "docs/how-to/use-another-embedding-model.md"
+)
 _WHY = {
     401: _NO_KEY,
     403: _NO_KEY,

@@ -1,6 +1,6 @@
 """Registry of embedding providers, built-in and from installed packages.
 
-A provider creates an embedder from the settings. For providers from packages, see docs/embedders.md.
+A provider creates an embedder from the settings. Packages can add providers: docs/how-to/write-an-embedder.md.
 """
 
 from collections.abc import Callable

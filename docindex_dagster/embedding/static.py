@@ -3,7 +3,7 @@
 The vector of a text is the sum of its tokens' rows, each weighted by the square root of the token's count, normalized
 to unit length. The sum uses double precision. With single precision, the stored values would depend on the processor's
 order of addition, and machines that share an index would disagree on its version.
-`training/` produces the rows; docs/model.md describes the training data.
+`training/` produces the rows; docs/explanation/static-model.md describes the training data.
 """
 
 import hashlib

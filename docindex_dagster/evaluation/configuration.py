@@ -98,7 +98,7 @@ def _check_names(file: Path, section: str, values: Mapping[str, Any], known: Col
     unknown = [name for name in values if name not in known]
     if unknown:
         within = f"{section}." if section else ""
-        hint = "" if section else "; see docs/evaluation.md"
+        hint = "" if section else "; see docs/how-to/evaluate-search.md"
         raise SettingsError(f"{file}: unknown key {within}{unknown[0]}; expected one of {', '.join(known)}{hint}")
 
 

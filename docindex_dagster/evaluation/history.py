@@ -217,7 +217,7 @@ class _Names:
 def _question(
     source: Source, commit: Head, changed: Sequence[str], files: Mapping[str, IndexedFile]
 ) -> Question | None:
-    """Return the question of a commit; None if it is not usable, see docs/evaluation.md."""
+    """Return the question of a commit; None if it is not usable, see docs/how-to/evaluate-search.md."""
     if commit.file_count > MOST_FILES or not changed:
         return None
     answers = [path for path in changed if _may_answer(path, files)]

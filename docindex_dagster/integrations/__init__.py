@@ -1,4 +1,4 @@
-"""Retrievers for frameworks that build programs around language models. See docs/integrations.md for examples.
+"""Retrievers for LLM frameworks. docs/how-to/use-langchain-llamaindex-or-dspy.md shows how to use them.
 
 Each module needs the framework it is named after, which the extra of the same name installs. Nothing else imports
 these modules. This file holds what they share: the search options and the metadata of a hit.

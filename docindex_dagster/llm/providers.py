@@ -1,6 +1,7 @@
 """Registry of language models by provider: the built-in ones and those of installed packages.
 
-A provider returns a chat model, for answers and summaries, or a package's LLM, for summaries only. See docs/plugins.md.
+A provider returns a chat model, for answers and summaries, or a package's LLM, for summaries only.
+See docs/how-to/write-a-plug-in.md.
 """
 
 import asyncio
@@ -115,7 +116,7 @@ def _llm(settings: LLMSettings) -> LLM:
         return model
     chat = provider(settings.model_copy(update={"retries": 0}))
     if not isinstance(chat, ChatModel):
-        raise LLMError("it returned neither an LLM nor a ChatModel; see docs/plugins.md")
+        raise LLMError("it returned neither an LLM nor a ChatModel; see docs/how-to/write-a-plug-in.md")
     return ChatLLM(chat, settings.retries)
 
 
@@ -127,7 +128,7 @@ def chat_model(settings: LLMSettings) -> ChatModel:
     """
     name = settings.provider
     if name == "none":
-        raise LLMError("no language model configured: set llm.provider and llm.model; see docs/answers.md")
+        raise LLMError("no language model configured: set llm.provider and llm.model; see docs/how-to/ask-questions.md")
     try:
         model = PROVIDERS.load(name)(settings)
     except LLMError:
@@ -136,7 +137,9 @@ def chat_model(settings: LLMSettings) -> ChatModel:
         problem = f"{type(error).__name__}: {first_line(error)}"
         raise LLMError(f"cannot use the LLM provider {name!r}: {problem}") from error
     if not isinstance(model, ChatModel):
-        raise LLMError(f"the LLM provider {name!r} only writes summaries and cannot chat; see docs/plugins.md")
+        raise LLMError(
+            f"the LLM provider {name!r} only writes summaries and cannot chat; see docs/how-to/write-a-plug-in.md"
+        )
     return model
 
 

@@ -86,7 +86,7 @@ def pull(bucket: Bucket, layout: Layout) -> Manifest:
         except FileNotFoundError:  # the manifest was replaced, and its objects were deleted
             continue
         return manifest
-    raise ObjectStoreError(f"{bucket.url}: a file of the stores is missing; see docs/scale.md, “Failures”")
+    raise ObjectStoreError(f"{bucket.url}: a file of the stores is missing; see docs/explanation/several-machines.md")
 
 
 def change(layout: Layout) -> None:

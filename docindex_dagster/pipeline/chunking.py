@@ -112,7 +112,7 @@ REFERENCES_OF_FILES = Stage(
         Product(
             _REFERENCES,
             "References of each code file: definitions, imports, calls and assignments, one row per file.\n\n"
-            "See docs/graph.md, “How it works”.",
+            "See docs/explanation/call-graph.md.",
             frozenset({"treesitter", "parquet"}),
         ),
     ),
@@ -214,7 +214,7 @@ CHUNKS = Stage(
         Product(
             _NAME,
             "Chunks, the units that a search returns, one row each: text, location, symbol and headings. Each commit "
-            "is a chunk, too.\n\nSee docs/architecture.md, “What is reused”.",
+            "is a chunk, too.\n\nSee docs/explanation/freshness.md.",
             frozenset({"treesitter", "parquet"}),
         ),
     ),

@@ -64,8 +64,8 @@ DISCOVERED_FILES = Stage(
     products=(
         Product(
             _NAME,
-            "Files of a source, one row each, with the reason for skipped files.\n\nSee docs/configuration.md, "
-            "“What is skipped”.",
+            "Files of a source, one row each, with the reason for skipped files.\n\n"
+            "See docs/how-to/choose-what-is-indexed.md.",
             frozenset({"python", "parquet"}),
         ),
     ),
@@ -104,7 +104,7 @@ COMMITS = Stage(
         Product(
             _COMMITS,
             "Newest commits of a git source, one row each: author, date, message and changed files.\n\n"
-            "See docs/architecture.md, “History”.",
+            "See docs/explanation/architecture.md.",
             frozenset({"git", "parquet"}),
         ),
     ),

@@ -57,7 +57,7 @@ EMBEDDINGS = Stage(
         Product(
             _NAME,
             "Embedding of each chunk as a vector of unit length, for semantic search.\n\nA text that was embedded "
-            "before, on any branch of the repository, keeps its vector. See docs/architecture.md, “What is reused”.",
+            "before, on any branch of the repository, keeps its vector. See docs/explanation/freshness.md.",
             frozenset({"numpy", "parquet"}),
         ),
     ),

@@ -132,7 +132,7 @@ KNOWLEDGE_GRAPH = Stage(
         Product(
             _NAME,
             "Graph of definitions, containment, imports, calls and documentation, for structural queries.\n\nSee "
-            "docs/graph.md, “Nodes and edges”.",
+            "docs/explanation/call-graph.md.",
             frozenset({"networkx", "parquet"}),
         ),
     ),

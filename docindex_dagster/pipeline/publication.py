@@ -109,7 +109,7 @@ def _changes(change: Difference | None, rows: int) -> dict[str, int]:
     }
 
 
-_SEE_ALSO = "See docs/architecture.md, “Publication”."
+_SEE_ALSO = "See docs/explanation/publication.md."
 STORES = Stage(
     name=_NAME,
     products=(

@@ -1,6 +1,6 @@
 """All stages in order: the single list behind runs, assets and jobs.
 
-Plugins may add stages; see docs/plugins.md.
+Plugins may add stages; see docs/how-to/write-a-plug-in.md.
 """
 
 from functools import cache

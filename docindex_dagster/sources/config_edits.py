@@ -31,7 +31,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.paths import check_way, expanded
 
 _SHORT_COMMIT = 10  # characters of a commit id that replaces a branch name
-_HEADER = "docindex: the indexed sources and their settings. See docs/configuration.md."
+_HEADER = "docindex: the indexed sources and their settings. See docs/reference/settings.md."
 
 
 def declare(root: Path, location: str, kind: str | None = None, branch: str | None = None, **values: Any) -> list[str]:

@@ -12,7 +12,7 @@ from docindex_dagster.sources import registry
 from docindex_dagster.sources.model import Source
 
 _TEXT = """\
-# docindex: the indexed sources and their settings. All settings: docs/configuration.md.
+# docindex: the indexed sources and their settings. All settings: docs/reference/settings.md.
 # A line that starts with "#" and no space is a setting: remove the "#" to enable it.
 
 #search.top_k = 20  # results per search

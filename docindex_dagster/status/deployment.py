@@ -34,7 +34,7 @@ def problems(config: Mapping[str, Any], *, is_shared: bool) -> list[str]:
     if not any(_postgres(config)):
         found.append(
             "storage.url is set, but Dagster does not store its runs in Postgres, so each machine has its own record "
-            "and locks: set `storage: {postgres: …}`, see docs/scale.md"
+            "and locks: set `storage: {postgres: …}`, see docs/explanation/several-machines.md"
         )
     coordinator = str(config.get("run_coordinator", {}).get("class", "QueuedRunCoordinator"))
     if "Queued" not in coordinator:

@@ -72,7 +72,7 @@ class Memory(Remembered):
     minimum_interval_seconds=LIBRARIES_INTERVAL_S,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Requests a run of each library whose files differ from the index. It lists and stats files, but never "
-    "reads them. See docs/operations.md, “How changes are noticed”.",
+    "reads them. See docs/explanation/freshness.md.",
 )
 def library_files_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Check the libraries."""
@@ -87,7 +87,7 @@ def library_files_changed(context: dg.SensorEvaluationContext, project: Project)
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Requests a run of each repository whose last commit, branch, index or uncommitted changes differ from "
     "the docindex index. It polls remotes at a separate interval (schedule.remote_interval_s). See "
-    "docs/operations.md, “How changes are noticed”.",
+    "docs/explanation/freshness.md.",
 )
 def git_head_changed(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
     """Poll the remotes that are due, then check all repositories."""

@@ -100,7 +100,7 @@ def sources_changed(remove_source: dg.JobDefinition) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING,
         description="Keeps partitions and docindex.toml in sync: a new source gets a partition and its first run; a "
         "renamed source, or one whose partition was deleted, leaves the index; missing sources are reported. Also "
-        "reports runs whose process died as failed. See docs/operations.md, “The life of a partition”.",
+        "reports runs whose process died as failed. See docs/explanation/freshness.md.",
     )
     def sensor(context: dg.SensorEvaluationContext, project: Project) -> dg.SensorResult:
         return _tick(context, project)

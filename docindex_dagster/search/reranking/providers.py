@@ -1,6 +1,6 @@
 """Registry of rerankers, built-in and from installed packages.
 
-A provider creates a reranker from the settings. For rerankers from packages, see docs/rerankers.md.
+A provider creates a reranker from the settings. For rerankers from packages, see docs/how-to/write-a-plug-in.md.
 """
 
 from collections.abc import Callable, Sequence

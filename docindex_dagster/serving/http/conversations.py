@@ -182,7 +182,9 @@ class Questions:
             yield None
             return
         if settings.provider == "none":
-            raise ProblemError("no-model", "set llm.provider and llm.model in docindex.toml; see docs/answers.md")
+            raise ProblemError(
+                "no-model", "set llm.provider and llm.model in docindex.toml; see docs/how-to/ask-questions.md"
+            )
         async with self.models.borrow(settings) as model:
             yield model
 

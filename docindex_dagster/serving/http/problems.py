@@ -1,6 +1,6 @@
 """Problem details (RFC 9457): the kinds of problems, and the mapping from docindex errors to them.
 
-`docs/serving.md` contains the table below, and the server explains each kind at the URL in its `type`.
+`docs/reference/http.md` contains the table below, and the server explains each kind at the URL in its `type`.
 """
 
 import json
@@ -190,7 +190,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error (RFC 9457). `type` is one of those in docs/serving.md, and a URL that explains it."""
+    """An error (RFC 9457). `type` is one of those in docs/reference/http.md, and a URL that explains it."""
 
     type: str
     title: str
