@@ -150,18 +150,32 @@ class SourceSettings(_Section):
     """A `[[source]]` table."""
 
     kind: Literal["library", "git"]
+    """`library` for a folder, `git` for a repository."""
     path: Annotated[str, AfterValidator(_path)] | None = None
+    """The folder, relative to `docindex.toml`. `FOLDER/{library}` declares each subfolder as a library."""
     url: Annotated[str, AfterValidator(_url)] | None = None
+    """The remote of a git source, instead of `path`: `https://`, `http://`, `ssh://`, `file:///`, `user@host:path`."""
     branch: Annotated[str, AfterValidator(_revision)] | None = None
+    """The branch, tag or commit to follow. Default: the remote's default branch, or the working tree of a `path`."""
     branches: tuple[Annotated[str, AfterValidator(_revision)], ...] = ()
+    """More branches to index, each as a source `git/NAME@BRANCH`."""
     submodules: bool = False
+    """Also index the files of submodules of a git source."""
     name: Annotated[str, AfterValidator(_name)] | None = None
+    """The name in the source's key. Default: the name of the folder or repository. A second worktree of a repository
+    needs `NAME@LABEL`."""
     include: tuple[str, ...] = ()
+    """Globs as in `.gitignore`. If set, other files are skipped."""
     exclude: tuple[str, ...] = ()
+    """Globs as in `.gitignore` of files to skip."""
     recursive: bool = True
+    """Also index subfolders."""
     include_code: bool = True
+    """Index code; otherwise only documents."""
     untracked: bool = True
+    """Also index files of a git source that are neither tracked nor ignored."""
     version: str | None = None
+    """A version to show with the source."""
 
     @property
     def declares_children(self) -> bool:
@@ -212,8 +226,10 @@ class SourceSettings(_Section):
 class DiscoverySettings(_Section):
     """Limits on the files that are indexed."""
 
-    max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)  # a 16 MiB file takes 0.6 to 1.6 GB of memory
+    max_file_bytes: int = Field(default=1 << 20, ge=1, le=16 << 20)
+    """Larger files are skipped. Files over 2 MiB are cut by lines, without parsing. PDFs may be 32 times as large."""
     secrets: Annotated[Literal["skip", "index"], Privileged(unless=["skip"])] = "skip"
+    """`skip` skips files that hold secrets, and masks secrets in other files. `index` does neither."""
 
 
 def _file_glob(value: str) -> str:
@@ -226,14 +242,22 @@ class ChunkingSettings(_Section):
     """Chunk sizes: tokens for documents, non-whitespace characters for code."""
 
     target_tokens: int = Field(default=512, ge=16)
+    """Target size of a document's chunks."""
     overlap_tokens: int = Field(default=50, ge=0)
+    """Overlap of adjacent chunks of a long section."""
     max_tokens: int = Field(default=2048, ge=32)
+    """Maximum size of a document's chunks."""
     min_tokens: int = Field(default=128, ge=0)
+    """Shorter sections are joined."""
     code_chars: int = Field(default=1500, ge=100)
+    """Target size of code chunks, in characters other than whitespace."""
     parse_timeout_s: float = Field(default=10, gt=0)
-    workers: int = Field(default=0, ge=0, le=64)  # 0: one per core, at most four
-    # Keyed by glob; the last match wins.
+    """Seconds after which a file is cut by lines instead. A PDF may take 12 times as long; then only its name is
+    indexed."""
+    workers: int = Field(default=0, ge=0, le=64)
+    """Parsing processes. 0: one per core, at most four."""
     chunkers: Annotated[dict[Annotated[str, AfterValidator(_file_glob)], str], Privileged(unless=_CHUNKERS)] = {}
+    """A table from globs to chunkers. The last match wins."""
 
     @model_validator(mode="after")
     def _sizes_are_ordered(self) -> Self:
@@ -260,42 +284,62 @@ class EmbeddingSettings(_Section):
     """Embedding model. Each provider ignores the settings that do not apply to it."""
 
     provider: Annotated[str, _one_of(_EMBEDDERS, plugins.EMBEDDERS), Privileged(unless=_LOCAL_EMBEDDERS)] = "static"
-    # A name known to the provider, or the path of a folder, which starts with "/", "./", "../" or "~/".
+    """The embedding provider: `static`, `openai`, `minilm`, `sentence-transformers`, or a plug-in."""
     model: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
-    dimensions: int | None = Field(default=None, ge=2, le=65_536)  # for models with a choice of vector sizes
-    device: str | None = None  # sentence-transformers: the torch device; default: the fastest
-    # openai: base URL of a compatible endpoint
+    """The provider's model. For `sentence-transformers`, a name on the hub or a folder; for `minilm`, a folder."""
+    dimensions: int | None = Field(default=None, ge=2, le=65_536)
+    """Values of a vector, for models that offer a choice. `openai` needs it for models that it does not know."""
+    device: str | None = None
+    """The torch device of `sentence-transformers` and `minilm`. Default: the fastest."""
     base_url: Annotated[Annotated[str, AfterValidator(_endpoint)] | None, Privileged()] = None
-    batch_size: int | None = Field(default=None, ge=1, le=10_000)  # texts per batch
-    concurrency: int = Field(default=4, ge=1, le=64)  # openai: concurrent requests
-    timeout_s: float = Field(default=60, gt=0, le=3600)  # openai: per response
-    retries: int = Field(default=6, ge=0, le=100)  # openai: per request, with exponential backoff
+    """Base URL of an OpenAI-compatible endpoint, such as `http://127.0.0.1:11434/v1`."""
+    batch_size: int | None = Field(default=None, ge=1, le=10_000)
+    """Texts per batch. Default: the provider's; 100 for `openai`."""
+    concurrency: int = Field(default=4, ge=1, le=64)
+    """Concurrent requests of `openai`."""
+    timeout_s: float = Field(default=60, gt=0, le=3600)
+    """Timeout of a request of `openai`, in seconds."""
+    retries: int = Field(default=6, ge=0, le=100)
+    """Retries of a request of `openai`, with exponential backoff."""
     requests_per_minute: int | None = Field(default=None, ge=1)
+    """Rate limit of `openai` for a run."""
     tokens_per_minute: int | None = Field(default=None, ge=1)
-    price: float | None = Field(default=None, ge=0)  # dollars per million tokens; known for OpenAI's models
-    # A secret; environment only.
+    """Token rate limit of `openai` for a run."""
+    price: float | None = Field(default=None, ge=0)
+    """Dollars per million tokens, to report what a run cost. Known for OpenAI's models."""
     api_key: SecretStr | None = None
+    """API key, only from `DOCINDEX_EMBEDDING__API_KEY`, or else `OPENAI_API_KEY`."""
 
 
 class LLMSettings(_Section):
     """Language model for answers, summaries and concepts."""
 
     provider: Annotated[str, _one_of(_LLMS, plugins.LLMS), Privileged(unless=["none"])] = "none"
+    """The language model provider: `openai`, `anthropic`, `ollama`, `codex` (answers only), or a plug-in."""
     model: Annotated[str | None, Field(min_length=1), Privileged()] = None
-    # Base URL of a compatible endpoint.
+    """The model's name. All providers except `codex` need it."""
     base_url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
-    timeout_s: float = Field(default=60, gt=0, le=3600)  # for the complete response, and so for its first token
-    retries: int = Field(default=3, ge=0, le=100)  # per request, with exponential backoff
-    concurrency: int = Field(default=4, ge=1, le=64)  # concurrent requests
-    context_tokens: int | None = Field(default=None, ge=1024)  # context window; ollama is told to use it
+    """Base URL of another endpoint with the provider's API, such as `http://localhost:8000/v1`. For `ollama`, no path."""
+    timeout_s: float = Field(default=60, gt=0, le=3600)
+    """Timeout in seconds for the complete response, and so for its first token."""
+    retries: int = Field(default=3, ge=0, le=100)
+    """Retries of a request, with exponential backoff. An answer is not retried after its first token."""
+    concurrency: int = Field(default=4, ge=1, le=64)
+    """Concurrent requests for summaries."""
+    context_tokens: int | None = Field(default=None, ge=1024)
+    """Context window of the model. `ollama` is asked for this size; its default here is 16384."""
     max_answer_tokens: int = Field(default=1500, ge=16)
-    # Budget per question, including everything the answer looks up.
+    """Maximum length of an answer."""
     question_tokens: Annotated[int, Privileged(most=200_000)] = Field(default=200_000, ge=0)
-    question_dollars: float | None = Field(default=None, ge=0)  # budget per question, computed from the two prices
-    price_in: float | None = Field(default=None, ge=0)  # dollars per million input tokens
-    price_out: float | None = Field(default=None, ge=0)  # dollars per million output tokens
-    # A secret; environment only.
+    """Token budget of a question, including everything that its answer looks up."""
+    question_dollars: float | None = Field(default=None, ge=0)
+    """Cost limit of a question. It needs `price_in` and `price_out`."""
+    price_in: float | None = Field(default=None, ge=0)
+    """Dollars per million input tokens."""
+    price_out: float | None = Field(default=None, ge=0)
+    """Dollars per million output tokens."""
     api_key: SecretStr | None = None
+    """API key, only from `DOCINDEX_LLM__API_KEY`."""
 
     @model_validator(mode="after")
     def _require_a_model(self) -> Self:
@@ -316,55 +360,75 @@ class SummarySettings(_Section):
     """LLM-written summaries of chunks."""
 
     enabled: Annotated[bool, Privileged(unless=[False])] = False
-    max_tokens: int = Field(default=120, ge=16, le=1000)  # per summary
-    # Input and output tokens per run of a source.
+    """Let the language model summarize each chunk."""
+    max_tokens: int = Field(default=120, ge=16, le=1000)
+    """Maximum length of a summary."""
     budget_tokens: Annotated[int, Privileged(most=1_000_000)] = Field(default=1_000_000, ge=0)
-    min_chars: int = Field(default=200, ge=0)  # shorter chunks need no summary
+    """Token budget of a run of a source, input and output. 0: write no more summaries."""
+    min_chars: int = Field(default=200, ge=0)
+    """Shorter chunks get no summary."""
     source_types: tuple[Literal["doc", "code", "test", "config"], ...] = ("doc", "code")
+    """The types of files whose chunks get a summary."""
 
 
 class HistorySettings(_Section):
     """Searchable history of git sources."""
 
-    commits: int = Field(default=500, ge=0, le=100_000)  # the newest ones; 0: none
+    commits: int = Field(default=500, ge=0, le=100_000)
+    """How many of the newest commits of a git source are searchable. 0: none."""
 
 
 class GraphSettings(_Section):
     """Content of the knowledge graph."""
 
     enabled: bool = True
-    code: bool = True  # definitions, imports and calls in code
-    # The extractor of concepts from documents.
+    """Build the knowledge graph."""
+    code: bool = True
+    """Extract definitions, imports and calls from code."""
     concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS), Privileged(unless=_LOCAL_EXTRACTORS)] = (
         "patterns"
     )
-    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)  # limit for relations, and for mentioned concepts
-    file_timeout_s: float = Field(default=60, gt=0, le=3600)  # for the edges of one file
-    timeout_s: float = Field(default=600, gt=0, le=86_400)  # for the edges of all files of a source
+    """The extractor of concepts from documents: `patterns`, `spacy`, `llm`, `none`, or a plug-in."""
+    max_triples_per_chunk: int = Field(default=10, ge=1, le=100)
+    """Maximum number of relations between concepts per chunk, and of mentioned concepts."""
+    file_timeout_s: float = Field(default=60, gt=0, le=3600)
+    """Seconds for the edges of one file. After that, the graph has only the file's definitions."""
+    timeout_s: float = Field(default=600, gt=0, le=86_400)
+    """Seconds for the edges of all files of a source. The next run continues with the remaining files."""
 
 
 class SearchSettings(_Section):
     """Search defaults."""
 
     top_k: int = Field(default=10, ge=1, le=1000)
-    candidates: int = Field(default=100, ge=1, le=10_000)  # from each retriever, before fusion
+    """Number of results."""
+    candidates: int = Field(default=100, ge=1, le=10_000)
+    """Candidates from each retriever, before fusion."""
     default_source: str | None = None
-    look_s: float = Field(default=0.05, ge=0, le=60)  # time limit to check whether sources have changed; 0: no check
+    """The source to search by default. `docindex source use` sets it."""
+    look_s: float = Field(default=0.05, ge=0, le=60)
+    """Seconds for checking whether sources have changed, next to each answer. 0: no check."""
 
 
 class RerankSettings(_Section):
     """Reranking of the best results."""
 
     provider: Annotated[str, _one_of(_RERANKERS, plugins.RERANKERS), Privileged(unless=_LOCAL_RERANKERS)] = "none"
-    candidates: int = Field(default=50, ge=2, le=1000)  # how many results to rerank
-    weight: float = Field(default=0.5, ge=0, le=1)  # of the model's score relative to the search score
-    relevance: float = Field(default=0.5, ge=0, le=1)  # mmr: relevance versus diversity; lambda in the paper
-    model: Annotated[str | None, Privileged()] = None  # for cross-encoder and remote
-    # remote: the endpoint, including its path
+    """The reranker: `none`, `mmr`, `cross-encoder`, `remote`, or a plug-in."""
+    candidates: int = Field(default=50, ge=2, le=1000)
+    """How many of the best results to rerank."""
+    weight: float = Field(default=0.5, ge=0, le=1)
+    """Weight of the model's score relative to the search score."""
+    relevance: float = Field(default=0.5, ge=0, le=1)
+    """For `mmr`: 1 is only relevance, 0 only diversity (lambda in the paper)."""
+    model: Annotated[str | None, Privileged()] = None
+    """Model of `cross-encoder` (default: `cross-encoder/ms-marco-MiniLM-L6-v2`) or `remote`."""
     url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
-    timeout_s: float = Field(default=5, gt=0, le=600)  # remote: for the complete response
-    # A secret; environment only.
+    """Endpoint of `remote`, including its path."""
+    timeout_s: float = Field(default=5, gt=0, le=600)
+    """Timeout of `remote` for the complete response, in seconds."""
     api_key: SecretStr | None = None
+    """API key of `remote`, only from `DOCINDEX_RERANK__API_KEY`."""
 
     @model_validator(mode="after")
     def _remote_requires_a_url(self) -> Self:
@@ -378,11 +442,14 @@ class RerankSettings(_Section):
 class EvaluationSettings(_Section):
     """Nightly evaluation of search quality, and collection of questions for it."""
 
-    questions: int = Field(default=100, ge=0, le=10_000)  # per source; 0: no nightly evaluation
-    commits: int = Field(default=1000, ge=1, le=100_000)  # the newest ones, used to generate questions
-    # Additional questions, as .csv or .jsonl.
+    questions: int = Field(default=100, ge=0, le=10_000)
+    """Questions per source that are asked every night. 0: no nightly evaluation."""
+    commits: int = Field(default=1000, ge=1, le=100_000)
+    """How many of the newest commits of a source are used to generate questions."""
     file: Annotated[Annotated[str, AfterValidator(_path)] | None, Privileged()] = None
-    collect: bool = False  # let the web page, the API and agents record which location answered a question
+    """A file of additional questions, `.csv` or `.jsonl`."""
+    collect: bool = False
+    """Let the page, the API and agents record which location answered a question."""
 
 
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
@@ -392,16 +459,22 @@ class ScheduleSettings(_Section):
     """Schedule of nightly runs, and the polling interval for remotes."""
 
     nightly: Annotated[str, BeforeValidator(_cron)] = "0 3 * * *"
+    """Cron expression of the nightly run that updates all sources."""
     timezone: Annotated[str, AfterValidator(_timezone)] = "UTC"
-    verify: Weekday | Literal["never"] = "sunday"  # the night that reads every file and compares every row
-    remote_interval_s: int = Field(default=300, ge=30)  # polling interval for the remotes of followed repositories
-    max_age_hours: int = Field(default=26, ge=1)  # sources not checked for longer are reported
+    """Time zone of the schedule."""
+    verify: Weekday | Literal["never"] = "sunday"
+    """The night in which docindex reads every file and compares every stored row, or `never`."""
+    remote_interval_s: int = Field(default=300, ge=30)
+    """Polling interval for the remotes of followed repositories, in seconds."""
+    max_age_hours: int = Field(default=26, ge=1)
+    """A source that was not checked for longer is reported."""
 
 
 class AccessSettings(_Section):
     """Read access to `DOCINDEX_HOME`, in addition to its owner's."""
 
-    group: Annotated[bool, Privileged(unless=[False])] = False  # for the group of the home
+    group: Annotated[bool, Privileged(unless=[False])] = False
+    """Let the group of `DOCINDEX_HOME` read the index."""
 
 
 def _token(value: SecretStr) -> SecretStr:
@@ -414,36 +487,51 @@ def _token(value: SecretStr) -> SecretStr:
 class ServeSettings(_Section):
     """The HTTP server, `docindex serve`."""
 
-    # Additional host names that clients may use, such as that of a reverse proxy.
     hosts: Annotated[tuple[str, ...], Privileged()] = ()
-    concurrency: int = Field(default=64, ge=1, le=10_000)  # concurrent requests; others must retry later
-    max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)  # per request
-    queue: int = Field(default=50, ge=1, le=10_000)  # queued jobs
-    # Let traces include the text of queries, and the paths and query strings of URLs.
+    """More host names that clients may use, such as the name of a reverse proxy."""
+    concurrency: int = Field(default=64, ge=1, le=10_000)
+    """Concurrent requests. Others get an error that asks them to retry."""
+    max_body_bytes: int = Field(default=1 << 20, ge=1024, le=64 << 20)
+    """Maximum size of a request's body."""
+    queue: int = Field(default=50, ge=1, le=10_000)
+    """Maximum number of queued jobs."""
     trace_texts: Annotated[bool, Privileged(unless=[False])] = False
-    # A secret; environment only.
+    """Include the text of queries, and the paths and query strings of URLs, in traces."""
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
+    """The token that clients must send, only from `DOCINDEX_SERVE__TOKEN`. Default: the token in `serve.token` in the
+    home."""
 
 
 class MemorySettings(_Section):
     """Limits and retention of the messages that agents write to domains."""
 
-    domain: str = Field(default="memory/main", min_length=1)  # default of `docindex memory`
-    message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)  # size of a message's text in UTF-8
-    per_second: int = Field(default=20, ge=1, le=10_000)  # messages per process
-    quota_bytes: int = Field(default=1 << 30, ge=1 << 20)  # of a domain, including all derived data
-    retention_days: int | None = Field(default=None, ge=1)  # None: keep messages forever
-    fold_messages: int = Field(default=200, ge=1, le=100_000)  # fold once so many wait in the log
-    fold_minutes: float = Field(default=10, gt=0, le=10_080)  # fold once the oldest has waited this long
-    chunker: str = Field(default="messages", min_length=1)  # for messages
-    decay: float = Field(default=0, ge=0, le=0.1)  # the largest share of its score that an old message loses
-    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"  # extractor for messages
+    domain: str = Field(default="memory/main", min_length=1)
+    """Default domain of `docindex memory`."""
+    message_bytes: int = Field(default=256 << 10, ge=1024, le=16 << 20)
+    """Maximum size of a message's text in UTF-8."""
+    per_second: int = Field(default=20, ge=1, le=10_000)
+    """Messages per second that a process may write, and the size of a burst."""
+    quota_bytes: int = Field(default=1 << 30, ge=1 << 20)
+    """Maximum size of a domain, including everything derived from its messages."""
+    retention_days: int | None = Field(default=None, ge=1)
+    """Days after which messages are no longer found. The next fold deletes them. Default: keep them."""
+    fold_messages: int = Field(default=200, ge=1, le=100_000)
+    """Number of messages in the log that starts a fold."""
+    fold_minutes: float = Field(default=10, gt=0, le=10_080)
+    """Age of the oldest message in the log that starts a fold."""
+    chunker: str = Field(default="messages", min_length=1)
+    """The chunker of messages."""
+    decay: float = Field(default=0, ge=0, le=0.1)
+    """The largest share of its score that an old message loses. It loses half of that after a year."""
+    concepts: Annotated[str, _one_of(_EXTRACTORS, plugins.EXTRACTORS)] = "patterns"
+    """The extractor of concepts from messages, as in `graph.concepts`."""
 
 
 class RetentionSettings(_Section):
     """Retention of runs and events in Dagster's storage; the newest of each partition are always kept."""
 
     days: int = Field(default=30, ge=1)
+    """Days for which Dagster's runs and events are kept. The newest of each partition stay."""
 
 
 def _secret_url(value: SecretStr) -> SecretStr:
@@ -454,8 +542,8 @@ def _secret_url(value: SecretStr) -> SecretStr:
 class AlertSettings(_Section):
     """Alerts about failed runs."""
 
-    # A secret, since anyone who knows the URL can post; environment only.
     webhook: Annotated[SecretStr, AfterValidator(_secret_url)] | None = None
+    """URL to which failed runs are posted, only from `DOCINDEX_ALERTS__WEBHOOK`."""
 
 
 class _Environment(EnvSettingsSource):
@@ -478,8 +566,10 @@ class StorageSettings(_Section):
     """Object store that machines share. Without a URL, there is only one machine, which stores everything locally."""
 
     url: Annotated[str, AfterValidator(_bucket)] | None = None
-    # Earlier versions could split the index; files that set the number to 1 still load.
+    """Object store that machines share: `s3://BUCKET/PREFIX`, `gs://` or `az://`. Keys and endpoint come from the
+    environment, for example `AWS_ACCESS_KEY_ID` and `AWS_ENDPOINT_URL`."""
     cells: int = Field(default=1, ge=1, le=1)
+    """Always 1. Earlier versions could split the index."""
 
 
 class Settings(BaseSettings):

@@ -1,13 +1,17 @@
 """Reference page of the settings."""
 
+import ast
+import inspect
 from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from docindex_dagster.core.settings import Settings
+from docindex_dagster.core import settings
 from tests.reference.markdown import sentence, table
 
 _ABOUT = """\
@@ -28,15 +32,16 @@ def page() -> str:
 
 
 def _sections() -> Iterator[str]:
-    for name, field in Settings.model_fields.items():
+    for name, field in settings.Settings.model_fields.items():
         section = next((each for each in (field.annotation, *get_args(field.annotation)) if _is_section(each)), None)
         if section is None:
             continue
         heading = f"[[{name}]]" if get_origin(field.annotation) is tuple else f"[{name}]"
         yield f"## `{heading}`\n"
         yield f"{section.__doc__}\n"
+        meanings = _attribute_docstrings()[section.__name__]
         rows = (
-            (f"`{key}`", _type(item.annotation), _default(item), _meaning(item))
+            (f"`{key}`", _type(item.annotation), _default(item), _meaning(item, meanings[key]))
             for key, item in section.model_fields.items()
         )
         yield table(("key", "type", "default", "meaning"), rows)
@@ -46,10 +51,24 @@ def _is_section(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, BaseModel)
 
 
-def _meaning(field: FieldInfo) -> str:
-    assert field.description, field
+@cache
+def _attribute_docstrings() -> dict[str, dict[str, str]]:
+    """Return the strings below the attributes of each class."""
+    classes = (node for node in ast.parse(inspect.getsource(settings)).body if isinstance(node, ast.ClassDef))
+    return {
+        node.name: {
+            field.target.id: text.value.value
+            for field, text in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+        }
+        for node in classes
+    }
+
+
+def _meaning(field: FieldInfo, text: str) -> str:
     is_privileged = any(type(each).__name__ == "Privileged" for each in field.metadata)
-    return f"{'🔒 ' * is_privileged}{sentence(field.description)} {_bounds(field)}".strip()
+    return f"{'🔒 ' * is_privileged}{sentence(text)} {_bounds(field)}".strip()
 
 
 def _bounds(field: FieldInfo) -> str:
