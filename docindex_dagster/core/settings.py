@@ -319,7 +319,7 @@ class LLMSettings(_Section):
     model: Annotated[str | None, Field(min_length=1), Privileged()] = None
     """The model's name. All providers except `codex` need it."""
     base_url: Annotated[Annotated[str, AfterValidator(_http)] | None, Privileged()] = None
-    """Base URL of another endpoint with the provider's API, such as `http://localhost:8000/v1`. For `ollama`, no path."""
+    """Base URL of another endpoint with the provider's API, such as `http://localhost:8000/v1`."""
     timeout_s: float = Field(default=60, gt=0, le=3600)
     """Timeout in seconds for the complete response, and so for its first token."""
     retries: int = Field(default=3, ge=0, le=100)
