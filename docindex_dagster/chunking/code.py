@@ -227,8 +227,8 @@ def _dominant_symbol(
 ) -> Symbol | None:
     """Return the dominant symbol of a chunk.
 
-    This is the largest symbol that starts in the chunk. The exceptions are a module that contains little more than
-    another symbol, and a symbol that covers less than a quarter of a chunk from the middle of a larger symbol.
+    This is the largest symbol that starts in the chunk, with two exceptions: a module that contains little more than
+    another symbol, and a small symbol in the middle of a larger one. "Small" means less than a quarter of the chunk.
     """
 
     def share(symbol: Symbol) -> float:

@@ -124,8 +124,8 @@ def paths_to_recheck(
 ) -> set[bytes]:
     """Return the paths that the next run must examine, whatever git reports then.
 
-    These are the files that differ from the last commit now, files whose changes git does not notice, and files written
-    during this run, which may have been read in another state than git saw.
+    These files differ from the last commit now, change without git noticing, or were written during this run. The last
+    kind may have been read in another state than git saw.
     """
     odd = {
         entry.path

@@ -55,10 +55,10 @@ def declare(root: Path, location: str, kind: str | None = None, branch: str | No
     else:
         where, kind = _local_source(root, location, kind, is_followed=branch is not None)
     _refuse_untrusted(root, where)
-    given = [name for name, value in values.items() if value is not None]
-    if branch is not None and (keys := _add_branch(root, where, branch, given)) is not None:
+    option_names = [name for name, value in values.items() if value is not None]
+    if branch is not None and (keys := _add_branch(root, where, branch, option_names)) is not None:
         return keys
-    is_once = branch is None and "name" not in given
+    is_once = branch is None and "name" not in option_names
     if is_once:
         _refuse_declared(root, where)
     if kind == "git" and values.get("name") is None and branch is None and "path" in where:
@@ -137,15 +137,15 @@ def _refuse_declared(root: Path, where: dict[str, str]) -> None:
             )
 
 
-def _add_branch(root: Path, where: dict[str, str], branch: str, given: Collection[str]) -> list[str] | None:
+def _add_branch(root: Path, where: dict[str, str], branch: str, option_names: Collection[str]) -> list[str] | None:
     """Add a branch to the table that declares its repository; return None if no table does."""
     before = set(registry.sources(load_settings(root)))
     with _editing(root) as document:
         table = next((table for table in document.get("source", ()) if _is_at(root, table, where)), None)
         if table is None:
             return None
-        if given:
-            options = ", ".join(f"--{name}" for name in given)
+        if option_names:
+            options = ", ".join(f"--{name}" for name in option_names)
             raise SourceError(f"{options} not allowed: an additional branch shares the settings of its repository")
         if branch in {*table.get("branches", ()), table.get("branch")}:
             raise DeclaredError(f"branch {branch} of this repository is already declared")

@@ -6,8 +6,8 @@ everything below it. As in git, paths are bytes, relative to the folder of the r
 Globs become regular expressions that match in polynomial time. Each `*` is tried only at its leftmost position (an
 atomic group), which is enough because the next `*` can reach everything that this one could.
 
-pathspec 1.1 is not an alternative: its decisions differ from git's, it rejects patterns that git accepts, it backtracks
-for minutes over `a*a*…b`, it does not accept bytes, and it is several times slower (`benchmarks/ignore_rules.py`).
+pathspec 1.1 is not an alternative. Its decisions differ from git's, and it rejects patterns that git accepts. It
+backtracks for minutes over `a*a*…b`, does not accept bytes, and is several times slower (`benchmarks/ignore_rules.py`).
 """
 
 import re

@@ -33,7 +33,7 @@ _PROCESSES = Path("/proc")
 def remote_heads(remotes: Mapping[str, Remote], timeout_s: float) -> dict[str, str | SourceError | None]:
     """Return the current commit ids of the followed refs, querying several remotes concurrently.
 
-    The value is None for a branch or tag that the remote does not have, and an error for a remote that is unreachable
+    The value is None for a branch or tag that the remote does not have. It is an error for a remote that is unreachable
     or exceeds the timeout. A ref that is a commit id never moves, so its remote is not queried.
     """
     ids = {key: _pinned(remote) for key, remote in remotes.items()}
