@@ -53,7 +53,7 @@ class NotThereError(SourceError):
 
 
 class NoAnswerError(SourceError):
-    """Docindex stopped git because it, or the disk or server it was waiting for, timed out."""
+    """Git was terminated because it, or the disk or server it was waiting for, timed out."""
 
 
 class EmbeddingError(DocindexError):

@@ -1,4 +1,4 @@
-"""Atomic, durable file writes: readers, and a power failure, see either the old content or the new."""
+"""Atomic, durable file writes: readers see either the old content or the new, even after a power failure."""
 
 import errno
 import os

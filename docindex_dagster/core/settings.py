@@ -528,7 +528,7 @@ class MemorySettings(_Section):
 
 
 class RetentionSettings(_Section):
-    """Retention of runs and events in Dagster's storage; the newest of each partition are always kept."""
+    """Retention of runs and events in Dagster's storage; the newest of each partition is always kept."""
 
     days: int = Field(default=30, ge=1)
     """Days for which Dagster's runs and events are kept. The newest of each partition stay."""

@@ -91,7 +91,7 @@ class PostgresLocks:
             LockError: Postgres is unreachable.
         """
         try:
-            with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a look")) as session:
+            with closing(_Session.begin(self.url, digest_parts(self.namespace, name), name, "a status query")) as session:
                 session.end_silent_holder(self.lease_s)
                 return session.has_holder()
         except psycopg2.Error as error:
@@ -104,7 +104,7 @@ class PostgresLocks:
             LockError: Postgres is unreachable.
         """
         try:
-            with closing(_Session.begin(self.url, digest_parts(self.namespace), "all", "a look")) as session:
+            with closing(_Session.begin(self.url, digest_parts(self.namespace), "all", "a status query")) as session:
                 session.end_all_silent(self.lease_s)
         except psycopg2.Error as error:
             raise _unusable(error) from error
