@@ -81,7 +81,7 @@ def test_what_is_no_readable_text_is_refused(folder):
 
     for name, problem in (
         ("bytes", "not UTF-8 text"),
-        ("folder", "cannot be read"),
+        ("folder", "cannot read"),
         ("pipe", "not a regular file"),
         ("loop", "link|read"),
     ):

@@ -42,10 +42,10 @@ def test_it_prints_the_metrics_of_the_history_by_source_and_language_with_the_wo
     output = evaluate()
 
     assert output.code == 0
-    assert "git/station: 4 of 4 questions of the newest 5 commits" in output.out
+    assert "git/station: 4 of 4 questions from the newest 5 commits" in output.out
     assert "1.000 (1.000 to 1.000)" in output.out
     assert all(label in output.out for label in ("Hit@1", "Hit@5", "Hit@10", "MRR", "NDCG@10", "by language", "python"))
-    assert "wanted docs/alarm.md (#1)" in output.out
+    assert "expected docs/alarm.md (#1)" in output.out
     assert "4 questions in " in output.err
 
 
@@ -62,7 +62,7 @@ def test_a_file_of_questions_takes_the_place_of_history(evaluate, tmp_path):
 
     found = json.loads(evaluate("mine.csv", "--json").out)
 
-    assert found["questions_from"] == ["2 questions of mine.csv"]
+    assert found["questions_from"] == ["2 questions from mine.csv"]
     assert [one["name"] for one in found["by_source"]] == ["git/station", "library/manual"]
     assert {answer["name"] for answer in found["worst"]} == {"mine.csv:2", "mine.csv:3"}
 

@@ -33,9 +33,9 @@ def test_a_message_is_written_and_recalled_with_the_code_that_it_names(remember)
 
     assert (written.code, found.code) == (0, 0)
     assert written.out.startswith("memory/main  s1  message ")
-    assert "names library/manual pump.py prime_pump" in written.out
+    assert "mentions library/manual pump.py prime_pump" in written.out
     assert found.out.startswith(" 1 memory/main  s1  user  20")
-    assert "   names library/manual pump.py prime_pump: fresh, library/manual pump.py:1\n" in found.out
+    assert "   mentions library/manual pump.py prime_pump: fresh, library/manual pump.py:1\n" in found.out
     assert "   prime_pump() takes litres\n" in found.out
     assert "manual/pump.py:1" in found.out
 
@@ -51,7 +51,7 @@ def test_the_text_comes_from_standard_input(remember, monkeypatch):
 
 def test_a_blank_text_is_not_written(remember):
     done = remember("ingest", "--session", "s", " ")
-    assert (done.code, done.out) == (0, "the text is blank: nothing is written\n")
+    assert (done.code, done.out) == (0, "the text is blank: nothing was stored\n")
     assert remember("domains").out == "no messages yet\n"
 
 
@@ -85,7 +85,7 @@ def test_recall_is_narrowed_by_session_and_time(remember):
 def test_what_is_forgotten_is_erased_with_a_receipt(remember, tmp_path):
     write(remember, "a secret quokka", "secret")
     write(remember, "a wombat")
-    assert remember("fold").out.startswith("memory/main: 2 messages (2 new, 0 gone), 2 chunks, ")
+    assert remember("fold").out.startswith("memory/main: 2 messages (2 added, 0 removed), 2 chunks, ")
 
     done = remember("forget", "--session", "secret", "--erase")
 

@@ -183,7 +183,7 @@ def test_a_text_that_is_nowhere_gives_the_exit_code_of_grep(run_indexed):
 def test_options_of_listings_are_refused_elsewhere(run_indexed, option):
     refused = run_indexed("search", "pump", *option)
     assert refused.code == 2
-    assert "require mode literal or" in refused.err
+    assert "mode literal or" in refused.err
 
 
 def test_a_file_that_changed_since_is_marked(run_indexed):

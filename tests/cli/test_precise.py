@@ -59,7 +59,7 @@ def test_documents_that_do_not_fit_are_named_with_the_reason(shop):
     answer = shop("graph", "import", "index.scip")
     assert answer.code == 0
     assert "1 refused (changed since it was indexed: run `docindex index`): shop/cart.py" in answer.err
-    assert "2 files of scip-python" in answer.out
+    assert "2 files indexed by scip-python" in answer.out
 
 
 def test_what_was_imported_goes_with_its_source(shop):
@@ -113,4 +113,4 @@ def test_the_graph_is_written_as_an_index(shop):
     ]
     occurrences = sum(len(document.occurrences) for document in message.documents)
     assert answer.out == f"out.scip: 4 documents, {occurrences} occurrences\n"
-    assert shop("graph", "import", "out.scip").out.startswith("library/manual: 4 files of docindex")
+    assert shop("graph", "import", "out.scip").out.startswith("library/manual: 4 files indexed by docindex")

@@ -80,7 +80,7 @@ def test_a_url_that_never_could_be_reached_is_not_left_declared(run_indexed):
     output = run_indexed("index", "file:///nonexistent/nosuch")
 
     assert output.code == 1
-    assert "took git/nosuch out of docindex.toml again" in output.err
+    assert "removed git/nosuch from docindex.toml again" in output.err
     assert Path("docindex.toml").read_text() == declared
     assert run_indexed("index").code == 0
     assert [row["source"] for row in json.loads(run_indexed("status", "--json").out)] == ["library/manual"]

@@ -164,7 +164,7 @@ def test_a_word_that_names_a_folder_alone_is_reported_to_be_one(search):
 
 
 def test_a_path_that_is_not_there_is_reported(search):
-    assert "there is nothing at ./nowhere" in search("pump", "./nowhere").err
+    assert "./nowhere not found" in search("pump", "./nowhere").err
 
 
 def test_the_index_is_for_its_user_alone(search):
@@ -286,6 +286,6 @@ def test_what_is_kept_is_listed_and_can_be_removed(search, run, tmp_path):
 def test_what_is_being_made_is_not_removed(search, run):
     search("pump", "./manual")
     with exclusive(kept().root.with_name(f"{kept().root.name}.lock"), "another search", on_wait=pytest.fail):
-        assert "by another process" in run("project", "forget", "manual").err
+        assert "another process is creating it" in run("project", "forget", "manual").err
 
     assert len(folders.kept()) == 1
