@@ -374,7 +374,7 @@ def test_an_index_of_another_version_is_searched_and_its_tables_are_not_read(roo
     index = open_index(root)
 
     assert index.search("pump", mode="bm25")
-    with pytest.raises(StoreError, match="another docindex version built the index"):
+    with pytest.raises(StoreError, match="another version of docindex built the index"):
         index.tables()
 
 
