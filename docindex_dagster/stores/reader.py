@@ -120,7 +120,6 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
         LinkError: the home contains a symlink.
     """
     check(layout.home)  # the `layout` of a server may be older than a symlink
-    check(layout.home)  # a server's `layout` may be older than a link
     with reading_stores():
         # Map the graph files first: a cleanup removes the Tantivy folder before them. If that can be opened afterwards,
         # a missing graph file is lost, which only users of the graph need to know.
