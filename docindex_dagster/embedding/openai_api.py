@@ -302,7 +302,8 @@ def _blocks(response: "Response", deadline: float) -> Iterator[bytes]:
         yield from response.iter_bytes()
     except Exception as error:  # noqa: BLE001 errors of httpx2 and the libraries it uses
         is_late = time.monotonic() > deadline
-        raise _RetryableError(_LATE if is_late else f"broke off its answer ({type(error).__name__})") from None
+        problem = f"closed the connection during its response ({type(error).__name__})"
+        raise _RetryableError(_LATE if is_late else problem) from None
 
 
 def _asked_s(error: BaseException) -> float | None:

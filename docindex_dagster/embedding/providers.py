@@ -70,7 +70,7 @@ def shared_embedder(settings: EmbeddingSettings) -> Embedder:
     """Return the process-wide embedder for the settings, which loads its weights only once.
 
     Raises:
-        EmbeddingError: as `load_embedder`.
+        EmbeddingError: see `load_embedder`.
     """
     return load_embedder(settings)
 

@@ -116,7 +116,7 @@ def _source(
         yield Finding(key, "tables", "the table of chunks or embeddings is missing or damaged")
         return
     if not chunks.schema.equals(CHUNKS):
-        yield Finding(key, "tables", "the chunks have the schema of another docindex version")
+        yield Finding(key, "tables", "the chunks have the schema of another version of docindex")
         return
     rows = SourceRows(key, chunks, embeddings, Extraction(None, published.graph_made_by), published.revision)
     if rows_version(rows, reader.generation.model, published.graph_made_by) == published.version:

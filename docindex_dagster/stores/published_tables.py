@@ -248,11 +248,11 @@ def open_tables(reader: Reader, sources: Sequence[str]) -> Tables:
     """Return the tables of sources of a generation.
 
     Raises:
-        StoreError: another docindex version wrote the generation.
+        StoreError: another version of docindex wrote the generation.
     """
     if reader.generation.schema_version != SCHEMA_VERSION:
         raise StoreError(
-            "another docindex version built the index. You can search it; to read its tables, run `docindex index` "
+            "another version of docindex built the index. You can search it; to read its tables, run `docindex index` "
             "first"
         )
     return Tables(reader, tuple(sorted(sources)))

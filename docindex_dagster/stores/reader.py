@@ -84,7 +84,7 @@ def open_reader(layout: Layout) -> Reader:
     """Open the published generation.
 
     Raises:
-        StoreError: nothing is published, or it is damaged or from another docindex version.
+        StoreError: nothing is published, or it is damaged or from another version of docindex.
     """
     return _open_named(layout, read_generation)
 
@@ -116,11 +116,10 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
 
     Raises:
         DamagedStoreError: the Tantivy index is damaged, or the generation was removed.
-        StoreError: another docindex version wrote it, in a format that this version cannot read.
+        StoreError: another version of docindex wrote it, in a format that this version cannot read.
         LinkError: the home contains a symlink.
     """
     check(layout.home)  # the `layout` of a server may be older than a symlink
-    check(layout.home)  # a server's `layout` may be older than a link
     with reading_stores():
         # Map the graph files first: a cleanup removes the Tantivy folder before them. If that can be opened afterwards,
         # a missing graph file is lost, which only users of the graph need to know.
@@ -128,7 +127,7 @@ def open_generation(layout: Layout, generation: Generation) -> Reader:
         folder = layout.tantivy / generation.tantivy
         index = tantivy_index.open_published(folder)
         if generation.schema_version != SCHEMA_VERSION and (missing := tantivy_index.missing_fields(folder, index)):
-            raise StoreError(f"another docindex version built the index, without {missing[0]}. Run `docindex index`")
+            raise StoreError(f"another version of docindex built the index, without {missing[0]}. Run `docindex index`")
         return Reader(layout, generation, index, index.searcher(), graphs)
 
 

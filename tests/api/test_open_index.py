@@ -173,7 +173,7 @@ def test_an_index_that_lies_elsewhere_is_found_by_its_home(root, tmp_path, monke
 
 def test_what_is_published_later_is_found_without_opening_anew(root, index):
     graph, generation = index.graph, index.generation
-    with pytest.warns(DocindexWarning, match='"marmots" occurs nowhere'):
+    with pytest.warns(DocindexWarning, match='"marmots" does not occur'):
         assert not index.search("marmots", mode="bm25")
     (root / "manual" / "marmots.md").write_text("# Marmots\n\nMarmots whistle.\n")
     (root / "station" / "src" / "night.py").write_text(
@@ -302,7 +302,7 @@ def test_opening_says_what_is_missing_and_what_to_do(tmp_path, monkeypatch):
         ("x", {"sources": "nowhere"}, SourceError, "source 'nowhere' not found"),
         ("x", {"sources": "\ud800"}, SourceError, "source '\ufffd' not found"),
         ("x", {"languages": "klingon"}, QueryError, "languages: markdown, python"),
-        ("x", {"symbol_kinds": "verb"}, QueryError, "kinds: class, constant"),
+        ("x", {"symbol_kinds": "verb"}, QueryError, "Kinds: class, constant"),
         (
             "x",
             {"source_types": "docs"},
@@ -374,7 +374,7 @@ def test_an_index_of_another_version_is_searched_and_its_tables_are_not_read(roo
     index = open_index(root)
 
     assert index.search("pump", mode="bm25")
-    with pytest.raises(StoreError, match="another docindex version built the index"):
+    with pytest.raises(StoreError, match="another version of docindex built the index"):
         index.tables()
 
 

@@ -67,7 +67,7 @@ def test_the_folder_of_a_source_means_the_source(indexed, tmp_path):
 def test_a_path_from_the_root_in_no_source_is_refused(indexed, tmp_path):
     refused = indexed("search", "valve", "--path", str(tmp_path.parent))
     assert refused.code == 1
-    assert "lies in no source" in refused.err
+    assert "is not in any source" in refused.err
 
 
 @pytest.mark.parametrize(

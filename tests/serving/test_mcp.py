@@ -181,7 +181,7 @@ def test_exact_texts_and_patterns_are_listed_by_line_with_how_many_there_are(age
         ("search", {"query": "x(", "mode": "regex"}, "invalid RE2 pattern"),
         ("search", {"query": "x", "sources": ["nowhere"]}, "source 'nowhere' not found"),
         ("search", {"query": "x", "languages": ["klingon"]}, "languages: markdown, python"),
-        ("search", {"query": "x", "kinds": ["verb"]}, "kinds: class, constant"),
+        ("search", {"query": "x", "kinds": ["verb"]}, "Kinds: class, constant"),
         ("search", {"query": "x", "path": "*" * 400}, "too complex"),
         ("context", {"query": "x", "max_tokens": 5}, "max_tokens should be greater than or equal to 200, not 5"),
         ("log", {"since": "yesterday"}, "should be a date or time such as 2026-01-31"),

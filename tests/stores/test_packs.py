@@ -238,14 +238,14 @@ def test_what_is_published_meanwhile_has_files_of_its_own(loose, monkeypatch, ch
     assert list(examine(loose)) == []
 
 
-@pytest.mark.parametrize("step", ["write_graphs", "move", "of_packs"])
+@pytest.mark.parametrize("step", ["write_graphs", "move", "sources_by_pack"])
 def test_killed_anywhere_it_leaves_a_whole_index(loose, step):
     expected = hits(loose)
     code = (
         "import os, sys; from pathlib import Path; from docindex_dagster.core.layout import Layout;"
         "from docindex_dagster.stores import maintenance, packs, cleanup;"
         f"maintenance._MAX_LOOSE = {len(KEYS)}; done = packs.{step};"
-        f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'of_packs' else done(*rest);"
+        f"packs.{step} = lambda *rest: (done(*rest), os._exit(9)) if '{step}' != 'sources_by_pack' else done(*rest);"
         f"cleanup.remove_old_generations = lambda *_: os._exit(9);"
         "maintenance.maintain(Layout(Path(sys.argv[1])))"
     )

@@ -436,7 +436,7 @@ def test_an_index_that_this_version_cannot_read_says_what_to_do(layout, monkeypa
     made_by_another_version(layout)
     monkeypatch.setattr(tantivy_index, "FIELDS", (*tantivy_index.FIELDS, ("new", "text", {})))
 
-    with pytest.raises(StoreError, match=r"another version of docindex .* without new; run `docindex index`"):
+    with pytest.raises(StoreError, match=r"another version of docindex .* without new\. Run `docindex index`"):
         open_reader(layout)
 
 

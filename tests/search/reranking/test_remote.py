@@ -117,7 +117,7 @@ def test_nonsense_degrades_to_the_first_order_with_a_warning(reader, api, reply)
     [
         (401, "it rejects the key in DOCINDEX_RERANK__API_KEY"),
         (404, "check rerank.url"),
-        (429, "asked too often"),
+        (429, "too many requests"),
         (500, "answered 500"),
         (503, "answered 503"),
         (302, "answered 302"),
