@@ -1,1 +1,1 @@
-"""Dagster definitions; the only package that imports dagster."""
+"""Dagster assets, jobs, sensors and resources, and other code that imports dagster."""

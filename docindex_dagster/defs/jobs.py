@@ -43,7 +43,7 @@ evaluate_retrieval = dg.define_asset_job(
     "evaluate_retrieval",
     selection=dg.AssetSelection.assets(QUALITY),
     description="Search for questions from the repositories' history and from users, check whether the answers are "
-    "found, and compare with the last nights. See docs/how-to/evaluate-search.md.",
+    "found, and compare with recent nights. See docs/how-to/evaluate-search.md.",
 )
 
 
