@@ -28,7 +28,7 @@ def test_the_graph_is_the_same_where_few_units_are_held(language, module, monkey
     def noted(units: Units) -> None:
         held.append(units.statements)
         survivors.extend(unit.path for reference in gone if (unit := reference()) is not None)
-        gone[:] = map(weakref.ref, units._made.values())
+        gone[:] = map(weakref.ref, units._units.values())
         clear(units)
 
     monkeypatch.setattr(Units, "clear", noted)
@@ -52,7 +52,7 @@ def test_what_is_held_of_one_family_of_languages_is_let_go_of_before_the_next(mo
     clear = Units.clear
 
     def noted(units: Units) -> None:
-        held.append({*units._made})
+        held.append({*units._units})
         clear(units)
 
     monkeypatch.setattr(Units, "clear", noted)
